@@ -1,0 +1,31 @@
+"""The assets of a collection, from its source to figures and report.
+
+Here: which assets a collection has; a collection's graph holds only what its source can feed. Not here: what an
+asset computes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from crawl_urn_dagster.assets.estimates import estimate_assets
+from crawl_urn_dagster.assets.figures import figure_assets
+from crawl_urn_dagster.assets.observables import observable_assets
+from crawl_urn_dagster.assets.report import report_asset
+from crawl_urn_dagster.assets.source import source_assets
+
+if TYPE_CHECKING:
+    import dagster as dg
+
+    from crawl_urn_dagster.collection import Collection
+
+
+def collection_assets(collection: Collection) -> list[dg.AssetsDefinition]:
+    """All assets of a collection."""
+    return [
+        *source_assets(collection),
+        *observable_assets(collection),
+        *estimate_assets(collection),
+        *figure_assets(collection),
+        report_asset(collection),
+    ]

@@ -1,0 +1,197 @@
+"""Command line: run the collections' jobs, open the UI on the same instance.
+
+Here: options, progress and the closing summary. Not here: running (`launch`), what a run found (`outcomes`), or
+anything that a job does.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    import dagster as dg
+    from rich.console import Console
+
+    from crawl_urn_dagster.collection import Collection
+    from crawl_urn_dagster.launch import CodeLocation
+    from crawl_urn_dagster.outcomes import Outcome
+
+_collections_option = click.option(
+    "--collections",
+    type=click.Path(path_type=Path),
+    envvar="CRAWL_URN_COLLECTIONS",
+    help="YAML file of collections; without one, the embedded default.",
+)
+_home_option = click.option(
+    "--home",
+    type=click.Path(path_type=Path, file_okay=False),
+    envvar="CRAWL_URN_HOME",
+    default=Path("crawl_urn_home"),
+    show_default=True,
+    help="Folder for tables, figures, reports and runs.",
+)
+
+
+@click.group()
+@click.version_option(package_name="crawl-urn-dagster")
+def main() -> None:
+    """Coverage, survival and the persistent core of a longitudinal web crawl."""
+
+
+@main.command()
+@_collections_option
+@_home_option
+@click.option("--select", multiple=True, metavar="NAME", help="Run this collection only; may be repeated.")
+def run(collections: Path | None, home: Path, select: tuple[str, ...]) -> None:
+    """Bring collections up to date: from their source to tables, parameters, figures and report."""
+    from rich.console import Console
+
+    home = _set_environment(collections, home)
+    console = Console(highlight=False, soft_wrap=True)
+    chosen = _choose(_load(collections), select)
+    _look_before_running(chosen, home, console)
+
+    from dagster import DagsterInstance
+
+    from crawl_urn_dagster.launch import CodeLocation, instance_folder
+
+    location = CodeLocation()
+    with DagsterInstance.from_config(str(instance_folder(home))) as instance:
+        outcomes = {one.name: _run_one(location, instance, one, console) for one in chosen}
+    _summarise(chosen, outcomes, home, console)
+    if any(outcome.errors for outcome in outcomes.values()):
+        sys.exit(1)
+
+
+@main.command()
+@_collections_option
+@_home_option
+@click.option("--host", default="127.0.0.1", show_default=True)
+@click.option("--port", default=3000, show_default=True)
+def ui(collections: Path | None, home: Path, host: str, port: int) -> None:
+    """Open the Dagster UI on the runs made so far."""
+    if importlib.util.find_spec("dagster_webserver") is None:
+        raise click.ClickException("the UI is not installed: pip install 'crawl-urn-dagster[ui]'")
+    home = _set_environment(collections, home)
+    _load(collections)
+
+    from crawl_urn_dagster.launch import instance_folder, workspace_file
+
+    folder = instance_folder(home)
+    os.environ["DAGSTER_HOME"] = str(folder)
+    workspace = str(workspace_file(folder))
+    command = [sys.executable, "-m", "dagster", "dev", "-w", workspace, "-h", host, "-p", str(port)]
+    os.execv(sys.executable, command)  # noqa: S606
+
+
+def _set_environment(collections: Path | None, home: Path) -> Path:
+    """Hand the options to the code location, which reads the environment; return the home folder."""
+    home = home.expanduser().resolve()
+    os.environ["CRAWL_URN_HOME"] = str(home)
+    if collections is not None:
+        os.environ["CRAWL_URN_COLLECTIONS"] = str(collections.expanduser().resolve())
+    return home
+
+
+def _load(collections: Path | None) -> tuple[Collection, ...]:
+    from crawl_urn_dagster.collection import CollectionsError, demo_collection, load_collections
+
+    if collections is None:
+        return (demo_collection(),)
+    try:
+        return load_collections(collections.expanduser().resolve())
+    except CollectionsError as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _choose(collections: tuple[Collection, ...], names: tuple[str, ...]) -> list[Collection]:
+    known = [one.name for one in collections]
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise click.ClickException(f"no collection is named {', '.join(unknown)}; there are {', '.join(known)}")
+    return [one for one in collections if not names or one.name in names]
+
+
+def _look_before_running(chosen: list[Collection], home: Path, console: Console) -> None:
+    """List every source, so that what is configured wrongly is said before anything runs."""
+    from crawl_urn_dagster.resources import CollectionHome
+
+    for one in chosen:
+        files = CollectionHome(folder=str(home), collection=one.name).files
+        try:
+            listing = one.source.list_crawls(files, one.selection)
+        except (OSError, ValueError) as error:
+            raise click.ClickException(f"collection {one.name}: {error}") from error
+        console.print(f"{one.name}: {len(listing.crawls)} crawls, {listing.crawls[0]} to {listing.crawls[-1]}")
+
+
+def _run_one(
+    location: CodeLocation, instance: dg.DagsterInstance, collection: Collection, console: Console
+) -> Outcome:
+    """Execute the collection's job, a line per finished step."""
+    from dagster import DagsterEventType
+
+    from crawl_urn_dagster.build import job_name
+    from crawl_urn_dagster.outcomes import read_outcome
+
+    recorded = location.create_run(instance, job_name(collection))
+    steps = len(recorded.step_keys_to_execute or ())
+    console.print(f"{collection.name}: run {recorded.run_id}, {steps} steps")
+    done, started = 0, time.monotonic()
+    ended = {
+        DagsterEventType.STEP_SUCCESS: "",
+        DagsterEventType.STEP_FAILURE: "  failed",
+        DagsterEventType.STEP_SKIPPED: "  held back",
+    }
+    for event in location.execute(instance, recorded):
+        if event.event_type in ended:
+            done += 1
+            step = (event.step_key or "").removeprefix(f"{collection.name}__")
+            elapsed = time.monotonic() - started
+            console.print(f"  {done:>3}/{steps}  {elapsed:6.1f} s  {step}{ended[event.event_type]}")
+    return read_outcome(instance, recorded.run_id)
+
+
+def _summarise(
+    chosen: list[Collection], outcomes: dict[str, Outcome], home: Path, console: Console
+) -> None:
+    """The closing table, the headlines in words, findings and errors."""
+    from rich.table import Table
+
+    from crawl_urn_dagster.summary import read_summary
+
+    table = Table("collection", "crawls", "elements", "headline", "status", "figures")
+    sentences = []
+    for one in chosen:
+        if outcomes[one.name].errors:
+            table.add_row(one.name, "", "", "", "error", "")
+            continue
+        summary = read_summary(one, home)
+        table.add_row(
+            one.name,
+            str(summary.crawls),
+            f"{summary.elements:,}" if summary.elements is not None else "not known",
+            f"{summary.headline.fit_name}: {summary.headline.numbers}",
+            summary.headline.status,
+            str(summary.figures),
+        )
+        sentences.append(f"{one.name}: {summary.headline.sentence}")
+    console.print(table)
+    for name, outcome in outcomes.items():
+        for check in outcome.failed_checks:
+            console.print(f"{check.severity} {name} {check.check}: {check.description}")
+    for sentence in sentences:
+        console.print(sentence)
+    console.print(
+        f"Under {home}, for each collection: figures/ (PNG and SVG), observables.duckdb (tables), report.md (numbers in words)."
+    )
+    for name, outcome in outcomes.items():
+        for error in outcome.errors:
+            click.echo(f"Error: collection {name}: {error}", err=True)

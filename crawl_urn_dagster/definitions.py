@@ -1,0 +1,26 @@
+"""The code location that `workspace.yaml` names.
+
+Here: where the configuration of the shipped code location comes from; the environment is read nowhere else.
+Not here: what is built from it (`build`).
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import dagster as dg
+
+from crawl_urn_dagster.build import build_defs
+from crawl_urn_dagster.collection import demo_collection, load_collections
+
+
+@dg.definitions
+def definitions() -> dg.Definitions:
+    """Definitions of the collections that the environment names, or of the embedded default."""
+    configuration = os.environ.get("CRAWL_URN_COLLECTIONS")
+    return build_defs(
+        load_collections(Path(configuration)) if configuration else (demo_collection(),),
+        home=os.environ.get("CRAWL_URN_HOME", "crawl_urn_home"),
+        webhook=os.environ.get("CRAWL_URN_WEBHOOK"),
+    )

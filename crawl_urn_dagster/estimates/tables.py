@@ -1,0 +1,129 @@
+"""Fits as the contract's tables `parameters` and `operator_terms`, and against a simulation's truth.
+
+Here: rows per component, units of time, comparison with known truth. Not here: which fits there are
+(`fitting`), the choice among them (`headline`), or drift (`drift`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from crawl_urn_dagster.observables.schema import OPERATOR_TERMS, PARAMETERS
+from crawl_urn_dagster.urn import Fit, Urn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+FIT_KEY = ["projection", "model", "form", "clock", "stratum", "component", "first_crawl", "last_crawl"]
+_TERMS = ("life_expectancy", "sampled_time", "hidden_time", "hiding_time", "nu_inf", "rho_inf")
+_TIMES = _TERMS[:4]
+_COMPARED = ("kappa", "core_share", "alpha", "coverage")
+
+
+def parameters_table(fits: Sequence[Fit], headline: Fit, crawls: pd.DataFrame) -> pd.DataFrame:
+    """Table `parameters`: one row per component of each fit over all the crawls."""
+    labels = crawls["crawl"]
+    rows = [
+        {
+            **component,
+            "projection": fit.projection,
+            "model": fit.model,
+            "form": fit.form,
+            "clock": fit.clock,
+            "first_crawl": labels.iloc[0],
+            "last_crawl": labels.iloc[-1],
+            "kappa": fit.kappa,
+            "core_share": fit.core_share,
+            "residual_rms": fit.residual_rms,
+            "n_points": fit.n_points,
+            "status": fit.status,
+            "reason": fit.reason,
+            "headline": fit is headline,
+        }
+        for fit in fits
+        for component in _components(fit)
+    ]
+    return _as_table(rows, PARAMETERS.column_names)
+
+
+def operator_terms_table(parameters: pd.DataFrame, crawls: pd.DataFrame) -> pd.DataFrame:
+    """Table `operator_terms`: each row of `parameters` in an operator's terms.
+
+    Fits on clock ``year`` are read at the mean gap between crawls: survival over that gap gives the terms in
+    crawls, which times the gap are years. Terms are NULL where the fit gave no survival and coverage in [0, 1].
+    """
+    mean_gap = float(crawls["years"].iloc[-1]) / max(len(crawls) - 1, 1)
+    rows = []
+    for row in parameters.to_dict("records"):
+        in_years = row["clock"] == "year"
+        rows.append(
+            {
+                **{column: row[column] for column in FIT_KEY},
+                **_terms(row["alpha"], row["coverage"], gap=mean_gap if in_years else 1.0),
+                "unit": "years" if in_years else "crawls",
+                "status": row["status"],
+            }
+        )
+    return _as_table(rows, OPERATOR_TERMS.column_names)
+
+
+def compare_with_truth(parameters: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
+    """Estimates of the core-shell fits beside the parameters a collection was simulated with.
+
+    Returns
+    -------
+    ``projection, form, clock, parameter, truth, estimate, difference, status``; the printed kappa of form
+    ``paper`` is a core share and is compared with that.
+    """
+    shells = parameters[(parameters["model"] == "core_shell") & (parameters["component"] == "shell")]
+    known = truth.set_index("clock")
+    rows = []
+    for fit in shells.to_dict("records"):
+        for parameter in _COMPARED:
+            is_printed_kappa = fit["form"] == "paper" and parameter == "kappa"
+            true = float(known.loc[fit["clock"], "core_share" if is_printed_kappa else parameter])  # type: ignore[arg-type]
+            rows.append(
+                {
+                    "projection": fit["projection"],
+                    "form": fit["form"],
+                    "clock": fit["clock"],
+                    "parameter": "kappa (as printed: the core share)" if is_printed_kappa else parameter,
+                    "truth": true,
+                    "estimate": fit[parameter],
+                    "difference": fit[parameter] - true,
+                    "status": fit["status"],
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def _components(fit: Fit) -> Iterator[dict[str, Any]]:
+    if fit.model == "homogeneous":
+        yield {"component": "urn", "share": 1.0, "alpha": fit.alpha, "coverage": fit.coverage}
+        return
+    # The printed kappa is a share of a crawl, so under form paper the shares of the urn are not known.
+    share = fit.kappa if fit.form == "exact" else None
+    yield {"component": "core", "share": share, "alpha": 1.0, "coverage": 1.0}
+    yield {
+        "component": "shell",
+        "share": None if share is None else 1 - share,
+        "alpha": fit.alpha,
+        "coverage": fit.coverage,
+    }
+
+
+def _terms(alpha: float, coverage: float, *, gap: float) -> dict[str, float | None]:
+    if not (0 <= alpha <= 1 and 0 <= coverage <= 1):  # NaN and None-as-NaN included
+        return dict.fromkeys(_TERMS)
+    terms = Urn(alpha**gap, coverage).operator_terms()
+    return {name: float(getattr(terms, name)) * (gap if name in _TIMES else 1.0) for name in _TERMS}
+
+
+def _as_table(rows: list[dict[str, Any]], columns: Sequence[str]) -> pd.DataFrame:
+    """Rows as a frame with all columns of a table, numbers as float64, absent text as None."""
+    frame = pd.DataFrame(rows, columns=list(columns))
+    empty = frame.columns[frame.isna().all()]
+    return frame.astype(dict.fromkeys(empty, np.float64))

@@ -1,0 +1,345 @@
+"""Figures of the fits: each observable with the curves that every fit, of either observable, implies for it.
+
+Here: which points and curves are drawn, and the legend with the fitted values. Not here: fitting, the curves'
+formulas (`urn`), or figures without a model (`observed`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.lines import Line2D
+
+from crawl_urn_dagster.figures.labels import (
+    WITHHELD,
+    counted,
+    estimates,
+    glossary,
+    mean_gap,
+    span,
+    status_note,
+)
+from crawl_urn_dagster.figures.style import (
+    CONTAINMENT_COLOUR,
+    DISCOVERY_COLOUR,
+    LINE,
+    TRUTH_COLOUR,
+    new_figure,
+    style,
+)
+from crawl_urn_dagster.urn import CoreShellUrn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    FloatArray = npt.NDArray[np.float64]
+    Row = dict[Any, Any]
+
+_PANELS_HEIGHT = 3.2  # inches, the title included
+_CURVE_POINTS = 200
+_MARKERS_ON_CURVE = 5
+
+_MODEL_NAMES = {"homogeneous": "homogeneous urn", "core_shell": "core and shell"}
+_FIT_NAMES = {
+    ("homogeneous", "containment"): "log-linear fit of containment",
+    ("homogeneous", "discovery_curve"): "fit of the discovery curve",
+    ("homogeneous", "discovery_tail"): "straight line through the discovery curve's tail, inverted",
+    ("core_shell", "containment"): "fit of containment",
+    ("core_shell", "discovery_curve"): "fit of the discovery curve",
+    ("core_shell", "discovery_increments"): "fit of the discovery curve's increments (consistency check only)",
+}
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What tells the curves of a projection apart; dashes are kept for the status of a fit."""
+
+    color: str
+    marker: str
+    width: float
+    offset: float  # of the markers, as a fraction of their distance, so that those of equal curves alternate
+
+
+_LOOKS = {
+    "containment": _Look(CONTAINMENT_COLOUR, "o", 2.0, 0.0),
+    "discovery_curve": _Look(DISCOVERY_COLOUR, "s", 1.2, 0.5),
+    "discovery_tail": _Look(DISCOVERY_COLOUR, "^", 0.8, 0.25),
+    "discovery_increments": _Look(DISCOVERY_COLOUR, "D", 0.8, 0.25),
+    "truth": _Look(TRUTH_COLOUR, "x", 0.7, 0.75),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class _Panel:
+    """An observable: its points, the abscissae its curves are drawn at, and their names."""
+
+    projection: str
+    x: FloatArray
+    observed: FloatArray
+    opacity: float
+    grid: FloatArray
+    point: str
+    x_label: str
+    y_label: str
+
+
+def homogeneous_fits(
+    parameters: pd.DataFrame,
+    crawls: pd.DataFrame,
+    *,
+    containment: pd.DataFrame | None = None,
+    discovery_curve: pd.DataFrame | None = None,
+    truth: pd.DataFrame | None = None,
+    title: str,
+    clock: str,
+) -> Figure:
+    """Fits of the homogeneous urn: a panel per observable, with the curves of both observables' fits in each.
+
+    The points are those that were fitted: on clock ``crawl`` the mean over all pairs of a lag and the mean over
+    all start crawls, on clock ``year`` every pair and every window. On clock ``year`` discovery curves are drawn
+    for crawls at the mean gap, although each window was fitted with its own gaps. A fit whose status is not ok
+    is dashed; one whose status forbids its numbers (model_violation, too_few_points, not_converged) is named as
+    withheld and not drawn.
+
+    Parameters
+    ----------
+    parameters, crawls, containment, discovery_curve, truth
+        Tables of the contract; one of `containment` and `discovery_curve` may be absent, then it has no panel.
+        `truth` is there for simulated collections.
+    title
+        The collection, for example ``us_gov_hosts (host)``.
+    clock
+        ``crawl`` or ``year``: which fits.
+
+    Raises
+    ------
+    ValueError
+        When both observables are absent, or for another clock.
+    """
+    return _fits("homogeneous", parameters, crawls, containment, discovery_curve, truth, title, clock)
+
+
+def core_shell_fits(
+    parameters: pd.DataFrame,
+    crawls: pd.DataFrame,
+    *,
+    containment: pd.DataFrame | None = None,
+    discovery_curve: pd.DataFrame | None = None,
+    truth: pd.DataFrame | None = None,
+    title: str,
+    clock: str,
+) -> Figure:
+    """Fits of core and shell; as `homogeneous_fits` in everything else.
+
+    Of containment the exact form is drawn. The paper's form is the same curve, and its printed κ, which is the
+    core share μ of the exact form, is listed.
+    """
+    return _fits("core_shell", parameters, crawls, containment, discovery_curve, truth, title, clock)
+
+
+@style()
+def _fits(
+    model: str,
+    parameters: pd.DataFrame,
+    crawls: pd.DataFrame,
+    containment: pd.DataFrame | None,
+    discovery_curve: pd.DataFrame | None,
+    truth: pd.DataFrame | None,
+    title: str,
+    clock: str,
+) -> Figure:
+    panels = _panels(crawls, containment, discovery_curve, clock)
+    rows = _fit_rows(parameters, model, clock) + ([] if truth is None else _truth_rows(truth, clock))
+    key = [
+        *(Line2D([], [], **_point_style(panel), label=panel.point) for panel in panels),
+        *(_fit_key(row) for row in rows if row["status"] not in WITHHELD),
+        *_withheld_keys(rows),
+    ]
+    text_lines = 2 + sum(1 + str(line.get_label()).count("\n") for line in key)
+    gap = f"; discovery curves at the mean gap, {mean_gap(crawls):.3f} years" if clock == "year" else ""
+    figure = new_figure(
+        height=_PANELS_HEIGHT + LINE * text_lines,
+        title=title,
+        heading=f"{_MODEL_NAMES[model]}, fits per {clock}\n{span(crawls)}{gap}",
+    )
+    for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+        _draw(axes, panel, rows)
+    figure.legend(
+        handles=key,
+        loc="outside lower left",
+        title=glossary(model=model, clock=clock),
+        alignment="left",
+        handlelength=3,
+    )
+    return figure
+
+
+def _panels(
+    crawls: pd.DataFrame,
+    containment: pd.DataFrame | None,
+    discovery_curve: pd.DataFrame | None,
+    clock: str,
+) -> list[_Panel]:
+    if clock not in ("crawl", "year"):
+        raise ValueError(f"clock is {clock!r}; expected crawl or year")
+    panels = []
+    if containment is not None:
+        panels.append(_containment_panel(containment, clock))
+    if discovery_curve is not None:
+        panels.append(_discovery_panel(discovery_curve, clock, mean_gap(crawls)))
+    if not panels:
+        raise ValueError("both containment and discovery_curve are absent; pass at least one of the tables")
+    return panels
+
+
+def _containment_panel(containment: pd.DataFrame, clock: str) -> _Panel:
+    points = containment.dropna(subset="containment")
+    if clock == "crawl":
+        points = points.groupby("lag_crawls", as_index=False)["containment"].mean()
+    lag = points[f"lag_{clock}s"].to_numpy(dtype=np.float64)
+    return _Panel(
+        projection="containment",
+        x=lag,
+        observed=points["containment"].to_numpy(dtype=np.float64),
+        opacity=1.0 if clock == "crawl" else 0.25,
+        grid=np.linspace(lag.min(), lag.max(), _CURVE_POINTS) if lag.size else lag,
+        point=f"mean over the pairs of crawls of a lag ({counted(lag.size, 'lag')})"
+        if clock == "crawl"
+        else f"pair of crawls ({counted(lag.size, 'pair')})",
+        x_label=f"lag ({clock}s)",
+        y_label="containment: share of the earlier crawl\nthat is in the later",
+    )
+
+
+def _discovery_panel(discovery_curve: pd.DataFrame, clock: str, gap_years: float) -> _Panel:
+    points = discovery_curve[discovery_curve["window_crawls"] > 1].dropna(subset="ratio")
+    if clock == "crawl":
+        points = points.groupby("window_crawls", as_index=False)["ratio"].mean()
+        elapsed, gap = points["window_crawls"].to_numpy(dtype=np.float64) - 1, 1.0
+    else:
+        elapsed, gap = points["elapsed_years"].to_numpy(dtype=np.float64), gap_years
+    return _Panel(
+        projection="discovery_curve",
+        x=elapsed,
+        observed=points["ratio"].to_numpy(dtype=np.float64),
+        opacity=1.0 if clock == "crawl" else 0.25,
+        grid=gap * np.arange(np.ceil(elapsed.max() / gap) + 1) if elapsed.size else elapsed,
+        point=f"mean over the start crawls ({counted(elapsed.size, 'window length')})"
+        if clock == "crawl"
+        else f"window of crawls ({counted(elapsed.size, 'window')})",
+        x_label=f"{clock}s after the start crawl, T",
+        y_label="distinct elements over the size\nof the start crawl, U(s, T)/U(s, 0)",
+    )
+
+
+def _fit_rows(parameters: pd.DataFrame, model: str, clock: str) -> list[Row]:
+    """One row per fit of all elements, the urn's or the shell's, in the order of the legend."""
+    fits = parameters[
+        (parameters["model"] == model)
+        & (parameters["clock"] == clock)
+        & (parameters["component"] != "core")
+        & parameters["stratum"].isna()
+    ]
+    rows = fits.astype(dict.fromkeys(("kappa", "alpha", "coverage"), np.float64)).to_dict("records")
+    return [row for kind in _FIT_NAMES for row in rows if (row["model"], row["projection"]) == kind]
+
+
+def _truth_rows(truth: pd.DataFrame, clock: str) -> list[Row]:
+    known = truth[truth["clock"] == clock]
+    return known.assign(model="core_shell", form="exact", projection="truth", status="ok").to_dict("records")
+
+
+def _repeats_exact_curve(row: Row) -> bool:
+    return bool(row["projection"] == "containment" and row["form"] == "paper")
+
+
+def _has_urn(row: Row) -> bool:
+    """Whether the parameters are those of an urn: an inverted tail can give values outside [0, 1], or none."""
+    return bool(0 <= row["alpha"] <= 1 and 0 <= row["coverage"] <= 1)
+
+
+def _curve(shown: str, row: Row, grid: FloatArray) -> FloatArray | None:
+    """What a fit implies for an observable; None when it says nothing about it or must not be drawn."""
+    if row["status"] in WITHHELD or _repeats_exact_curve(row) or not _has_urn(row):
+        return None
+    urn = CoreShellUrn(0.0 if pd.isna(row["kappa"]) else row["kappa"], row["alpha"], row["coverage"])
+    if shown == "discovery_curve":
+        if row["projection"] == "discovery_tail":
+            line = urn.shell.asymptote()
+            return line.nu_inf * grid + line.intercept
+        return urn.discovery_curve_at(grid)
+    return urn.containment(grid) if row["projection"] in ("containment", "discovery_curve", "truth") else None
+
+
+def _draw(axes: Axes, panel: _Panel, rows: list[Row]) -> None:
+    axes.plot(panel.x, panel.observed, **_point_style(panel), rasterized=panel.opacity < 1)
+    for row in rows:
+        curve = _curve(panel.projection, row, panel.grid)
+        if curve is not None:
+            step = 1 + curve.size // _MARKERS_ON_CURVE
+            first = int(step * _LOOKS[row["projection"]].offset)
+            axes.plot(panel.grid, curve, **_curve_style(row), markevery=(first, step))
+    axes.set_xlabel(panel.x_label)
+    axes.set_ylabel(panel.y_label)
+
+
+def _point_style(panel: _Panel) -> dict[str, Any]:
+    look = _LOOKS[panel.projection]
+    return {
+        "color": look.color,
+        "marker": look.marker,
+        "markersize": 3,
+        "markeredgewidth": 0,
+        "alpha": panel.opacity,
+        "linestyle": "none",
+    }
+
+
+def _curve_style(row: Row) -> dict[str, Any]:
+    look = _LOOKS[row["projection"]]
+    return {
+        "color": look.color,
+        "marker": look.marker,
+        "markersize": 5.5,
+        "markerfacecolor": "white",
+        "linewidth": look.width,
+        "linestyle": "-" if row["status"] == "ok" else "--",
+    }
+
+
+def _fit_key(row: Row) -> Line2D:
+    """Legend entry of a fit or of the truth, with its values; without a line where no curve is drawn."""
+    name = _name(row)
+    if _repeats_exact_curve(row):
+        name += ": the same curve; the κ it prints is the core share μ"
+    elif not _has_urn(row):
+        name += ": not drawn, no urn has these values"
+    lines = [name, estimates(row) or "no estimate", status_note(row)]
+    is_drawn = _has_urn(row) and not _repeats_exact_curve(row)
+    options = _curve_style(row) if is_drawn else {"linestyle": "none"}
+    return Line2D([], [], **options, label="\n".join(line for line in lines if line))
+
+
+def _withheld_keys(rows: list[Row]) -> Iterator[Line2D]:
+    """One legend entry per reason for which fits are withheld."""
+    fits_by_note: dict[str, list[str]] = {}
+    for row in rows:
+        if row["status"] in WITHHELD:
+            fits_by_note.setdefault(status_note(row), []).append(_name(row))
+    for note, names in fits_by_note.items():
+        label = f"{wrapped('withheld: ' + '; '.join(names))}\n{note}"
+        yield Line2D([], [], linestyle="none", label=label)
+
+
+def _name(row: Row) -> str:
+    if row["projection"] == "truth":
+        return "truth of the simulation"
+    form = f", {row['form']} form" if row["model"] == "core_shell" else ""
+    return _FIT_NAMES[row["model"], row["projection"]] + form

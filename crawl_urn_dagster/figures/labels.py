@@ -1,0 +1,107 @@
+"""Numbers, units, dates and statuses as a figure's words.
+
+Here: how a value with its interval, a count, a date or the status of a fit is written. Not here: where it is
+drawn.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from crawl_urn_dagster.figures.style import plain_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
+#: Statuses of which no number may be shown and no curve drawn.
+WITHHELD = frozenset({"model_violation", "too_few_points", "not_converged"})
+
+_SYMBOLS = {"kappa": "κ", "core_share": "μ", "alpha": "α", "coverage": "c"}
+_UNITS = ((1e9, "billion elements"), (1e6, "million elements"), (1e3, "thousand elements"))
+_YEARS_WITHOUT_DAYS = 3
+_LINE_CHARACTERS = 95
+
+
+def number(value: float) -> str:
+    """Write a share with three decimals, or as many more (to six) as tell it from 0 and 1."""
+    for decimals in range(3, 6):
+        text = f"{value:.{decimals}f}"
+        if float(text) not in (0, 1) or value in (0, 1):
+            return text
+    return f"{value:.6f}"
+
+
+def estimates(row: Mapping[Any, Any]) -> str:
+    """Write the known parameters of a row of `parameters` or `truth`, with 95 % limits where both are known."""
+    return "    ".join(
+        f"{symbol} = {number(row[name])}{_interval(row, name)}"
+        for name, symbol in _SYMBOLS.items()
+        if not pd.isna(row.get(name))
+    )
+
+
+def _interval(row: Mapping[Any, Any], name: str) -> str:
+    low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
+    return "" if pd.isna(low) or pd.isna(high) else f" ({number(low)}–{number(high)})"
+
+
+def status_note(row: Mapping[Any, Any]) -> str:
+    """Write the status of a fit, and why on lines short enough for a legend; empty when it is ok."""
+    if row["status"] == "ok":
+        return ""
+    if pd.isna(row["reason"]):
+        return str(row["status"])
+    return wrapped(f"{row['status']}: {plain_text(row['reason'], at_most=1000)}")
+
+
+def wrapped(words: str) -> str:
+    """Break words into lines that fit the width of a figure; what goes beyond three lines is cut off."""
+    return "\n".join(textwrap.wrap(words, _LINE_CHARACTERS, max_lines=3, placeholder=" …"))
+
+
+def glossary(*, model: str, clock: str) -> str:
+    """Say what the symbols of a model mean."""
+    if model == "homogeneous":
+        return f"α survival per {clock}, c coverage of a crawl"
+    return (
+        "κ core's share of the urn, μ core's share of a crawl; "
+        f"of the shell: α survival per {clock}, c coverage of a crawl"
+    )
+
+
+def counted(n: int, noun: str) -> str:
+    """Write a number of things, ``1,326 pairs``; the noun is given in the singular and takes an s."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def scaled_unit(largest: float) -> tuple[float, str]:
+    """Choose the unit of a count of elements: what to divide by, and the unit's name."""
+    return next((unit for unit in _UNITS if largest >= unit[0]), (1.0, "elements"))
+
+
+def dates(crawls: pd.DataFrame) -> list[str]:
+    """Start of each crawl as text: year and month over a long calendar, with the day over a short one."""
+    long_span = crawls["years"].max() - crawls["years"].min() > _YEARS_WITHOUT_DAYS
+    return list(crawls["started_at"].dt.strftime("%Y-%m" if long_span else "%Y-%m-%d"))
+
+
+def span(crawls: pd.DataFrame) -> str:
+    """Write how many crawls there are and from when to when."""
+    written = dates(crawls)
+    return f"{counted(len(crawls), 'crawl')}, {written[0]} to {written[-1]}"
+
+
+def mean_gap(crawls: pd.DataFrame) -> float:
+    """Mean gap between consecutive crawls in years; 0 for one crawl."""
+    return float(crawls["years"].max() - crawls["years"].min()) / max(len(crawls) - 1, 1)
+
+
+def spread_positions(n: int, *, at_most: int) -> npt.NDArray[np.int64]:
+    """Choose evenly spread positions among 0 … n-1, the first and the last included."""
+    return np.unique(np.linspace(0, n - 1, min(n, at_most)).round().astype(np.int64))

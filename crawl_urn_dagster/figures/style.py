@@ -1,0 +1,137 @@
+"""The look of every figure, and figures as files.
+
+Here: colours, sizes, the settings figures are drawn with, text that comes from data, and writing PNG and SVG. Not
+here: what a figure shows (one module per subject), or numbers and dates as words (`labels`).
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from typing import TYPE_CHECKING
+
+import matplotlib.style
+from matplotlib.figure import Figure
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+CONTAINMENT_COLOUR = "#733743"
+DISCOVERY_COLOUR = "#2E5F8A"
+TRUTH_COLOUR = "#000000"
+OBSERVED_COLOUR = "#333333"
+MISSING_COLOUR = "#8C8C8C"
+
+WIDTH = 7.2  # inches: two columns of a journal page
+LINE = 0.155  # inches from one line of text to the next
+_DPI = 150
+_LOWEST_DPI = 20
+
+_SETTINGS = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib, so that the same figure is the same bytes anywhere
+    "font.size": 8,
+    "axes.labelsize": 8,
+    "axes.titlesize": 8.5,
+    "axes.titlelocation": "left",
+    "figure.titlesize": 9.5,
+    "legend.fontsize": 8,
+    "legend.title_fontsize": 8,
+    "legend.frameon": False,
+    "legend.borderpad": 0,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.7,
+    "hatch.linewidth": 0.6,
+    "text.parse_math": False,  # text from data stays text
+    "svg.hashsalt": "crawl_urn_dagster",
+    "savefig.dpi": _DPI,
+}
+
+
+def style() -> AbstractContextManager[None]:
+    """Return a context in which figures are drawn, whatever the reader's own settings; it undoes itself."""
+    return matplotlib.style.context(_SETTINGS, after_reset=True)
+
+
+def new_figure(*, height: float, title: str, heading: str) -> Figure:
+    """Make an empty figure with a title.
+
+    Parameters
+    ----------
+    height
+        Inches.
+    title
+        The collection, text from data.
+    heading
+        What the figure shows; may have several lines.
+    """
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    figure.suptitle(f"{plain_text(title)}: {heading}", x=0.01, horizontalalignment="left")
+    return figure
+
+
+def plain_text(text: str, *, at_most: int = 100) -> str:
+    """Text from data as one line of printable characters, at most so many.
+
+    Control characters would break lines, or the XML of an SVG.
+    """
+    line = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
+    return line if len(line) <= at_most else f"{line[: at_most - 1]}…"
+
+
+def save_figure(figure: Figure, stem: Path) -> tuple[Path, Path]:
+    """Write a figure as PNG (150 dpi) and SVG; the same figure gives the same bytes.
+
+    Each file is replaced as a whole: a reader sees the old one or the new one.
+
+    Parameters
+    ----------
+    figure
+        Any figure of this package.
+    stem
+        Path without suffix; missing folders are made.
+
+    Returns
+    -------
+    Paths ``<stem>.png`` and ``<stem>.svg``.
+    """
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    png, svg = stem.with_name(f"{stem.name}.png"), stem.with_name(f"{stem.name}.svg")
+    _replace(png, _render(figure, format="png"))
+    _replace(svg, _render(figure, format="svg", metadata={"Date": None}))
+    return png, svg
+
+
+def preview_png(figure: Figure, max_bytes: int = 100_000) -> bytes:
+    """Render a figure as a PNG small enough to be inlined, at the highest resolution up to 150 dpi found to fit.
+
+    Raises
+    ------
+    ValueError
+        When the PNG is larger than `max_bytes` even at 20 dpi.
+    """
+    dpi = _DPI
+    while len(png := _render(figure, format="png", dpi=dpi)) > max_bytes:
+        if dpi == _LOWEST_DPI:
+            raise ValueError(f"the preview has {len(png)} bytes at {dpi} dpi; allow more than {max_bytes}")
+        dpi = max(_LOWEST_DPI, dpi * 4 // 5)
+    return png
+
+
+def _render(figure: Figure, **options: object) -> bytes:
+    buffer = io.BytesIO()
+    with style():
+        figure.savefig(buffer, **options)
+    return buffer.getvalue()
+
+
+def _replace(path: Path, content: bytes) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_bytes(content)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

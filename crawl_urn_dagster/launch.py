@@ -1,0 +1,102 @@
+"""Running the code location's jobs in this process, in an instance that the UI can open later.
+
+Here: the Dagster instance under the home folder, and runs that carry the code location they belong to, so that the UI
+can re-execute them. Not here: what is printed (`cli`), or what a run found (`outcomes`).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import dagster as dg
+from dagster._core.definitions.reconstruct import ReconstructableRepository
+from dagster._core.definitions.repository_definition.valid_definitions import SINGLETON_REPOSITORY_NAME
+from dagster._core.execution.api import execute_run_iterator
+from dagster._core.remote_origin import ManagedGrpcPythonEnvCodeLocationOrigin, RemoteRepositoryOrigin
+from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
+
+from crawl_urn_dagster.atomic import replacing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_MODULE = "crawl_urn_dagster.definitions"
+_LOCATION = "crawl_urn_dagster"
+
+# The console shows the command's own progress; the whole log is in the instance.
+_QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+
+_INSTANCE_SETTINGS = """\
+telemetry:
+  enabled: false
+concurrency:
+  pools:
+    default_limit: 1
+run_monitoring:
+  enabled: true
+  free_slots_after_run_end_seconds: 30
+"""
+
+_WORKSPACE = f"""\
+load_from:
+  - python_module:
+      module_name: {_MODULE}
+      location_name: {_LOCATION}
+"""
+
+
+def instance_folder(home: Path) -> Path:
+    """Folder of the Dagster instance: ``DAGSTER_HOME``, else one under the home folder, made when absent."""
+    configured = os.environ.get("DAGSTER_HOME")
+    if configured:
+        return Path(configured).resolve()
+    folder = home / ".dagster"
+    settings = folder / "dagster.yaml"
+    if not settings.exists():
+        with replacing(settings) as file:
+            file.write_text(_INSTANCE_SETTINGS, encoding="utf-8")
+    return folder
+
+
+def workspace_file(folder: Path) -> Path:
+    """Write the workspace file that opens the code location, under the name that runs are recorded with."""
+    path = folder / "crawl_urn_workspace.yaml"
+    with replacing(path) as file:
+        file.write_text(_WORKSPACE, encoding="utf-8")
+    return path
+
+
+class CodeLocation:
+    """The shipped code location, loaded in this process."""
+
+    def __init__(self) -> None:
+        self._repository = ReconstructableRepository.for_module(
+            _MODULE, "definitions", working_directory=os.fspath(Path.cwd())
+        )
+        self._origin = RemoteRepositoryOrigin(
+            code_location_origin=ManagedGrpcPythonEnvCodeLocationOrigin(
+                loadable_target_origin=LoadableTargetOrigin(
+                    executable_path=sys.executable, module_name=_MODULE
+                ),
+                location_name=_LOCATION,
+            ),
+            repository_name=SINGLETON_REPOSITORY_NAME,
+        )
+
+    def create_run(self, instance: dg.DagsterInstance, job_name: str) -> dg.DagsterRun:
+        """Record a run of a job, which the UI takes for one it launched itself."""
+        job = self._repository.get_reconstructable_job(job_name)
+        return instance.create_run_for_job(
+            job.get_definition(),
+            run_config=_QUIET,
+            remote_job_origin=self._origin.get_job_origin(job_name),
+            job_code_origin=job.get_python_origin(),
+        )
+
+    def execute(self, instance: dg.DagsterInstance, run: dg.DagsterRun) -> Iterator[dg.DagsterEvent]:
+        """Execute a recorded run, giving its events as they happen."""
+        job = self._repository.get_reconstructable_job(run.job_name)
+        return execute_run_iterator(job, run, instance)

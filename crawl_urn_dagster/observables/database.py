@@ -1,0 +1,173 @@
+"""A collection's DuckDB file: one writer, many readers, nothing half-written.
+
+Here: opening the file for one query or one transaction, waiting for whoever holds it, and moving tables of the
+contract in and out. Not here: what the tables hold (`schema`, `tables`), or anything about Dagster.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from crawl_urn_dagster.observables.schema import TABLES, Table
+from crawl_urn_dagster.observables.statements import load_statement
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    import pandas as pd
+
+_FIRST_WAIT_SECONDS = 0.02
+_LONGEST_WAIT_SECONDS = 1.0
+
+
+class DatabaseHeldError(TimeoutError):
+    """Another process kept the DuckDB file open past the deadline; the message names the process."""
+
+
+class MissingTableError(LookupError):
+    """A table of the contract has not been written yet; the message says what makes it."""
+
+
+@dataclass(frozen=True)
+class ObservablesFile:
+    """The DuckDB file of one collection.
+
+    Parameters
+    ----------
+    path
+        The file; its folder is made on the first write.
+    deadline_seconds
+        How long to wait for another process that has the file open.
+    """
+
+    path: Path
+    deadline_seconds: float = 120.0
+
+    @contextmanager
+    def reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Open read-only for one query.
+
+        Raises
+        ------
+        MissingTableError
+            When the file does not exist.
+        DatabaseHeldError
+            When a writer keeps it open past the deadline.
+        """
+        if not self.path.exists():
+            raise MissingTableError(f"{self.path} does not exist: materialise the collection's assets first")
+        with self._open(read_only=True) as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Open for one transaction: committed at the end, rolled back when anything raises.
+
+        Raises
+        ------
+        DatabaseHeldError
+            When another process keeps the file open past the deadline.
+        """
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self._open(read_only=False) as connection:
+            connection.begin()
+            try:
+                yield connection
+            except BaseException:
+                connection.rollback()
+                raise
+            connection.commit()
+
+    def replace(self, frames: Mapping[str, pd.DataFrame]) -> None:
+        """Replace tables in one transaction; columns a frame lacks become NULL.
+
+        Raises
+        ------
+        KeyError
+            When a name is no table of the contract.
+        ValueError
+            When a frame has a column that its table does not have.
+        """
+        for name, frame in frames.items():
+            unknown = [column for column in frame.columns if column not in TABLES[name].column_names]
+            if unknown:
+                raise ValueError(
+                    f"table {name} has no columns {unknown}; it has {list(TABLES[name].column_names)}"
+                )
+        with self.writing() as connection:
+            for name, frame in frames.items():
+                create_table(connection, TABLES[name])
+                connection.register("frame", frame)
+                connection.execute(load_statement("insert_frame").format(table=name))
+                connection.unregister("frame")
+
+    def read(self, name: str) -> pd.DataFrame:
+        """Read a whole table of the contract, in the order it was written.
+
+        Raises
+        ------
+        MissingTableError
+            When the table has not been written yet.
+        """
+        table = TABLES[name]
+        with self.reading() as connection:
+            if not _has_table(connection, table):
+                raise MissingTableError(
+                    f"{self.path} has no table {name!r}: materialise the asset that writes it first"
+                )
+            return connection.execute(load_statement("read_table").format(table=table.name)).df()
+
+    @contextmanager
+    def _open(self, *, read_only: bool) -> Iterator[duckdb.DuckDBPyConnection]:
+        connection = self._wait_for_connection(read_only=read_only)
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+    def _wait_for_connection(self, *, read_only: bool) -> duckdb.DuckDBPyConnection:
+        end = time.monotonic() + self.deadline_seconds
+        wait = _FIRST_WAIT_SECONDS
+        while True:
+            try:
+                return duckdb.connect(str(self.path), read_only=read_only)
+            except (duckdb.IOException, duckdb.ConnectionException) as error:
+                if not _is_held(error):
+                    raise
+                if time.monotonic() >= end:
+                    raise DatabaseHeldError(
+                        f"{self.path} is held by {_holder(error)} and was not free within "
+                        f"{self.deadline_seconds:g} s: close it there, then run again"
+                    ) from error
+            time.sleep(wait)
+            wait = min(2 * wait, _LONGEST_WAIT_SECONDS)
+
+
+def create_table(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
+    """Create or replace an empty table with the columns of the contract."""
+    columns = ", ".join(
+        f'"{column.name}" {column.type}{"" if column.nullable else " NOT NULL"}' for column in table.columns
+    )
+    connection.execute(load_statement("create_table").format(table=table.name, columns=columns))
+
+
+def _has_table(connection: duckdb.DuckDBPyConnection, table: Table) -> bool:
+    row = connection.execute(load_statement("has_table"), {"table": table.name}).fetchone()
+    return bool(row and row[0])
+
+
+def _is_held(error: duckdb.Error) -> bool:
+    text = str(error)
+    return "Could not set lock" in text or "different configuration" in text
+
+
+def _holder(error: duckdb.Error) -> str:
+    found = re.search(r"lock is held in (.+?) \(PID (\d+)\)", str(error))
+    return f"process {found[2]} ({found[1]})" if found else "another connection of this process"

@@ -1,0 +1,79 @@
+"""What cannot be true of observables, found.
+
+Here: for each rule, the rows that break it, worst first. Not here: what happens then (`checks`), or whether an
+urn fits (`urn.violation`).
+
+A rule allows five standard errors of the source's stated relative error, and nothing where counts are exact.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+STANDARD_ERRORS_ALLOWED = 5
+
+
+def calendar_disorder(crawls: pd.DataFrame) -> pd.DataFrame:
+    """Crawls of table `crawls` that do not start later than the crawl before them."""
+    gap = crawls["started_at"].diff()
+    disordered = crawls.assign(days_after_previous=gap / pd.Timedelta(days=1))
+    return disordered[gap <= pd.Timedelta(0)][["crawl", "started_at", "days_after_previous"]]
+
+
+def dated_by_week(crawls: pd.DataFrame) -> pd.DataFrame:
+    """Crawls of table `crawls` that the calendar lacks, dated by the ISO week of their label."""
+    return crawls[crawls["dated_by"] == "iso_week"][["crawl", "started_at"]]
+
+
+def discovery_decreases(discovery_curve: pd.DataFrame, relative_error: float) -> pd.DataFrame:
+    """Windows of table `discovery_curve` with fewer elements than a shorter one from the same start."""
+    union = discovery_curve["distinct_elements"].astype(np.float64)
+    same_start = discovery_curve.groupby("start_crawl", sort=False)["distinct_elements"]
+    largest_before = same_start.cummax().astype(np.float64).groupby(discovery_curve["start_crawl"]).shift()
+    return _short_of(discovery_curve, union, largest_before, relative_error)
+
+
+def discovery_below_largest_crawl(
+    discovery_curve: pd.DataFrame, crawls: pd.DataFrame, relative_error: float
+) -> pd.DataFrame:
+    """Windows of table `discovery_curve` with fewer elements than the largest crawl inside them."""
+    position = pd.Series(crawls["crawl_index"].to_numpy(), index=crawls["crawl"])
+    sizes = crawls["elements"].to_numpy(dtype=np.float64, na_value=np.nan)
+    start = discovery_curve["start_crawl"].map(position).to_numpy()
+    end = discovery_curve["end_crawl"].map(position).to_numpy()
+    largest = pd.Series(
+        [np.nanmax(sizes[i : j + 1], initial=0.0) for i, j in zip(start, end, strict=True)],
+        index=discovery_curve.index,
+        dtype=np.float64,
+    )
+    union = discovery_curve["distinct_elements"].astype(np.float64)
+    return _short_of(discovery_curve, union, largest, relative_error)
+
+
+def containment_out_of_range(containment: pd.DataFrame, relative_error: float) -> pd.DataFrame:
+    """Pairs of table `containment` whose containment is outside [0, 1] in either direction.
+
+    An intersection from sketches is size_i + size_j - union and carries the error of all three.
+    """
+    size_i, size_j, both = (
+        containment[column].astype(np.float64) for column in ("size_i", "size_j", "intersection")
+    )
+    error = relative_error * np.sqrt(size_i**2 + size_j**2 + (size_i + size_j - both) ** 2)
+    excess = np.maximum(-both, both - np.minimum(size_i, size_j))
+    broken = excess > STANDARD_ERRORS_ALLOWED * error
+    columns = ["crawl_i", "crawl_j", "size_i", "size_j", "intersection"]
+    return (
+        containment[broken][columns].assign(excess=excess[broken]).sort_values("excess", ascending=False)
+    )
+
+
+def _short_of(
+    windows: pd.DataFrame, union: pd.Series, floor: pd.Series, relative_error: float
+) -> pd.DataFrame:
+    """Windows whose union falls short of a floor by more than the error of both allows."""
+    allowed = STANDARD_ERRORS_ALLOWED * relative_error * np.hypot(union, floor)
+    missing = floor - union
+    broken = missing > allowed  # False where there is no floor
+    columns = ["start_crawl", "end_crawl", "window_crawls", "distinct_elements"]
+    return windows[broken][columns].assign(missing=missing[broken]).sort_values("missing", ascending=False)

@@ -1,0 +1,26 @@
+"""Fixtures shared by all tests: where the real data and the reference values are, if they are there."""
+
+from pathlib import Path
+
+import pytest
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+
+def _folder(name: str) -> Path:
+    folder = SHARED / name
+    if not folder.is_dir():
+        pytest.skip(f"the shared folder {name}/ is not beside the checkout")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Real crawl data, beside the checkout."""
+    return _folder("data")
+
+
+@pytest.fixture(scope="session")
+def shared_reference() -> Path:
+    """Independently computed values, beside the checkout."""
+    return _folder("reference")

@@ -1,0 +1,1 @@
+CREATE OR REPLACE VIEW headline AS SELECT * FROM parameters WHERE headline;

@@ -1,0 +1,2 @@
+-- Names and types come from the schema module only, never from data.
+CREATE OR REPLACE TABLE {table} ({columns});

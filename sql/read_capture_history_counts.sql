@@ -1,0 +1,1 @@
+SELECT history::VARCHAR AS history, elements FROM capture_history_counts;
