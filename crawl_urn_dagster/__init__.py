@@ -1,0 +1,35 @@
+"""Coverage, survival and the persistent core of a longitudinal web crawl, as Dagster assets.
+
+Here: the public names, each loaded when it is first used, so that importing the package loads neither Dagster nor
+numpy. Not here: anything else.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from crawl_urn_dagster.build import build_defs
+    from crawl_urn_dagster.collection import Collection, demo_collection, load_collections
+    from crawl_urn_dagster.component import CrawlUrnComponent
+
+__all__ = ["Collection", "CrawlUrnComponent", "build_defs", "demo_collection", "load_collections"]
+
+_HOMES = {
+    "Collection": "crawl_urn_dagster.collection",
+    "CrawlUrnComponent": "crawl_urn_dagster.component",
+    "build_defs": "crawl_urn_dagster.build",
+    "demo_collection": "crawl_urn_dagster.collection",
+    "load_collections": "crawl_urn_dagster.collection",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -162,10 +162,12 @@ def _run_one(
 def _summarise(
     chosen: list[Collection], outcomes: dict[str, Outcome], home: Path, console: Console
 ) -> None:
-    """The closing table, the headlines in words, findings and errors."""
+    """Print the closing table, findings, headlines in words, where everything is, and errors."""
     from rich.table import Table
 
-    from crawl_urn_dagster.summary import read_summary
+    from crawl_urn_dagster.estimates.headline import read_headline
+    from crawl_urn_dagster.observables.tables import count_all_elements
+    from crawl_urn_dagster.resources import CollectionHome
 
     table = Table("collection", "crawls", "elements", "headline", "status", "figures")
     sentences = []
@@ -173,25 +175,41 @@ def _summarise(
         if outcomes[one.name].errors:
             table.add_row(one.name, "", "", "", "error", "")
             continue
-        summary = read_summary(one, home)
+        files = CollectionHome(folder=str(home), collection=one.name)
+        headline = read_headline(files.observables.read("parameters"))
+        crawls = files.observables.read("crawls")
+        elements = (
+            count_all_elements(crawls, files.observables.read("discovery_curve"))
+            if one.has_discovery_curve
+            else None
+        )
         table.add_row(
             one.name,
-            str(summary.crawls),
-            f"{summary.elements:,}" if summary.elements is not None else "not known",
-            f"{summary.headline.fit_name}: {summary.headline.numbers}",
-            summary.headline.status,
-            str(summary.figures),
+            str(len(crawls)),
+            "not known" if elements is None else f"{elements:,}",
+            f"{headline.fit_name}: {headline.numbers}",
+            headline.status,
+            str(files.figures),
         )
-        sentences.append(f"{one.name}: {summary.headline.sentence}")
+        sentences.append(f"{one.name}: {headline.sentence}")
     console.print(table)
     for name, outcome in outcomes.items():
-        for check in outcome.failed_checks:
-            console.print(f"{check.severity} {name} {check.check}: {check.description}")
+        for (severity, description), checks in _grouped(outcome).items():
+            console.print(f"{severity} {name}, {', '.join(checks)}: {description}")
     for sentence in sentences:
         console.print(sentence)
     console.print(
-        f"Under {home}, for each collection: figures/ (PNG and SVG), observables.duckdb (tables), report.md (numbers in words)."
+        f"Everything is under {home}, by collection: figures/ (PNG and SVG), observables.duckdb (tables), "
+        "report.md (the page)."
     )
     for name, outcome in outcomes.items():
         for error in outcome.errors:
             click.echo(f"Error: collection {name}: {error}", err=True)
+
+
+def _grouped(outcome: Outcome) -> dict[tuple[str, str], list[str]]:
+    """Failed checks by what they say: a violated collection says one thing of every fit."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for check in outcome.failed_checks:
+        groups.setdefault((check.severity, check.description), []).append(check.check)
+    return groups

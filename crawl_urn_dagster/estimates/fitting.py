@@ -8,8 +8,6 @@ which fit speaks for the collection. Not here: the fits themselves (`urn.fits`),
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 
@@ -27,9 +25,6 @@ from crawl_urn_dagster.urn import (
     mean_by,
     recaptures_from_unions,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 CLOCKS = ("crawl", "year")
 
@@ -94,7 +89,7 @@ def fit_all(
         if discovery_curve is not None:
             fits += fit_discovery(crawls, discovery_curve, clock=clock)
     violation = judge_violation(crawls, containment, discovery_curve)
-    if violation is not None and violation.violated:
+    if violation is not None:
         fits = [replace(fit, status="model_violation", reason=violation.reason) for fit in fits]
     return fits
 
@@ -102,8 +97,18 @@ def fit_all(
 def judge_violation(
     crawls: pd.DataFrame, containment: pd.DataFrame | None, discovery_curve: pd.DataFrame | None
 ) -> Violation | None:
-    """The violation rule on what the tables have; None when they have too little to judge.
+    """Apply the violation rule to what the tables have; the verdict that is violated, else None.
 
-    First returns come from the unions of windows (the same data as the m-array), containments from the pairs.
+    First returns come from the unions of windows, which hold the same data as the m-array.
     """
-    raise AssertionError
+    verdicts = []
+    if discovery_curve is not None:
+        unions = unions_matrix(crawls, discovery_curve)
+        verdicts.append(judge("first_returns", np.diagonal(unions), recaptures_from_unions(unions)))
+    if containment is not None:
+        shares = np.full((len(crawls), len(crawls)), np.nan)
+        index = pd.Index(crawls["crawl"])
+        i, j = index.get_indexer(containment["crawl_i"]), index.get_indexer(containment["crawl_j"])
+        shares[i, j] = containment["containment"].to_numpy(dtype=np.float64)
+        verdicts.append(judge("containment", np.ones(len(crawls)), shares))
+    return next((verdict for verdict in verdicts if verdict.violated), None)

@@ -14,13 +14,19 @@ import pandas as pd
 from matplotlib.lines import Line2D
 
 from crawl_urn_dagster.figures.labels import (
+    FIT_NAMES,
+    MODEL_NAMES,
     WITHHELD,
     counted,
+    estimate,
     estimates,
+    fit_name,
     glossary,
+    has_urn,
     mean_gap,
     span,
     status_note,
+    wrapped,
 )
 from crawl_urn_dagster.figures.style import (
     CONTAINMENT_COLOUR,
@@ -39,22 +45,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from crawl_urn_dagster.figures.labels import Row
+
     FloatArray = npt.NDArray[np.float64]
-    Row = dict[Any, Any]
 
 _PANELS_HEIGHT = 3.2  # inches, the title included
 _CURVE_POINTS = 200
 _MARKERS_ON_CURVE = 5
-
-_MODEL_NAMES = {"homogeneous": "homogeneous urn", "core_shell": "core and shell"}
-_FIT_NAMES = {
-    ("homogeneous", "containment"): "log-linear fit of containment",
-    ("homogeneous", "discovery_curve"): "fit of the discovery curve",
-    ("homogeneous", "discovery_tail"): "straight line through the discovery curve's tail, inverted",
-    ("core_shell", "containment"): "fit of containment",
-    ("core_shell", "discovery_curve"): "fit of the discovery curve",
-    ("core_shell", "discovery_increments"): "fit of the discovery curve's increments (consistency check only)",
-}
 
 
 @dataclass(frozen=True)
@@ -102,17 +99,17 @@ def homogeneous_fits(
 ) -> Figure:
     """Fits of the homogeneous urn: a panel per observable, with the curves of both observables' fits in each.
 
-    The points are those that were fitted: on clock ``crawl`` the mean over all pairs of a lag and the mean over
-    all start crawls, on clock ``year`` every pair and every window. On clock ``year`` discovery curves are drawn
-    for crawls at the mean gap, although each window was fitted with its own gaps. A fit whose status is not ok
-    is dashed; one whose status forbids its numbers (model_violation, too_few_points, not_converged) is named as
-    withheld and not drawn.
+    The points are those that were fitted: on clock ``crawl`` the mean over all pairs of a lag and the mean
+    over all start crawls, on clock ``year`` every pair and every window. On clock ``year`` discovery curves
+    are drawn for crawls at the mean gap, although each window was fitted with its own gaps. A fit whose
+    status is not ok is dashed; one whose status forbids its numbers (model_violation, too_few_points,
+    not_converged) is named as withheld and not drawn.
 
     Parameters
     ----------
     parameters, crawls, containment, discovery_curve, truth
-        Tables of the contract; one of `containment` and `discovery_curve` may be absent, then it has no panel.
-        `truth` is there for simulated collections.
+        Tables of the contract. An observable that is absent has no panel; `truth` is that of a simulated
+        collection.
     title
         The collection, for example ``us_gov_hosts (host)``.
     clock
@@ -123,7 +120,16 @@ def homogeneous_fits(
     ValueError
         When both observables are absent, or for another clock.
     """
-    return _fits("homogeneous", parameters, crawls, containment, discovery_curve, truth, title, clock)
+    return _fits(
+        model="homogeneous",
+        parameters=parameters,
+        crawls=crawls,
+        containment=containment,
+        discovery_curve=discovery_curve,
+        truth=truth,
+        title=title,
+        clock=clock,
+    )
 
 
 def core_shell_fits(
@@ -138,14 +144,24 @@ def core_shell_fits(
 ) -> Figure:
     """Fits of core and shell; as `homogeneous_fits` in everything else.
 
-    Of containment the exact form is drawn. The paper's form is the same curve, and its printed κ, which is the
-    core share μ of the exact form, is listed.
+    Of containment the exact form is drawn. The paper's form is the same curve, and its printed κ, which is
+    the core share μ of the exact form, is listed.
     """
-    return _fits("core_shell", parameters, crawls, containment, discovery_curve, truth, title, clock)
+    return _fits(
+        model="core_shell",
+        parameters=parameters,
+        crawls=crawls,
+        containment=containment,
+        discovery_curve=discovery_curve,
+        truth=truth,
+        title=title,
+        clock=clock,
+    )
 
 
 @style()
 def _fits(
+    *,
     model: str,
     parameters: pd.DataFrame,
     crawls: pd.DataFrame,
@@ -162,19 +178,22 @@ def _fits(
         *(_fit_key(row) for row in rows if row["status"] not in WITHHELD),
         *_withheld_keys(rows),
     ]
+    if not rows:
+        key.append(_text_key("no fit"))
+    has_gaps = clock == "year" and discovery_curve is not None
+    gap_note = f"; discovery curves at the mean gap, {mean_gap(crawls):.3f} years" if has_gaps else ""
     text_lines = 2 + sum(1 + str(line.get_label()).count("\n") for line in key)
-    gap = f"; discovery curves at the mean gap, {mean_gap(crawls):.3f} years" if clock == "year" else ""
     figure = new_figure(
         height=_PANELS_HEIGHT + LINE * text_lines,
         title=title,
-        heading=f"{_MODEL_NAMES[model]}, fits per {clock}\n{span(crawls)}{gap}",
+        heading=f"{MODEL_NAMES[model]}, fits per {clock}\n{span(crawls)}{gap_note}",
     )
     for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
         _draw(axes, panel, rows)
     figure.legend(
         handles=key,
         loc="outside lower left",
-        title=glossary(model=model, clock=clock),
+        title=glossary(has_core=any(not pd.isna(row["kappa"]) for row in rows), clock=clock),
         alignment="left",
         handlelength=3,
     )
@@ -208,7 +227,7 @@ def _containment_panel(containment: pd.DataFrame, clock: str) -> _Panel:
         projection="containment",
         x=lag,
         observed=points["containment"].to_numpy(dtype=np.float64),
-        opacity=1.0 if clock == "crawl" else 0.25,
+        opacity=1.0 if clock == "crawl" else 0.4,
         grid=np.linspace(lag.min(), lag.max(), _CURVE_POINTS) if lag.size else lag,
         point=f"mean over the pairs of crawls of a lag ({counted(lag.size, 'lag')})"
         if clock == "crawl"
@@ -229,45 +248,39 @@ def _discovery_panel(discovery_curve: pd.DataFrame, clock: str, gap_years: float
         projection="discovery_curve",
         x=elapsed,
         observed=points["ratio"].to_numpy(dtype=np.float64),
-        opacity=1.0 if clock == "crawl" else 0.25,
-        grid=gap * np.arange(np.ceil(elapsed.max() / gap) + 1) if elapsed.size else elapsed,
+        opacity=1.0 if clock == "crawl" else 0.4,
+        grid=gap * np.arange(np.ceil(elapsed.max() / gap) + 1) if elapsed.any() else elapsed,
         point=f"mean over the start crawls ({counted(elapsed.size, 'window length')})"
         if clock == "crawl"
         else f"window of crawls ({counted(elapsed.size, 'window')})",
-        x_label=f"{clock}s after the start crawl, T",
+        x_label=f"{clock}s after the start crawl{', T' if clock == 'crawl' else ''}",
         y_label="distinct elements over the size\nof the start crawl, U(s, T)/U(s, 0)",
     )
 
 
 def _fit_rows(parameters: pd.DataFrame, model: str, clock: str) -> list[Row]:
     """One row per fit of all elements, the urn's or the shell's, in the order of the legend."""
-    fits = parameters[
+    rows = parameters[
         (parameters["model"] == model)
         & (parameters["clock"] == clock)
         & (parameters["component"] != "core")
         & parameters["stratum"].isna()
-    ]
-    rows = fits.astype(dict.fromkeys(("kappa", "alpha", "coverage"), np.float64)).to_dict("records")
-    return [row for kind in _FIT_NAMES for row in rows if (row["model"], row["projection"]) == kind]
+    ].to_dict("records")
+    return [row for kind in FIT_NAMES for row in rows if (row["model"], row["projection"]) == kind]
 
 
 def _truth_rows(truth: pd.DataFrame, clock: str) -> list[Row]:
     known = truth[truth["clock"] == clock]
-    return known.assign(model="core_shell", form="exact", projection="truth", status="ok").to_dict("records")
+    return known.assign(model="simulation", projection="truth", status="ok").to_dict("records")
 
 
 def _repeats_exact_curve(row: Row) -> bool:
     return bool(row["projection"] == "containment" and row["form"] == "paper")
 
 
-def _has_urn(row: Row) -> bool:
-    """Whether the parameters are those of an urn: an inverted tail can give values outside [0, 1], or none."""
-    return bool(0 <= row["alpha"] <= 1 and 0 <= row["coverage"] <= 1)
-
-
 def _curve(shown: str, row: Row, grid: FloatArray) -> FloatArray | None:
-    """What a fit implies for an observable; None when it says nothing about it or must not be drawn."""
-    if row["status"] in WITHHELD or _repeats_exact_curve(row) or not _has_urn(row):
+    """Return what a fit implies for an observable; None when it has no curve there or must not be drawn."""
+    if row["status"] in WITHHELD or _repeats_exact_curve(row) or not has_urn(row):
         return None
     urn = CoreShellUrn(0.0 if pd.isna(row["kappa"]) else row["kappa"], row["alpha"], row["coverage"])
     if shown == "discovery_curve":
@@ -315,31 +328,24 @@ def _curve_style(row: Row) -> dict[str, Any]:
 
 
 def _fit_key(row: Row) -> Line2D:
-    """Legend entry of a fit or of the truth, with its values; without a line where no curve is drawn."""
-    name = _name(row)
+    """Make the legend entry of a fit or of the truth, with its values; without a line where none is drawn."""
     if _repeats_exact_curve(row):
-        name += ": the same curve; the κ it prints is the core share μ"
-    elif not _has_urn(row):
-        name += ": not drawn, no urn has these values"
-    lines = [name, estimates(row) or "no estimate", status_note(row)]
-    is_drawn = _has_urn(row) and not _repeats_exact_curve(row)
-    options = _curve_style(row) if is_drawn else {"linestyle": "none"}
-    return Line2D([], [], **options, label="\n".join(line for line in lines if line))
+        status = "" if row["status"] == "ok" else f" ({row['status']})"
+        return _text_key(f"{fit_name(row)}: the same curve; its {estimate(row, 'kappa')} is μ{status}")
+    values = estimates(row) or "no estimate"
+    label = "\n".join(line for line in (fit_name(row), values, status_note(row)) if line)
+    return Line2D([], [], **_curve_style(row), label=label) if has_urn(row) else _text_key(label)
+
+
+def _text_key(label: str) -> Line2D:
+    return Line2D([], [], linestyle="none", label=label)
 
 
 def _withheld_keys(rows: list[Row]) -> Iterator[Line2D]:
-    """One legend entry per reason for which fits are withheld."""
+    """Make one legend entry per reason for which fits are withheld."""
     fits_by_note: dict[str, list[str]] = {}
     for row in rows:
         if row["status"] in WITHHELD:
-            fits_by_note.setdefault(status_note(row), []).append(_name(row))
+            fits_by_note.setdefault(status_note(row), []).append(fit_name(row))
     for note, names in fits_by_note.items():
-        label = f"{wrapped('withheld: ' + '; '.join(names))}\n{note}"
-        yield Line2D([], [], linestyle="none", label=label)
-
-
-def _name(row: Row) -> str:
-    if row["projection"] == "truth":
-        return "truth of the simulation"
-    form = f", {row['form']} form" if row["model"] == "core_shell" else ""
-    return _FIT_NAMES[row["model"], row["projection"]] + form
+        yield _text_key(f"{wrapped('withheld: ' + '; '.join(names))}\n{note}")

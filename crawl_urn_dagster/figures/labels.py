@@ -15,17 +15,43 @@ import pandas as pd
 from crawl_urn_dagster.figures.style import plain_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy.typing as npt
+
+    #: A row of table `parameters` or `truth`.
+    Row = dict[Any, Any]
 
 #: Statuses of which no number may be shown and no curve drawn.
 WITHHELD = frozenset({"model_violation", "too_few_points", "not_converged"})
 
+MODEL_NAMES = {"homogeneous": "homogeneous urn", "core_shell": "core and shell"}
+#: Fits by model and projection, in the order of a legend.
+FIT_NAMES = {
+    ("homogeneous", "containment"): "log-linear fit of containment",
+    ("homogeneous", "discovery_curve"): "fit of the discovery curve",
+    ("homogeneous", "discovery_tail"): "straight line through the discovery curve's tail, inverted",
+    ("core_shell", "containment"): "fit of containment",
+    ("core_shell", "discovery_curve"): "fit of the discovery curve",
+    (
+        "core_shell",
+        "discovery_increments",
+    ): "fit of the discovery curve's increments (consistency check only)",
+    ("simulation", "truth"): "truth of the simulation",
+}
 _SYMBOLS = {"kappa": "κ", "core_share": "μ", "alpha": "α", "coverage": "c"}
 _UNITS = ((1e9, "billion elements"), (1e6, "million elements"), (1e3, "thousand elements"))
 _YEARS_WITHOUT_DAYS = 3
-_LINE_CHARACTERS = 95
+_LINE_CHARACTERS = 110
+
+
+def has_urn(row: Row) -> bool:
+    """Whether the parameters are those of an urn: an inverted tail can lie outside [0, 1], or be unknown."""
+    return all(not pd.isna(row[name]) and 0 <= row[name] <= 1 for name in ("alpha", "coverage"))
+
+
+def fit_name(row: Row) -> str:
+    """Name the fit of a row of `parameters`, with its form where forms differ."""
+    form = f", {row['form']} form" if row["model"] == "core_shell" else ""
+    return FIT_NAMES[row["model"], row["projection"]] + form
 
 
 def number(value: float) -> str:
@@ -37,21 +63,19 @@ def number(value: float) -> str:
     return f"{value:.6f}"
 
 
-def estimates(row: Mapping[Any, Any]) -> str:
-    """Write the known parameters of a row of `parameters` or `truth`, with 95 % limits where both are known."""
-    return "    ".join(
-        f"{symbol} = {number(row[name])}{_interval(row, name)}"
-        for name, symbol in _SYMBOLS.items()
-        if not pd.isna(row.get(name))
-    )
-
-
-def _interval(row: Mapping[Any, Any], name: str) -> str:
+def estimate(row: Row, name: str) -> str:
+    """Write a parameter with its symbol, and its 95 % limits where both are known."""
     low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
-    return "" if pd.isna(low) or pd.isna(high) else f" ({number(low)}–{number(high)})"
+    limits = "" if pd.isna(low) or pd.isna(high) else f" ({number(low)}–{number(high)})"
+    return f"{_SYMBOLS[name]} = {number(row[name])}{limits}"
 
 
-def status_note(row: Mapping[Any, Any]) -> str:
+def estimates(row: Row) -> str:
+    """Write the known parameters of a fit or a truth."""
+    return "    ".join(estimate(row, name) for name in _SYMBOLS if not pd.isna(row.get(name)))
+
+
+def status_note(row: Row) -> str:
     """Write the status of a fit, and why on lines short enough for a legend; empty when it is ok."""
     if row["status"] == "ok":
         return ""
@@ -65,14 +89,10 @@ def wrapped(words: str) -> str:
     return "\n".join(textwrap.wrap(words, _LINE_CHARACTERS, max_lines=3, placeholder=" …"))
 
 
-def glossary(*, model: str, clock: str) -> str:
-    """Say what the symbols of a model mean."""
-    if model == "homogeneous":
-        return f"α survival per {clock}, c coverage of a crawl"
-    return (
-        "κ core's share of the urn, μ core's share of a crawl; "
-        f"of the shell: α survival per {clock}, c coverage of a crawl"
-    )
+def glossary(*, has_core: bool, clock: str) -> str:
+    """Say what the symbols of the parameters mean."""
+    core = "κ core's share of the urn, μ core's share of a crawl; of the shell: " if has_core else ""
+    return f"{core}α survival per {clock}, c coverage of a crawl"
 
 
 def counted(n: int, noun: str) -> str:

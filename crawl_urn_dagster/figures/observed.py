@@ -1,7 +1,7 @@
 """Figures of the observables alone: no model, no fit.
 
-Here: the discovery curve as a heat map and as curves by start crawl, and containment by lag. Not here: anything
-fitted (`fitted`, `fates`).
+Here: the discovery curve as a heat map and as curves by start crawl, and containment by lag. Not here:
+anything fitted (`fitted`, `fates`).
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ def discovery_heat_map(crawls: pd.DataFrame, discovery_curve: pd.DataFrame, *, t
     figure = new_figure(
         height=float(np.clip(2.4 + 0.06 * longest, 3, 5)),
         title=title,
-        heading=f"distinct elements by window of crawls\n{span(crawls)}; blank: would end after the last crawl",
+        heading=f"distinct elements in a window of crawls, U(s, T)\n{span(crawls)}; blank: would end after the last crawl",
     )
     axes = figure.subplots()
     edges = np.arange(n + 1) - 0.5
     mesh = axes.pcolormesh(
-        edges, np.arange(longest + 1) + 0.5, np.ma.masked_invalid(cells / unit), cmap="cividis"
+        edges, np.arange(longest + 1) + 0.5, np.ma.masked_invalid(cells / unit), cmap="viridis"
     )
     possible = np.minimum(n - np.arange(n), longest)
     if np.isfinite(cells).sum() < possible.sum():
@@ -75,7 +75,7 @@ def discovery_heat_map(crawls: pd.DataFrame, discovery_curve: pd.DataFrame, *, t
         axes.set_yticks(lengths)
     axes.set_xlabel("start of the window: start date of its first crawl, s (one column per crawl)")
     axes.set_ylabel("length of the window, T + 1 (crawls)")
-    figure.colorbar(mesh, label=f"distinct elements, U(s, T) ({unit_name})", pad=0.02)
+    figure.colorbar(mesh, label=f"U(s, T) ({unit_name})", pad=0.02)
     return figure
 
 
@@ -110,7 +110,9 @@ def discovery_curves_by_start(crawls: pd.DataFrame, discovery_curve: pd.DataFram
     axes = figure.subplots()
     for crawl, grey in zip(starts["crawl"], greys, strict=True):
         curve = curves[crawl].sort_values("elapsed_years")
-        axes.plot(curve["elapsed_years"], curve["ratio"], color=grey, linewidth=0.9, marker=".", markersize=2.5)
+        axes.plot(
+            curve["elapsed_years"], curve["ratio"], color=grey, linewidth=0.9, marker=".", markersize=2.5
+        )
     axes.set_xlabel("time from the start of the first crawl to the start of the last (years)")
     axes.set_ylabel("distinct elements over the size\nof the start crawl, U(s, T)/U(s, 0)")
     key = figure.colorbar(
@@ -127,7 +129,7 @@ def discovery_curves_by_start(crawls: pd.DataFrame, discovery_curve: pd.DataFram
 
 @style()
 def containment_by_lag(crawls: pd.DataFrame, containment: pd.DataFrame, *, title: str) -> Figure:
-    """Containment of every pair of crawls against lag, with the mean over the pairs of the same lag in crawls.
+    """Containment of every pair of crawls against lag, with the mean over the pairs of a lag in crawls.
 
     Parameters
     ----------
@@ -148,7 +150,7 @@ def containment_by_lag(crawls: pd.DataFrame, containment: pd.DataFrame, *, title
         markersize=3,
         markeredgewidth=0,
         color=CONTAINMENT_COLOUR,
-        alpha=0.3,
+        alpha=0.4,
         rasterized=True,
         label=f"one pair of crawls ({counted(len(known), 'pair')})",
     )

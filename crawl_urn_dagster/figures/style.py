@@ -1,7 +1,7 @@
 """The look of every figure, and figures as files.
 
-Here: colours, sizes, the settings figures are drawn with, text that comes from data, and writing PNG and SVG. Not
-here: what a figure shows (one module per subject), or numbers and dates as words (`labels`).
+Here: colours, sizes, the settings figures are drawn with, text that comes from data, and writing PNG and SVG.
+Not here: what a figure shows (one module per subject), or numbers and dates as words (`labels`).
 """
 
 from __future__ import annotations
@@ -78,7 +78,9 @@ def plain_text(text: str, *, at_most: int = 100) -> str:
 
     Control characters would break lines, or the XML of an SVG.
     """
-    line = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
+    line = "".join(
+        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text
+    )
     return line if len(line) <= at_most else f"{line[: at_most - 1]}…"
 
 
@@ -101,12 +103,14 @@ def save_figure(figure: Figure, stem: Path) -> tuple[Path, Path]:
     stem.parent.mkdir(parents=True, exist_ok=True)
     png, svg = stem.with_name(f"{stem.name}.png"), stem.with_name(f"{stem.name}.svg")
     _replace(png, _render(figure, format="png"))
-    _replace(svg, _render(figure, format="svg", metadata={"Date": None}))
+    _replace(
+        svg, _render(figure, format="svg", metadata={"Date": None}, dpi=2 * _DPI)
+    )  # of its rasterised parts
     return png, svg
 
 
 def preview_png(figure: Figure, max_bytes: int = 100_000) -> bytes:
-    """Render a figure as a PNG small enough to be inlined, at the highest resolution up to 150 dpi found to fit.
+    """Render a figure as a PNG small enough to be inlined, at 150 dpi or as much less as it takes.
 
     Raises
     ------

@@ -71,6 +71,15 @@ def create_headline_view(file: ObservablesFile) -> None:
         connection.execute(load_statement("create_headline_view"))
 
 
+def count_all_elements(crawls: pd.DataFrame, discovery_curve: pd.DataFrame) -> int | None:
+    """Distinct elements of all crawls together; None when the source does not say."""
+    labels = crawls["crawl"]
+    whole = discovery_curve[
+        (discovery_curve["start_crawl"] == labels.iloc[0]) & (discovery_curve["end_crawl"] == labels.iloc[-1])
+    ]
+    return None if whole.empty else int(whole["distinct_elements"].iloc[0])
+
+
 def read_capture_histories(file: ObservablesFile) -> CaptureHistoryCounts:
     """Table `capture_history_counts` as arrays."""
     with file.reading() as connection:

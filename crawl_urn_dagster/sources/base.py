@@ -6,23 +6,37 @@ each), fetching of files (`files`), dating of crawls (`calendar`), or anything a
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
+
+from crawl_urn_dagster.sources.locations import existing, in_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     import pandas as pd
+    from typing_extensions import Self
 
     from crawl_urn_dagster.sources.files import Files
 
 
 class SourceError(ValueError):
     """The source cannot be read as configured; the message says where, what was found and expected."""
+
+
+def listed(found: str, expected: Iterable[str]) -> str:
+    """Say what was expected instead of a word: the closest match when there is one, and the first 20 of all."""
+    options = list(dict.fromkeys(expected))
+    close = difflib.get_close_matches(found, options, n=1)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    more = f", ... ({len(options)} in all)" if len(options) > 20 else ""
+    return f"{hint}expected one of: {', '.join(options[:20])}{more}"
 
 
 @dataclass(frozen=True)
@@ -55,7 +69,8 @@ class ObservableTables:
     Attributes
     ----------
     crawls
-        ``crawl, started_at, dated_by, elements``, in time order.
+        ``crawl, started_at, dated_by, elements``, in time order; elements is nullable (``Int64``): a source may
+        not publish the size of every crawl.
     pairs
         ``crawl_i, crawl_j, size_i, size_j, intersection`` with i earlier than j, or None.
     windows
@@ -99,20 +114,26 @@ class Selection:
 
 
 class SourceConfig(BaseModel, ABC):
-    """Common to the configuration of every source; unknown keys are refused."""
+    """Common to the configuration of every source; unknown keys and wrong types are refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    #: One standard error of the source's counts, as a fraction of the count; 0 where counts are exact.
-    relative_error: float = 0.0
+    #: Names of the fields that hold a location.
+    location_fields: ClassVar[tuple[str, ...]] = ()
 
-    @abstractmethod
-    def relative_to(self, folder: Path) -> SourceConfig:
+    def relative_to(self, folder: Path) -> Self:
         """Return a copy in which relative paths are taken from a folder; http(s) addresses stay."""
+        return self.model_copy(
+            update={name: in_folder(folder, value) for name, value in self._locations().items()}
+        )
 
-    @abstractmethod
     def missing_files(self) -> list[str]:
-        """Local files that are configured and not there."""
+        """Local files that are configured and not there, and globs that match none."""
+        return [value for value in self._locations().values() if not existing(value)]
+
+    def _locations(self) -> dict[str, str]:
+        values = {name: getattr(self, name) for name in self.location_fields}
+        return {name: value for name, value in values.items() if value is not None}
 
     @abstractmethod
     def list_crawls(self, files: Files, selection: Selection) -> Listing:
@@ -122,13 +143,24 @@ class SourceConfig(BaseModel, ABC):
 class PresenceSource(SourceConfig):
     """A source of presence lists: which element was in which crawl."""
 
+    #: Presence lists are counted, not estimated.
+    relative_error: ClassVar[float] = 0.0
+
     @abstractmethod
     def read_presence(self, files: Files, selection: Selection, destination: Path) -> Presence:
         """Write the presence list of the selected crawls to a Parquet file, atomically."""
 
 
 class TablesSource(SourceConfig):
-    """A source of ready-made observables."""
+    """A source of ready-made observables.
+
+    Attributes
+    ----------
+    relative_error
+        One standard error of the source's counts, as a fraction of the count, in [0, 1); 0 where they are exact.
+    """
+
+    relative_error: float = Field(default=0.0, ge=0, lt=1)
 
     @property
     @abstractmethod
@@ -143,3 +175,8 @@ class TablesSource(SourceConfig):
     @abstractmethod
     def read_tables(self, files: Files, selection: Selection) -> ObservableTables:
         """Read the observables of the selected crawls."""
+
+    def list_crawls(self, files: Files, selection: Selection) -> Listing:
+        """Read the tables, which are small, and list their crawls."""
+        tables = self.read_tables(files, selection)
+        return Listing(tuple(tables.crawls["crawl"]), tables.inputs)

@@ -53,15 +53,17 @@ class Optimum(NamedTuple):
 def minimise(curve: Curve, observed: FloatArray, starts: Iterable[tuple[float, ...]]) -> Optimum:
     """Find the best of several starts, then move parameters onto a bound while that costs nothing.
 
-    The search itself stays inside the bounds. A parameter that ends near one is set exactly on it, and the free
-    ones are fitted again; where the cost is no larger, that is the optimum, with the parameter not free.
+    The search itself stays inside the bounds. A parameter that ends near one is set exactly on it, and the
+    free ones are fitted again; where the cost is no larger, that is the optimum, with the parameter not free.
     """
     optima = [_search(curve, observed, np.array(start), np.ones(len(start), dtype=bool)) for start in starts]
     best = min(optima, key=lambda optimum: optimum.cost)
     while True:
         nearest = np.rint(best.parameters)
         near = np.flatnonzero(best.free & (abs(best.parameters - nearest) <= _NEAR_BOUND))
-        on_bounds = [minimise_holding(curve, observed, best, index, nearest[index]) for index in near]
+        on_bounds = [
+            minimise_holding(curve, observed, best, int(index), float(nearest[index])) for index in near
+        ]
         candidate = min(on_bounds, key=lambda optimum: optimum.cost, default=None)
         tolerated = best.cost * (1 + _RELATIVE_COST) + _ROUNDING_COST * observed.size
         if candidate is None or candidate.cost > tolerated:
@@ -93,12 +95,15 @@ def _search(curve: Curve, observed: FloatArray, start: FloatArray, free: BoolArr
         above, below = curve(whole(np.stack([up, down])))
         return np.asarray(((above - below) / np.diagonal(up - down)[:, None]).T)
 
+    def residuals(values: FloatArray) -> FloatArray:
+        return curve(whole(values)) - observed
+
     if not free.any():
         fitted = curve(start)
         return Optimum(start, free, fitted, float(((fitted - observed) ** 2).sum()), converged=True)
     # Costs are flat along a ridge: were they to end the search, kappa would be off in the fifth digit.
     found = least_squares(
-        lambda values: curve(whole(values)) - observed,
+        residuals,
         start[free],
         jac=jacobian,
         bounds=(0, 1),

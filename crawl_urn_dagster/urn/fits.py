@@ -3,14 +3,14 @@
 Here: the fit of each projection, and the judgement whether its numbers mean anything. Not here: the curves
 themselves (`model`), the search (`bounded`), whether any urn can hold (`violation`), or intervals.
 
-Fits are unweighted. On the clock ``crawl`` the points are the mean curve, one per lag or window length; on the
-clock ``year`` every pair of crawls and every window is a point of its own, with its own gaps. Parameters are
-bounded by 0 and 1, and a least-squares fit is the best of 12 starts.
+Fits are unweighted. On the clock ``crawl`` the points are the mean curve, one per lag or window length; on
+the clock ``year`` every pair of crawls and every window is a point of its own, with its own gaps. Parameters
+are bounded by 0 and 1, and a least-squares fit is the best of 12 starts.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import product
 from typing import TYPE_CHECKING, Literal
 
@@ -20,7 +20,6 @@ import numpy.typing as npt
 from crawl_urn_dagster.urn.bounded import minimise, minimise_holding
 from crawl_urn_dagster.urn.model import (
     CoreShellUrn,
-    FloatArray,
     Form,
     Urn,
     core_share_from_kappa,
@@ -30,7 +29,7 @@ from crawl_urn_dagster.urn.model import (
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.urn.bounded import Curve, Optimum
-    from crawl_urn_dagster.urn.histories import IntArray
+    from crawl_urn_dagster.urn.histories import FloatArray, IntArray
 
 Clock = Literal["crawl", "year"]
 Model = Literal["homogeneous", "core_shell"]
@@ -38,8 +37,8 @@ Model = Literal["homogeneous", "core_shell"]
 #: Statuses of a fit, in order of precedence. No fit returns ``model_violation``; see `violation`.
 STATUSES = ("model_violation", "too_few_points", "not_converged", "at_bound", "not_identified", "ok")
 
-_PARAMETERS = {"homogeneous": ("alpha", "coverage"), "core_shell": ("kappa", "alpha", "coverage")}
-_STARTS = {
+_URNS: dict[Model, type[Urn] | type[CoreShellUrn]] = {"homogeneous": Urn, "core_shell": CoreShellUrn}
+_STARTS: dict[Model, tuple[tuple[float, ...], ...]] = {
     "homogeneous": tuple(product((0.2, 0.5, 0.8, 0.97), (0.1, 0.4, 0.8))),
     "core_shell": tuple(product((0.1, 0.5), (0.3, 0.7, 0.95), (0.2, 0.7))),
 }
@@ -127,7 +126,9 @@ def mean_by(lag: npt.ArrayLike, values: npt.ArrayLike) -> tuple[FloatArray, Floa
     -------
     The distinct lags in increasing order, the mean of each, and how many values it is of.
     """
-    lags, index, counts = np.unique(np.asarray(lag, dtype=np.float64), return_inverse=True, return_counts=True)
+    lags, index, counts = np.unique(
+        np.asarray(lag, dtype=np.float64), return_inverse=True, return_counts=True
+    )
     return lags, np.bincount(index, weights=np.asarray(values, dtype=np.float64)) / counts, counts
 
 
@@ -149,7 +150,7 @@ def fit_containment_log_linear(lag: npt.ArrayLike, containment: npt.ArrayLike, *
     """
     d, g = _finite(lag=lag, containment=containment)
     keep = (d > 0) & (g > 0)
-    points = _points("containment", "homogeneous", "exact", clock, d[keep], g[keep])
+    points = _points("containment", "homogeneous", "exact", clock, abscissa=d[keep], observed=g[keep])
     if points.status == "too_few_points":
         return points
     slope, intercept = _line(points.abscissa, np.log(points.observed))
@@ -166,17 +167,15 @@ def fit_containment_core_shell(
     those of `fit_containment_log_linear`.
     """
     d, g = _finite(lag=lag, containment=containment)
-    points = _points("containment", "core_shell", form, clock, d[d > 0], g[d > 0])
+    points = _points("containment", "core_shell", form, clock, abscissa=d[d > 0], observed=g[d > 0])
     if points.status == "too_few_points":
         return points
     unit = float(points.abscissa.min())
 
     def curve(parameters: FloatArray) -> FloatArray:
-        return _urn(parameters).containment(points.abscissa / unit, form="paper")
+        return CoreShellUrn(*_columns(parameters)).containment(points.abscissa / unit, form="paper")
 
-    fit = _least_squares(points, curve, unit)
-
-    return replace(fit, core_share=fit.kappa) if form == "paper" else replace(fit, core_share=fit.kappa)
+    return _least_squares(points, curve, unit)
 
 
 def fit_discovery_homogeneous(
@@ -190,18 +189,226 @@ def fit_discovery_homogeneous(
         Times of the crawls, shape (crawls,), in units of the clock, not decreasing. For the mean curve of the
         clock ``crawl`` they are 0, 1, … and every window starts at 0.
     start, end
-        Index into ``times`` of a window's first and last crawl, shape (windows,). Windows of one crawl are left
-        out.
+        Index into ``times`` of a window's first and last crawl, shape (windows,). Windows of one crawl are
+        left out.
     ratio
         Distinct elements of the window over those of its first crawl, shape (windows,).
     clock
         What the times count.
     """
-    return _fit_discovery("homogeneous", times, start, end, ratio, clock)
+    return _fit_discovery("homogeneous", clock, times=times, start=start, end=end, ratio=ratio)
 
 
 def fit_discovery_core_shell(
     times: npt.ArrayLike, start: npt.ArrayLike, end: npt.ArrayLike, ratio: npt.ArrayLike, *, clock: Clock
 ) -> Fit:
     """Fit the discovery curve of core and shell; parameters are those of `fit_discovery_homogeneous`."""
-    return _fit_discovery("core_shell", times, start, end, ratio, clock)
+    return _fit_discovery("core_shell", clock, times=times, start=start, end=end, ratio=ratio)
+
+
+def invert_discovery_tail(t: npt.ArrayLike, ratio: npt.ArrayLike) -> Fit:
+    """Invert the asymptote of the mean discovery curve: the homogeneous urn.
+
+    A straight line ν∞ t + I through the last half of the window lengths (rounded up) gives ρ∞ = 1 - ν∞ and
+    τ_h = (I - 1)/ρ∞, which `urn_from_tail` inverts.
+
+    Parameters
+    ----------
+    t
+        Crawls after the first, shape (points,). Window lengths of one crawl are left out.
+    ratio
+        Mean of the windows' distinct elements over those of their first crawl, shape (points,).
+    """
+    lengths, curve = _curve_in_order(t, ratio)
+    half = slice((len(lengths) - 1) // 2 + 1, None)
+    points = _points(
+        "discovery_tail", "homogeneous", "exact", "crawl", abscissa=lengths[half], observed=curve[half]
+    )
+    if points.status == "too_few_points":
+        return points
+    nu_inf, intercept = _line(points.abscissa, points.observed)
+    fitted = intercept + nu_inf * points.abscissa
+    rho_inf = 1 - nu_inf
+    if abs(rho_inf) < _NOTHING_SEEN_AGAIN:
+        reason = "The tail rises by a whole crawl per crawl: nothing is seen again, whatever the coverage."
+        return replace(_estimated(points, fitted, None, None), status="not_identified", reason=reason)
+    return _inverted(points, fitted, *urn_from_tail(rho_inf, (intercept - 1) / rho_inf))
+
+
+def fit_discovery_increments(t: npt.ArrayLike, ratio: npt.ArrayLike) -> Fit:
+    """Fit the new fraction U(t) - U(t-1), t ≥ 1, of core and shell: a check of consistency only.
+
+    Parameters are those of `invert_discovery_tail`; an increment needs the curve at both t and t - 1.
+    """
+    lengths, curve = _curve_in_order(t, ratio)
+    consecutive = np.diff(lengths) == 1
+    points = _points(
+        "discovery_increments",
+        "core_shell",
+        "exact",
+        "crawl",
+        abscissa=lengths[1:][consecutive],
+        observed=np.diff(curve)[consecutive],
+    )
+    if points.status == "too_few_points":
+        return points
+    return _least_squares(
+        points, lambda parameters: CoreShellUrn(*_columns(parameters)).new_fraction(points.abscissa), unit=1.0
+    )
+
+
+def _fit_discovery(
+    model: Model,
+    clock: Clock,
+    *,
+    times: npt.ArrayLike,
+    start: npt.ArrayLike,
+    end: npt.ArrayLike,
+    ratio: npt.ArrayLike,
+) -> Fit:
+    calendar, observed = _finite(times=times, ratio=ratio)
+    first, last = np.asarray(start), np.asarray(end)
+    keep = last > first
+    first, last, observed = first[keep], last[keep], observed[keep]
+    points = _points(
+        "discovery_curve", model, "exact", clock, abscissa=calendar[last] - calendar[first], observed=observed
+    )
+    if points.status == "too_few_points":
+        return points
+    unit = float(points.abscissa[points.abscissa > 0].min())
+    # One row of times per start crawl; past the last crawl time stands still, and no window reaches there.
+    rows, row = np.unique(first, return_inverse=True)
+    crawls = np.minimum(rows[:, None] + np.arange((last - first).max() + 1), len(calendar) - 1)
+    grid = calendar[crawls] / unit
+
+    def curve(parameters: FloatArray) -> FloatArray:
+        return _URNS[model](*_columns(parameters)).discovery_curve_at(grid)[..., row, last - first]
+
+    return _least_squares(points, curve, unit)
+
+
+def _finite(**named: npt.ArrayLike) -> list[FloatArray]:
+    arrays = [np.asarray(values, dtype=np.float64) for values in named.values()]
+    for name, values in zip(named, arrays, strict=True):
+        if not np.isfinite(values).all():
+            index = int(np.flatnonzero(~np.isfinite(values))[0])
+            raise ValueError(
+                f"{name} {index} is {values[index]}; expected finite numbers: leave unknown points out"
+            )
+    return arrays
+
+
+def _curve_in_order(t: npt.ArrayLike, ratio: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Order the mean curve by t, with U(0)/M = 1 at its head."""
+    lengths, curve = _finite(t=t, ratio=ratio)
+    order = np.argsort(lengths)
+    order = order[lengths[order] > 0]
+    return np.append(0.0, lengths[order]), np.append(1.0, curve[order])
+
+
+def _columns(parameters: FloatArray) -> list[FloatArray]:
+    """Parameters of shape (..., parameters) as arrays that broadcast against a last axis of points."""
+    return list(np.moveaxis(parameters, -1, 0)[..., None])
+
+
+def _line(x: FloatArray, y: FloatArray) -> tuple[float, float]:
+    slope, intercept = np.polyfit(x, y, 1)
+    return float(slope), float(intercept)
+
+
+def _points(
+    projection: str, model: Model, form: Form, clock: Clock, *, abscissa: FloatArray, observed: FloatArray
+) -> Fit:
+    """Fit in which nothing is estimated yet: of status ``too_few_points``, or ``ok`` and to be completed."""
+    n_parameters, distinct = len(fields(_URNS[model])), len(np.unique(abscissa))
+    too_few = distinct <= n_parameters
+    reason = (
+        f"There are points at {distinct} distinct lags or window lengths; "
+        f"{n_parameters} parameters need at least {n_parameters + 1}."
+    )
+    return Fit(
+        projection=projection,
+        model=model,
+        form=form,
+        clock=clock,
+        kappa=None,
+        core_share=None,
+        alpha=None,
+        coverage=None,
+        residual_rms=None,
+        n_points=len(abscissa),
+        status="too_few_points" if too_few else "ok",
+        reason=reason if too_few else None,
+        abscissa=abscissa,
+        observed=observed,
+        fitted=np.full(len(abscissa), np.nan),
+    )
+
+
+def _estimated(points: Fit, fitted: FloatArray, alpha: float | None, coverage: float | None) -> Fit:
+    rms = float(np.sqrt(np.mean((points.observed - fitted) ** 2)))
+    return replace(points, alpha=alpha, coverage=coverage, fitted=fitted, residual_rms=rms)
+
+
+def _inverted(points: Fit, fitted: FloatArray, alpha: float, coverage: float) -> Fit:
+    fit = _estimated(points, fitted, alpha, coverage)
+    if 0 < alpha < 1 and 0 < coverage < 1:
+        return fit
+    reason = f"The line gives alpha {alpha:.4g} and coverage {coverage:.4g}; an urn's lie between 0 and 1."
+    return replace(fit, status="not_identified", reason=reason)
+
+
+def _least_squares(points: Fit, curve: Curve, unit: float) -> Fit:
+    """Complete a fit by least squares of a curve whose alpha is the survival over a unit of time."""
+    optimum = minimise(curve, points.observed, _STARTS[points.model])
+    *share, alpha, coverage = (float(parameter) for parameter in optimum.parameters)
+    fit = _estimated(points, optimum.fitted, alpha ** (1 / unit), coverage)
+    if share:
+        kappa, core_share = _shares(points, share[0], coverage)
+        fit = replace(fit, kappa=kappa, core_share=core_share)
+    status, reason = _judge(points, curve, optimum, unit)
+    return replace(fit, status=status, reason=reason)
+
+
+def _shares(points: Fit, share: float, coverage: float) -> tuple[float, float]:
+    """Core's shares of the urn and of a crawl, from the fitted one: the floor of containment, else κ."""
+    if points.projection != "containment":
+        return share, float(core_share_from_kappa(share, coverage))
+    return share if points.form == "paper" else float(kappa_from_core_share(share, coverage)), share
+
+
+def _judge(points: Fit, curve: Curve, optimum: Optimum, unit: float) -> tuple[str, str | None]:
+    """Status of a least-squares fit, and the reason."""
+    if not optimum.converged:
+        return "not_converged", "The search for the least squares did not settle; this is the best it found."
+    if not optimum.free.all():
+        part = "urn" if points.model == "homogeneous" else "shell"
+        names = [field.name for field in fields(_URNS[points.model])]
+        found = [
+            f"{names[index]} is at its bound {bound:.0f}: {_AT_BOUND[names[index], bound].format(part=part)}"
+            for index, bound in enumerate(optimum.parameters)
+            if not optimum.free[index]
+        ]
+        return "at_bound", f"{'; '.join(found)}."
+    if points.model == "core_shell":
+        reason = _why_not_identified(points, curve, optimum, unit)
+        if reason is not None:
+            return "not_identified", reason
+    return "ok", None
+
+
+def _why_not_identified(points: Fit, curve: Curve, optimum: Optimum, unit: float) -> str | None:
+    name = "the floor" if points.projection == "containment" else "kappa"
+    for share in optimum.parameters[0] + np.array([-_KAPPA_MOVE, _KAPPA_MOVE]):
+        if not 0 <= share <= 1:
+            continue
+        other = minimise_holding(curve, points.observed, optimum, 0, share)
+        moved = float(abs(other.fitted - optimum.fitted).max())
+        if moved <= _FITTED_MOVE:
+            alpha = other.parameters[1] ** (1 / unit)
+            return (
+                f"The {points.projection.replace('_', ' ')} does not tell {name}: at {share:.3f} instead of "
+                f"{optimum.parameters[0]:.3f}, with alpha {alpha:.3f} and coverage {other.parameters[2]:.3f}, "
+                f"no fitted point moves by more than {moved:.4f}."
+            )
+    return None

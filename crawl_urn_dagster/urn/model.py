@@ -21,7 +21,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import xlog1py
 
-FloatArray: TypeAlias = npt.NDArray[np.float64]
+from crawl_urn_dagster.urn.histories import FloatArray
+
 Fraction: TypeAlias = float | FloatArray
 Form = Literal["exact", "paper"]
 
@@ -114,8 +115,8 @@ class Urn:
     coverage: Fraction
 
     def __post_init__(self) -> None:
-        _require_fraction("alpha", self.alpha)
-        _require_fraction("coverage", self.coverage)
+        require_fraction("alpha", self.alpha)
+        require_fraction("coverage", self.coverage)
 
     def fates(self) -> Fates:
         """Return what becomes of an element in one round."""
@@ -191,9 +192,7 @@ class Urn:
         ValueError
             When the times decrease or are NaN.
         """
-        gaps = np.diff(np.asarray(times, dtype=np.float64), axis=-1)
-        if not np.all(gaps >= 0):
-            raise ValueError("the times of the crawls are NaN or decrease; expected them in time order")
+        gaps = gaps_between(times)
         survival = np.asarray(self.alpha)[..., None] ** gaps
         seen = np.zeros(np.broadcast_shapes(survival.shape[:-1], np.shape(self.coverage)))
         new = np.ones((*seen.shape, gaps.shape[-1] + 1))
@@ -263,9 +262,9 @@ class CoreShellUrn:
     coverage: Fraction
 
     def __post_init__(self) -> None:
-        _require_fraction("kappa", self.kappa)
-        _require_fraction("alpha", self.alpha)
-        _require_fraction("coverage", self.coverage)
+        require_fraction("kappa", self.kappa)
+        require_fraction("alpha", self.alpha)
+        require_fraction("coverage", self.coverage)
 
     @property
     def core(self) -> Urn:
@@ -343,7 +342,22 @@ def urn_from_tail(rho_inf: float, tau_h: float) -> tuple[float, float]:
     return float(_ratio(rho_inf + tau_h, 1 + tau_h)), float(_ratio(rho_inf, rho_inf + tau_h))
 
 
-def _require_fraction(name: str, value: Fraction) -> None:
+def gaps_between(times: npt.ArrayLike) -> FloatArray:
+    """Gaps between consecutive crawls along the last axis.
+
+    Raises
+    ------
+    ValueError
+        When the times decrease or are NaN.
+    """
+    gaps = np.diff(np.asarray(times, dtype=np.float64), axis=-1)
+    if not np.all(gaps >= 0):
+        raise ValueError("the times of the crawls are NaN or decrease; expected them in time order")
+    return gaps
+
+
+def require_fraction(name: str, value: npt.ArrayLike) -> None:
+    """Raise a ValueError that names the first value that is NaN or outside [0, 1]."""
     values = np.asarray(value, dtype=np.float64)
     inside = (values >= 0) & (values <= 1)
     if not inside.all():

@@ -1,0 +1,50 @@
+"""The Dagster Component: one collection from the YAML of somebody's own code location.
+
+Here: the component's schema and its scaffolder. Not here: what is built (`build`), or what a collection is
+(`collection`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import dagster as dg
+from dagster.components.scaffold.scaffold import Scaffolder, ScaffoldRequest, scaffold_with
+
+from crawl_urn_dagster.build import build_defs
+from crawl_urn_dagster.collection import Collection, demo_collection
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def _collection(_context: dg.ResolutionContext, model: Collection) -> Collection:
+    return model
+
+
+class CrawlUrnScaffolder(Scaffolder):  # type: ignore[type-arg]
+    """Writes a component that works as it is: the embedded default."""
+
+    def scaffold(self, request: ScaffoldRequest[Any]) -> None:
+        """Write the component's file."""
+        demo = demo_collection().model_dump(mode="json", exclude_defaults=True)
+        demo["source"]["type"] = demo_collection().source.type
+        dg.scaffold_component(request, {"collection": demo})
+
+
+@scaffold_with(CrawlUrnScaffolder)
+class CrawlUrnComponent(dg.Component, dg.Model, dg.Resolvable):
+    """One longitudinal crawl: from its statistics or lists to fitted urn parameters, figures and a report."""
+
+    #: The collection, as in a collections file; relative paths are taken from the component's folder.
+    collection: Annotated[Collection, dg.Resolver(_collection, model_field_type=Collection)]
+    #: Folder for tables, figures and reports.
+    home: str = "crawl_urn_home"
+    #: Address that failed checks and runs are posted to.
+    webhook: str | None = None
+
+    def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
+        """Definitions of the collection."""
+        source = self.collection.source.relative_to(context.path)
+        collection = self.collection.model_copy(update={"source": source})
+        return build_defs([collection], home=self.home, webhook=self.webhook)

@@ -1,0 +1,193 @@
+"""Access to a source's files: local ones as they are, remote ones through a cache on disk.
+
+Here: hashing, the cache and what is derived from a file once. Not here: HTTP itself (`download`), what a location
+is (`locations`), or any format.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+import uuid
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, Field, ValidationError
+
+from crawl_urn_dagster.sources.base import InputFile, SourceError
+from crawl_urn_dagster.sources.download import download
+from crawl_urn_dagster.sources.locations import existing, is_remote
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_SHA256 = r"^[0-9a-f]{64}$"
+_VERSIONS_KEPT = 2
+
+
+@dataclass(frozen=True)
+class LocalFile:
+    """A file that can be read now: where it is on disk, and what it is."""
+
+    path: Path
+    input: InputFile
+
+
+class _Entry(BaseModel):
+    """What the cache knows of a remote file; kept beside it as JSON."""
+
+    url: str
+    etag: str | None
+    last_modified: str | None
+    sha256: str = Field(pattern=_SHA256)
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Files:
+    """Access to local and remote files.
+
+    Several processes may use one cache at once: contents are named by their hash and put in place whole. The
+    cache may be deleted at any time when nothing runs.
+
+    Parameters
+    ----------
+    cache
+        Folder of downloads and of what is derived from files.
+    deadline_seconds
+        Time for one download, retries included.
+    max_bytes
+        Largest download that is accepted.
+    """
+
+    cache: Path
+    deadline_seconds: float = 600.0
+    max_bytes: int = 8 * 2**30
+
+    def fetch(self, location: str) -> LocalFile:
+        """Make a file readable: a local one is hashed, a remote one downloaded unless the copy held is current.
+
+        Raises
+        ------
+        SourceError
+            When there is no such file or it cannot be downloaded; an outdated copy is never given instead.
+        """
+        if is_remote(location):
+            return self._fetch_remote(location)
+        path = Path(location)
+        if not path.is_file():
+            raise SourceError(f"{location}: there is no such file; check the path")
+        status = path.stat()
+        sha256 = _sha256(path.resolve(), status.st_size, status.st_mtime_ns)
+        return LocalFile(path, InputFile(location, status.st_size, sha256))
+
+    def fetch_all(self, location: str) -> list[LocalFile]:
+        """Fetch every file that a location stands for: one, or those that a local glob matches.
+
+        Raises
+        ------
+        SourceError
+            When there is none, or one cannot be fetched.
+        """
+        paths = existing(location)
+        if not paths:
+            raise SourceError(f"{location}: there is no such file; check the path")
+        return [self.fetch(path) for path in paths]
+
+    def derive(self, key: str, version: str, make: Callable[[Path], None]) -> Path:
+        """Return the file that was derived under a key from some version of its inputs; make it when new.
+
+        Parameters
+        ----------
+        key
+            What is derived from what.
+        version
+            Hash of the inputs' content, in hexadecimal.
+        make
+            Writes the file at the path it gets; only a file that was written whole is kept.
+        """
+        path = self._folder(key) / version
+        if not path.exists():
+            with temporary_beside(path) as temporary:
+                make(temporary)
+                temporary.replace(path)
+            _prune(path.parent)
+        return path
+
+    def _folder(self, key: str) -> Path:
+        return self.cache / hashlib.sha256(key.encode()).hexdigest()
+
+    def _fetch_remote(self, url: str) -> LocalFile:
+        folder = self._folder(url)
+        metadata = folder / "entry.json"
+        held = _read_entry(metadata, url)
+        validators = {} if held is None else {"If-None-Match": held.etag, "If-Modified-Since": held.last_modified}
+        with temporary_beside(metadata) as temporary:
+            received = download(
+                url,
+                temporary,
+                {name: value for name, value in validators.items() if value is not None},
+                deadline_seconds=self.deadline_seconds,
+                max_bytes=self.max_bytes,
+            )
+            if received is not None:
+                temporary.replace(folder / received.sha256)
+                held = _Entry(
+                    url=url,
+                    etag=received.etag,
+                    last_modified=received.last_modified,
+                    sha256=received.sha256,
+                    bytes=received.bytes,
+                )
+                temporary.write_text(held.model_dump_json(indent=1), encoding="utf-8")
+                temporary.replace(metadata)
+                _prune(folder)
+        assert held is not None  # noqa: S101 - without a copy there are no validators, and never "not modified"
+        return LocalFile(folder / held.sha256, InputFile(url, held.bytes, held.sha256))
+
+
+@contextmanager
+def temporary_beside(target: Path) -> Iterator[Path]:
+    """Path of a temporary file in the target's folder, for `Path.replace`; removed if it is still there."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.parent / f".{uuid.uuid4().hex}.part"
+    try:
+        yield temporary
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _read_entry(metadata: Path, url: str) -> _Entry | None:
+    """Read what the cache holds of an address; None when that is nothing, or not whole."""
+    try:
+        entry = _Entry.model_validate_json(metadata.read_bytes())
+        path = metadata.parent / entry.sha256
+        status = path.stat()
+    except (FileNotFoundError, ValidationError):
+        return None
+    whole = entry.sha256 == _sha256(path, status.st_size, status.st_mtime_ns)
+    return entry if whole and entry.url == url else None
+
+
+def _prune(folder: Path) -> None:
+    """Remove all but the newest contents; the one before stays, for a process that was just given it."""
+    contents = [path for path in folder.iterdir() if re.fullmatch(_SHA256, path.name)]
+    with suppress(FileNotFoundError):  # another process removes the same ones
+        for path in sorted(contents, key=lambda path: path.stat().st_mtime_ns)[:-_VERSIONS_KEPT]:
+            path.unlink()
+
+
+@functools.lru_cache(maxsize=4096)
+def _sha256(path: Path, size: int, mtime_ns: int) -> str:
+    """Hash a file once per state, so that asking every half minute is cheap."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(1 << 20):
+            digest.update(chunk)
+    status = path.stat()
+    if (status.st_size, status.st_mtime_ns) != (size, mtime_ns):
+        raise SourceError(f"{path}: changed while it was read; try again when it has been written whole")
+    return digest.hexdigest()

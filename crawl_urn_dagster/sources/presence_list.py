@@ -1,0 +1,149 @@
+"""Presence lists as CSV or Parquet files: which element was in which crawl.
+
+Here: reading a raw list, once, into Parquet. Not here: archives' own index formats, or counting.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from crawl_urn_dagster.observables.statements import load_statement
+from crawl_urn_dagster.sources.base import Listing, Presence, PresenceSource, Selection, SourceError
+from crawl_urn_dagster.sources.calendar import check_label, date_crawls, fetch_calendar, select_run
+from crawl_urn_dagster.sources.locations import Location, is_glob
+from crawl_urn_dagster.sources.presence_files import engine, write_presence
+from crawl_urn_dagster.sources.tables import find_column, is_gzip, read_header
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import duckdb
+    from typing_extensions import Self
+
+    from crawl_urn_dagster.sources.base import InputFile
+    from crawl_urn_dagster.sources.calendar import DatedCrawl
+    from crawl_urn_dagster.sources.files import Files, LocalFile
+
+MAX_CRAWLS = 10_000
+_DEFAULT_CRAWL_COLUMN = "crawl"
+
+
+class PresenceListSource(PresenceSource):
+    """Lists of captures, a row per crawl and element, as CSV (gzip-compressed or not) or Parquet.
+
+    A raw file is read once: it is converted to Parquet in the cache, and the crawls and the selected captures come
+    from there. Of a glob's files only new and changed ones are converted.
+
+    Parameters
+    ----------
+    path
+        One file, or a glob such as ``lists/*.csv.gz``.
+    crawl_column
+        Name of the column with the crawl's label. None: ``crawl``; files of a glob that have no such column hold
+        one crawl each, whose label is the part of the path that the glob's one ``*`` matches.
+    element_column
+        Name of the column with the element.
+    calendar
+        When the crawls started: CSV with columns ``id, from``, or Common Crawl's collinfo.json. None: labels are
+        dates or Common Crawl ids.
+    """
+
+    location_fields: ClassVar[tuple[str, ...]] = ("path", "calendar")
+
+    type: Literal["presence_list"]
+    path: Location
+    crawl_column: str | None = Field(default=None, min_length=1)
+    element_column: str = Field(default="element", min_length=1)
+    calendar: Location | None = None
+
+    @model_validator(mode="after")
+    def _two_columns(self) -> Self:
+        if self.crawl_column == self.element_column:
+            raise ValueError(f"crawl_column and element_column are both {self.element_column!r}; expected two columns")
+        return self
+
+    def list_crawls(self, files: Files, selection: Selection) -> Listing:
+        """List the crawls; a file that is new is converted first, which takes as long as reading it.
+
+        Raises
+        ------
+        SourceError
+            When a file, a row, a date or a selected crawl is not as expected.
+        """
+        crawls, _, inputs = self._converted(files, selection)
+        return Listing(tuple(crawl.crawl for crawl in crawls), inputs)
+
+    def read_presence(self, files: Files, selection: Selection, destination: Path) -> Presence:
+        """Write the captures of the selected crawls.
+
+        Raises
+        ------
+        SourceError
+            When a file, a row, a date or a selected crawl is not as expected.
+        """
+        crawls, parts, inputs = self._converted(files, selection)
+        with engine(files.cache) as connection:
+            return write_presence(
+                connection,
+                "copy_presence",
+                {"parts": [str(part) for part in parts], "crawls": [crawl.crawl for crawl in crawls]},
+                destination,
+                crawls=crawls,
+                inputs=inputs,
+            )
+
+    def _converted(
+        self, files: Files, selection: Selection
+    ) -> tuple[list[DatedCrawl], list[Path], tuple[InputFile, ...]]:
+        """Selected crawls, the converted files, and what they were converted from."""
+        calendar, inputs = fetch_calendar(files, self.calendar)
+        raw = files.fetch_all(self.path)
+        parts = [self._convert(files, local) for local in raw]
+        with engine(files.cache) as connection:
+            rows = connection.execute(
+                load_statement("list_presence_crawls"), {"parts": [str(part) for part in parts]}
+            ).fetchall()
+        crawls = date_crawls((label for (label,) in rows), where=self.path, calendar=calendar)
+        return (
+            select_run(crawls, selection, self.path),
+            parts,
+            (*(local.input for local in raw), *inputs),
+        )
+
+    def _convert(self, files: Files, local: LocalFile) -> Path:
+        """Parquet file with the columns ``crawl, element`` of one raw file."""
+        key = ["presence", local.input.location, self.path, self.crawl_column, self.element_column]
+
+        def make(target: Path) -> None:
+            with engine(files.cache) as connection:
+                self._copy(connection, local, target)
+                _check_rows(connection, target, local.input.location)
+
+        return files.derive(repr(key), local.input.sha256, make)
+
+    def _copy(self, connection: duckdb.DuckDBPyConnection, local: LocalFile, target: Path) -> None:
+        import duckdb
+
+        location = local.input.location
+        parameters: dict[str, Any] = {"source": str(local.path), "target": str(target)}
+        try:
+            if _is_parquet(local):
+                statement = "convert_presence_parquet"
+                described = connection.execute(
+                    load_statement("describe_parquet"), {"source": str(local.path)}
+                ).fetchall()
+                header = [row[0] for row in described]
+            else:
+                statement = "convert_presence_csv"
+                header = read_header(local)
+                parameters |= _csv_parameters(local, header)
+            element = find_column(header, self.element_column, location, meaning="element_column")
+            label = self._label(header, location)
+            if label is None:
+                ...
+        except duckdb.Error as error:
+            ...

@@ -1,0 +1,92 @@
+"""Small collections of every kind of source, written to disk for a test.
+
+Here: making inputs from the simulator and saying how to read them. Not here: what a test asserts of them.
+"""
+
+import datetime as dt
+
+import numpy as np
+import pandas as pd
+
+from crawl_urn_dagster.collection import Collection
+from crawl_urn_dagster.urn import simulate
+from crawl_urn_dagster.urn.simulate import SimulatedHistories
+
+KAPPA, ALPHA, COVERAGE = 0.4, 0.75, 0.6
+N_CRAWLS, URN = 24, 5_000
+
+
+def labels(n_crawls=N_CRAWLS):
+    first = dt.date(2020, 1, 6)
+    return [(first + dt.timedelta(days=28 * k)).isoformat() for k in range(n_crawls)]
+
+
+def histories(n_crawls=N_CRAWLS, *, urn=URN, kappa=KAPPA, coverage=COVERAGE, seed=7):
+    core = round(kappa * urn)
+    return simulate(
+        times=np.arange(n_crawls), core=core, shell=urn - core, alpha=ALPHA, coverage=coverage, seed=seed
+    )
+
+
+def presence_frame(simulated):
+    crawl, element = simulated.presence()
+    return pd.DataFrame(
+        {"crawl": np.array(labels(simulated.n_crawls))[crawl], "element": np.char.add("e", element.astype(str))}
+    )
+
+
+def presence_collection(folder, simulated=None, *, name="listed", **settings):
+    """A collection that reads one gzip CSV of crawls and elements."""
+    path = folder / f"{name}.csv.gz"
+    presence_frame(simulated or histories()).to_csv(path, index=False)
+    return Collection.model_validate(
+        {
+            "name": name,
+            "granularity": "other",
+            "source": {"type": "presence_list", "path": str(path)},
+            **settings,
+        }
+    )
+
+
+def pairs_frame(intersections, n_crawls):
+    i, j = np.triu_indices(n_crawls, k=1)
+    names = np.array(labels(n_crawls))
+    sizes = np.diagonal(intersections)
+    return pd.DataFrame(
+        {
+            "crawl_i": names[i],
+            "crawl_j": names[j],
+            "size_i": sizes[i],
+            "size_j": sizes[j],
+            "intersection": intersections[i, j],
+        }
+    )
+
+
+def windows_frame(unions, n_crawls):
+    i, j = np.triu_indices(n_crawls)
+    names = np.array(labels(n_crawls))
+    return pd.DataFrame({"start": names[i], "end": names[j], "union": unions[i, j]})
+
+
+def tables_collection(folder, simulated=None, *, name="tabled", pairs=True, windows=True, **settings):
+    """A collection that reads pairs, windows or both."""
+    counts = (simulated or histories()).counts()
+    source = {"type": "observable_tables"}
+    if pairs:
+        source["pairs"] = str(folder / f"{name}_pairs.csv")
+        pairs_frame(counts.intersections(), counts.n_crawls).to_csv(source["pairs"], index=False)
+    if windows:
+        source["windows"] = str(folder / f"{name}_windows.csv")
+        windows_frame(counts.unions(), counts.n_crawls).to_csv(source["windows"], index=False)
+    return Collection.model_validate({"name": name, "granularity": "other", "source": source, **settings})
+
+
+def avoiding_histories(n_crawls=N_CRAWLS, *, urn=URN, seed=7):
+    """Every element is captured in every second crawl only: what no urn with constant coverage does."""
+    rng = np.random.default_rng(seed)
+    phase = rng.integers(0, 2, urn)
+    seen = (np.arange(n_crawls)[None, :] + phase[:, None]) % 2 == 0
+    seen &= rng.random(seen.shape) < 0.9
+    return SimulatedHistories(np.packbits(seen[seen.any(axis=1)], axis=1), n_crawls)

@@ -1,0 +1,101 @@
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from crawl_urn_dagster.observables.database import DatabaseHeldError, MissingTableError, ObservablesFile
+from crawl_urn_dagster.observables.schema import TABLES
+
+
+def returns(**columns):
+    return pd.DataFrame({"lag_crawls": [1, 2], "fraction": [0.5, 0.25], "n_starts": [3, 2], **columns})
+
+
+@pytest.fixture
+def file(tmp_path):
+    return ObservablesFile(tmp_path / "deep" / "observables.duckdb", deadline_seconds=0.5)
+
+
+def test_a_table_comes_back_with_the_columns_and_types_of_the_contract(file):
+    file.replace({"first_returns": returns(fraction_se=[0.1, np.nan])})
+    table = file.read("first_returns")
+    assert tuple(table.columns) == TABLES["first_returns"].column_names
+    assert table["fraction"].tolist() == [0.5, 0.25]
+    assert table["fraction_se"].isna().tolist() == [False, True]
+
+
+def test_unknown_is_null_and_infinity_stays(file):
+    file.replace({"first_returns": returns(fraction_se=[np.nan, np.inf])})
+    with file.reading() as connection:
+        rows = connection.execute("SELECT fraction_se FROM first_returns").fetchall()
+    assert rows == [(None,), (float("inf"),)]
+
+
+def test_a_column_the_table_does_not_have_is_refused_and_nothing_changes(file):
+    file.replace({"first_returns": returns()})
+    with pytest.raises(ValueError, match=r"first_returns has no columns \['lag'\]; it has \['lag_crawls'"):
+        file.replace({"first_returns": returns(lag=[1, 2])})
+    assert len(file.read("first_returns")) == 2
+
+
+def test_tables_are_replaced_together_or_not_at_all(file):
+    file.replace({"first_returns": returns()})
+    broken = pd.DataFrame({"released_crawl": [None], "elements": [1]})  # may not be null
+    with pytest.raises(Exception, match="NOT NULL"):
+        file.replace({"first_returns": returns().head(1), "m_array": broken})
+    assert len(file.read("first_returns")) == 2
+
+
+def test_a_table_that_was_not_written_is_named_with_what_to_do(file):
+    with pytest.raises(MissingTableError, match=r"observables\.duckdb does not exist: materialise"):
+        file.read("drift")
+    file.replace({"first_returns": returns()})
+    with pytest.raises(MissingTableError, match="no table 'drift': materialise the asset"):
+        file.read("drift")
+
+
+HOLDER = """
+    import sys, time, duckdb
+    connection = duckdb.connect(sys.argv[1], read_only=sys.argv[2] == "reader")
+    print("open", flush=True)
+    time.sleep(float(sys.argv[3]))
+"""
+
+
+def hold(file, kind, seconds):
+    command = [sys.executable, "-c", textwrap.dedent(HOLDER), str(file.path), kind, str(seconds)]
+    holder = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert holder.stdout.readline() == "open\n"
+    return holder
+
+
+@pytest.mark.parametrize("kind", ["reader", "writer"])
+def test_a_file_held_by_another_process_is_an_error_that_names_it(file, kind):
+    file.replace({"first_returns": returns()})
+    holder = hold(file, kind, 60)
+    try:
+        with pytest.raises(DatabaseHeldError, match=rf"held by process {holder.pid} .*close it there"):
+            file.replace({"first_returns": returns()})
+    finally:
+        holder.kill()
+        holder.communicate()
+
+
+def test_a_file_that_is_freed_in_time_is_waited_for(tmp_path):
+    file = ObservablesFile(tmp_path / "observables.duckdb", deadline_seconds=30)
+    file.replace({"first_returns": returns()})
+    holder = hold(file, "writer", 0.5)
+    try:
+        assert len(file.read("first_returns")) == 2
+        assert holder.wait(timeout=10) == 0
+    finally:
+        holder.communicate()
+
+
+def test_a_second_connection_of_this_process_is_waited_for_too(file):
+    file.replace({"first_returns": returns()})
+    with file.reading(), pytest.raises(DatabaseHeldError, match="another connection of this process"):
+        file.replace({"first_returns": returns()})
