@@ -4,21 +4,18 @@ Here: one check per rule, each a step of its own, with the figures and what to d
 (`observables.quality`, `urn`), or who is told (`alerts`).
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
 from crawl_urn_dagster.assets.specs import asset_key, home_key, home_of, numbers, pool
+from crawl_urn_dagster.collection import Collection
+from crawl_urn_dagster.resources import CollectionHome
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import pandas as pd
 
-    from crawl_urn_dagster.collection import Collection
-    from crawl_urn_dagster.resources import CollectionHome
 
 _WORST_SHOWN = 10
 _WARN, _ERROR = dg.AssetCheckSeverity.WARN, dg.AssetCheckSeverity.ERROR
@@ -56,7 +53,7 @@ def _check(
 
 
 def _none_of(
-    offenders: pd.DataFrame, *, rule: str, todo: str, severity: dg.AssetCheckSeverity = _ERROR
+    offenders: "pd.DataFrame", *, rule: str, todo: str, severity: dg.AssetCheckSeverity = _ERROR
 ) -> dg.AssetCheckResult:
     """Pass when nothing offends; else say how many do, show the worst, and say what to do."""
     if offenders.empty:

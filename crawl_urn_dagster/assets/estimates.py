@@ -4,18 +4,16 @@ Here: assets `parameters`, `headline`, `operator_terms`, `drift`. Not here: fits
 (`estimates`), or the judgement of a fit (`checks`).
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 import dagster as dg
 
 from crawl_urn_dagster.assets.specs import asset_spec, assets_of, home_of, numbers
+from crawl_urn_dagster.collection import Collection
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from crawl_urn_dagster.collection import Collection
     from crawl_urn_dagster.observables.database import ObservablesFile
 
 
@@ -26,8 +24,8 @@ def fitted_observables(collection: Collection) -> list[str]:
 
 
 def read_fitted_observables(
-    collection: Collection, file: ObservablesFile
-) -> tuple[pd.DataFrame | None, pd.DataFrame | None]:
+    collection: Collection, file: "ObservablesFile"
+) -> "tuple[pd.DataFrame | None, pd.DataFrame | None]":
     """Tables `containment` and `discovery_curve`, each None where the source cannot give it."""
     return (
         file.read("containment") if collection.has_containment else None,

@@ -6,25 +6,23 @@ Figures of observables are made for every collection; figures of parameters depe
 blocking check holds them back.
 """
 
-from __future__ import annotations
-
 import base64
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import dagster as dg
 
 from crawl_urn_dagster.assets.estimates import fitted_observables, read_fitted_observables
 from crawl_urn_dagster.assets.specs import asset_spec, assets_of, home_of
+from crawl_urn_dagster.collection import Collection
+from crawl_urn_dagster.sources import SimulatedSource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from matplotlib.figure import Figure
 
-    from crawl_urn_dagster.collection import Collection
     from crawl_urn_dagster.observables.database import ObservablesFile
 
-    Draw = Callable[[ObservablesFile], Figure]
+Draw = Callable[["ObservablesFile"], "Figure"]
 
 PARAMETER_FIGURES = ("fates_of_an_element", "homogeneous_fits", "core_shell_fits")
 
@@ -66,7 +64,7 @@ def figure_assets(collection: Collection) -> list[dg.AssetsDefinition]:
                 _draw_containment(collection),
             )
         )
-    with_truth = ["truth"] if collection.is_simulated else []
+    with_truth = ["truth"] if isinstance(collection.source, SimulatedSource) else []
     fitted = ["headline", "crawls", *observables, *with_truth]
     return [
         *figures,
@@ -123,7 +121,7 @@ def _title(collection: Collection) -> str:
 
 
 def _draw_discovery_heat_map(collection: Collection) -> Draw:
-    def draw(file: ObservablesFile) -> Figure:
+    def draw(file: "ObservablesFile") -> "Figure":
         from crawl_urn_dagster.figures import discovery_heat_map
 
         return discovery_heat_map(file.read("crawls"), file.read("discovery_curve"), title=_title(collection))
@@ -132,7 +130,7 @@ def _draw_discovery_heat_map(collection: Collection) -> Draw:
 
 
 def _draw_discovery_curves(collection: Collection) -> Draw:
-    def draw(file: ObservablesFile) -> Figure:
+    def draw(file: "ObservablesFile") -> "Figure":
         from crawl_urn_dagster.figures import discovery_curves_by_start
 
         return discovery_curves_by_start(
@@ -143,7 +141,7 @@ def _draw_discovery_curves(collection: Collection) -> Draw:
 
 
 def _draw_containment(collection: Collection) -> Draw:
-    def draw(file: ObservablesFile) -> Figure:
+    def draw(file: "ObservablesFile") -> "Figure":
         from crawl_urn_dagster.figures import containment_by_lag
 
         return containment_by_lag(file.read("crawls"), file.read("containment"), title=_title(collection))
@@ -152,7 +150,7 @@ def _draw_containment(collection: Collection) -> Draw:
 
 
 def _draw_fates(collection: Collection) -> Draw:
-    def draw(file: ObservablesFile) -> Figure:
+    def draw(file: "ObservablesFile") -> "Figure":
         from crawl_urn_dagster.figures import fates_of_an_element
 
         return fates_of_an_element(file.read("parameters"), title=_title(collection))
@@ -161,7 +159,7 @@ def _draw_fates(collection: Collection) -> Draw:
 
 
 def _draw_fits(collection: Collection, name: str) -> Draw:
-    def draw(file: ObservablesFile) -> Figure:
+    def draw(file: "ObservablesFile") -> "Figure":
         from crawl_urn_dagster import figures
 
         containment, discovery_curve = read_fitted_observables(collection, file)
@@ -171,7 +169,7 @@ def _draw_fits(collection: Collection, name: str) -> Draw:
             file.read("crawls"),
             containment=containment,
             discovery_curve=discovery_curve,
-            truth=file.read("truth") if collection.is_simulated else None,
+            truth=file.read("truth") if isinstance(collection.source, SimulatedSource) else None,
             title=_title(collection),
             clock=collection.clock,
         )

@@ -5,18 +5,12 @@ that has presence lists. Not here: the counting itself (`observables`), or sourc
 (`assets.source`).
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import dagster as dg
 
 from crawl_urn_dagster.assets.specs import asset_key, asset_spec, assets_of, home_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from crawl_urn_dagster.collection import Collection
+from crawl_urn_dagster.collection import Collection
 
 _FROM_HISTORIES = ("discovery_curve", "containment", "m_array", "first_returns")
 

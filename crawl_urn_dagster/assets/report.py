@@ -3,19 +3,14 @@
 Here: asset `report`. Not here: what the page says (`report`).
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import dagster as dg
 
 from crawl_urn_dagster.assets.figures import PARAMETER_FIGURES, observable_figures
 from crawl_urn_dagster.assets.specs import FINGERPRINT, asset_spec, assets_of, home_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from crawl_urn_dagster.collection import Collection
+from crawl_urn_dagster.collection import Collection
+from crawl_urn_dagster.sources import SimulatedSource
 
 
 def report_asset(collection: Collection) -> dg.AssetsDefinition:
@@ -23,7 +18,7 @@ def report_asset(collection: Collection) -> dg.AssetsDefinition:
     observed = observable_figures(collection)
     tables = ["crawls", "parameters", "operator_terms", "drift"]
     tables += ["first_returns"] if collection.has_discovery_curve else []
-    tables += ["truth"] if collection.is_simulated else []
+    tables += ["truth"] if isinstance(collection.source, SimulatedSource) else []
     spec = asset_spec(
         collection,
         "report",

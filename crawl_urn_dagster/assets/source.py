@@ -4,22 +4,18 @@ Here: assets `presence`, `crawls`, `truth`, and for sources of counts `discovery
 `first_returns`. Not here: formats (`sources`), or what follows from presence (`assets.observables`).
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import dagster as dg
 
 from crawl_urn_dagster.assets.specs import asset_key, asset_spec, assets_of, home_of
-from crawl_urn_dagster.sources import PresenceSource, SimulatedSource, TablesSource
+from crawl_urn_dagster.collection import Collection
+from crawl_urn_dagster.sources import InputFile, PresenceSource, SimulatedSource, TablesSource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import pandas as pd
 
-    from crawl_urn_dagster.collection import Collection
-    from crawl_urn_dagster.sources import InputFile
 
 
 def source_assets(collection: Collection) -> list[dg.AssetsDefinition]:
@@ -100,7 +96,7 @@ def _truth_asset(collection: Collection, source: SimulatedSource) -> dg.AssetsDe
     return truth
 
 
-def _inputs_table(inputs: tuple[InputFile, ...]) -> pd.DataFrame:
+def _inputs_table(inputs: tuple[InputFile, ...]) -> "pd.DataFrame":
     import pandas as pd
 
     return pd.DataFrame(
@@ -108,7 +104,7 @@ def _inputs_table(inputs: tuple[InputFile, ...]) -> pd.DataFrame:
     )
 
 
-def _crawls_result(collection: Collection, crawls: pd.DataFrame) -> dg.MaterializeResult:
+def _crawls_result(collection: Collection, crawls: "pd.DataFrame") -> dg.MaterializeResult:
     last = crawls.iloc[-1]
     metadata: dict[str, object] = {
         "dagster/row_count": len(crawls),

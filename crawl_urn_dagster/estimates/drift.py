@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from crawl_urn_dagster.estimates.fitting import fit_containment, fit_discovery
-from crawl_urn_dagster.estimates.headline import WITHHELD
+from crawl_urn_dagster.estimates.fitting import containment_points, discovery_points
+from crawl_urn_dagster.urn import fit_containment_core_shell, fit_discovery_core_shell
 
 if TYPE_CHECKING:
-    from crawl_urn_dagster.urn import Fit
+    from crawl_urn_dagster.urn import Clock, Fit
 
 PARAMETERS = ("kappa", "core_share", "alpha", "coverage")
 
@@ -23,7 +23,7 @@ def drift_table(
     containment: pd.DataFrame | None,
     discovery_curve: pd.DataFrame | None,
     *,
-    clock: str,
+    clock: Clock,
     window_crawls: int,
     threshold: float,
     withheld_reason: str | None,
@@ -31,7 +31,8 @@ def drift_table(
     """Table `drift`: core-shell fits of the last two windows that share no crawl.
 
     Containment is fitted where it exists, else the discovery curve. A parameter has drifted when its two values
-    differ by more than the threshold; it is not judged when a window's fit is withheld or not identified.
+    differ by more than the threshold. Nothing is judged when a window's fit is neither ok nor without a core (κ at 0,
+    where the homogeneous urn suffices).
 
     Parameters
     ----------
@@ -57,11 +58,9 @@ def drift_table(
             window = crawls.iloc[low : low + window_crawls]
             fit = _fit_window(window, containment, discovery_curve, clock=clock)
             fits.append(fit)
-            if reason is None and fit.status in (*WITHHELD, "not_identified"):
-                reason = (
-                    f"the fit of {window['crawl'].iloc[0]} to {window['crawl'].iloc[-1]} is {fit.status}: "
-                    f"{fit.reason}"
-                )
+            if reason is None and fit.status != "ok" and fit.kappa != 0:
+                run_of_crawls = f"{window['crawl'].iloc[0]} to {window['crawl'].iloc[-1]}"
+                reason = f"the fit of {run_of_crawls} is {fit.status}: {fit.reason}".rstrip(".")
     rows: list[dict[str, Any]] = []
     for parameter in PARAMETERS:
         row: dict[str, Any] = {
@@ -84,18 +83,16 @@ def _fit_window(
     containment: pd.DataFrame | None,
     discovery_curve: pd.DataFrame | None,
     *,
-    clock: str,
+    clock: Clock,
 ) -> Fit:
     """Core-shell fit of some consecutive crawls."""
     inside = set(window["crawl"])
     if containment is not None:
         pairs = containment[containment["crawl_i"].isin(inside) & containment["crawl_j"].isin(inside)]
-        fits = fit_containment(pairs, clock=clock)
-    elif discovery_curve is not None:
+        return fit_containment_core_shell(*containment_points(pairs, clock), form="exact", clock=clock)
+    if discovery_curve is not None:
         windows = discovery_curve[
             discovery_curve["start_crawl"].isin(inside) & discovery_curve["end_crawl"].isin(inside)
         ]
-        fits = fit_discovery(window, windows, clock=clock)
-    else:
-        raise ValueError("drift needs table containment or discovery_curve; the collection has neither")
-    return next(fit for fit in fits if fit.model == "core_shell" and fit.form == "exact")
+        return fit_discovery_core_shell(*discovery_points(window, windows, clock), clock=clock)
+    raise ValueError("drift needs table containment or discovery_curve; the collection has neither")

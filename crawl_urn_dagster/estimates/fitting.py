@@ -1,18 +1,21 @@
-"""Every fit of a collection, from its observable tables to table `parameters`.
+"""Every fit of a collection, from its observable tables.
 
-Here: which points each fit is given, which fits there are, the verdict of the violation rule over them, and
-which fit speaks for the collection. Not here: the fits themselves (`urn.fits`), the rule itself
-(`urn.violation`), or words for people (`headline`).
+Here: which points each fit is given, which fits there are, and the verdict of the violation rule over them. Not
+here: the fits themselves (`urn.fits`), the rule itself (`urn.violation`), which fit speaks for the collection
+(`headline`), or tables of fits (`tables`).
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pandas as pd
 
 from crawl_urn_dagster.observables.tables import unions_matrix
 from crawl_urn_dagster.urn import (
+    Clock,
     Fit,
     Violation,
     fit_containment_core_shell,
@@ -26,75 +29,79 @@ from crawl_urn_dagster.urn import (
     recaptures_from_unions,
 )
 
-CLOCKS = ("crawl", "year")
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    FloatArray = npt.NDArray[np.float64]
+    IndexArray = npt.NDArray[np.intp]
 
 
-def fit_containment(containment: pd.DataFrame, *, clock: str) -> list[Fit]:
-    """Fit every containment model on one clock.
+def containment_points(containment: pd.DataFrame, clock: Clock) -> tuple[FloatArray, FloatArray]:
+    """Lags and containments that fits use, from table `containment`.
 
-    Clock ``crawl`` fits the mean over all pairs of a lag, clock ``year`` every pair.
+    Clock ``crawl``: the mean over all pairs of a lag; clock ``year``: every pair.
     """
     known = containment[containment["containment"].notna()]
     values = known["containment"].to_numpy(dtype=np.float64)
-    if clock == "crawl":
-        lag, values, _ = mean_by(known["lag_crawls"].to_numpy(dtype=np.float64), values)
-    else:
-        lag = known["lag_years"].to_numpy(dtype=np.float64)
-    return [
-        fit_containment_core_shell(lag, values, form="exact", clock=clock),
-        fit_containment_core_shell(lag, values, form="paper", clock=clock),
-        fit_containment_log_linear(lag, values, clock=clock),
-    ]
+    if clock == "year":
+        return known["lag_years"].to_numpy(dtype=np.float64), values
+    lag, mean, _ = mean_by(known["lag_crawls"].to_numpy(dtype=np.float64), values)
+    return lag, mean
 
 
-def fit_discovery(crawls: pd.DataFrame, discovery_curve: pd.DataFrame, *, clock: str) -> list[Fit]:
-    """Fit every discovery-curve model on one clock.
+def discovery_points(
+    crawls: pd.DataFrame, discovery_curve: pd.DataFrame, clock: Clock
+) -> tuple[FloatArray, IndexArray, IndexArray, FloatArray]:
+    """Times of crawls, and start, end and ratio of windows that fits use, from table `discovery_curve`.
 
-    Clock ``crawl`` fits the mean over all starts of U(s, T)/U(s, 0), clock ``year`` every window with its own
-    gaps. The tail and the increments are defined for equal gaps only, so for clock ``crawl`` only.
+    Clock ``crawl``: the mean over all starts of U(s, T)/U(s, 0), as windows of equal gaps; clock ``year``: every
+    window with its own gaps.
     """
     known = discovery_curve[discovery_curve["ratio"].notna()]
     ratio = known["ratio"].to_numpy(dtype=np.float64)
     if clock == "year":
         index = pd.Index(crawls["crawl"])
-        windows = (
-            crawls["years"].to_numpy(dtype=np.float64),
-            index.get_indexer(known["start_crawl"]),
-            index.get_indexer(known["end_crawl"]),
-            ratio,
-        )
-        return [
-            fit_discovery_core_shell(*windows, clock=clock),
-            fit_discovery_homogeneous(*windows, clock=clock),
-        ]
-    t, mean_ratio, _ = mean_by(known["window_crawls"].to_numpy(dtype=np.float64) - 1, ratio)
+        start, end = index.get_indexer(known["start_crawl"]), index.get_indexer(known["end_crawl"])
+        return crawls["years"].to_numpy(dtype=np.float64), start, end, ratio
+    t, mean, _ = mean_by(known["window_crawls"].to_numpy(dtype=np.float64) - 1, ratio)
     end = t.astype(np.intp)
-    curve = (np.arange(end.max(initial=0) + 1.0), np.zeros_like(end), end, mean_ratio)
-    return [
-        fit_discovery_core_shell(*curve, clock=clock),
-        fit_discovery_homogeneous(*curve, clock=clock),
-        invert_discovery_tail(t, mean_ratio),
-        fit_discovery_increments(t, mean_ratio),
-    ]
+    return np.arange(end.max(initial=0) + 1.0), np.zeros_like(end), end, mean
 
 
 def fit_all(
     crawls: pd.DataFrame, containment: pd.DataFrame | None, discovery_curve: pd.DataFrame | None
 ) -> list[Fit]:
-    """Every fit on every clock that the tables allow, each with the verdict of the violation rule."""
+    """Every fit on every clock that the tables allow, each with the verdict of the violation rule.
+
+    The tail and the increments of the discovery curve are defined for equal gaps only, so for clock ``crawl`` only.
+    Their kinds are those of `kinds.fit_kinds`.
+    """
     fits: list[Fit] = []
-    for clock in CLOCKS:
+    clocks: tuple[Clock, ...] = ("crawl", "year")
+    for clock in clocks:
         if containment is not None:
-            fits += fit_containment(containment, clock=clock)
+            pairs = containment_points(containment, clock)
+            fits += [
+                fit_containment_core_shell(*pairs, form="exact", clock=clock),
+                fit_containment_core_shell(*pairs, form="paper", clock=clock),
+                fit_containment_log_linear(*pairs, clock=clock),
+            ]
         if discovery_curve is not None:
-            fits += fit_discovery(crawls, discovery_curve, clock=clock)
-    violation = judge_violation(crawls, containment, discovery_curve)
+            windows = discovery_points(crawls, discovery_curve, clock)
+            fits += [
+                fit_discovery_core_shell(*windows, clock=clock),
+                fit_discovery_homogeneous(*windows, clock=clock),
+            ]
+            if clock == "crawl":
+                _, _, t, mean_ratio = windows
+                fits += [invert_discovery_tail(t, mean_ratio), fit_discovery_increments(t, mean_ratio)]
+    violation = find_violation(crawls, containment, discovery_curve)
     if violation is not None:
         fits = [replace(fit, status="model_violation", reason=violation.reason) for fit in fits]
     return fits
 
 
-def judge_violation(
+def find_violation(
     crawls: pd.DataFrame, containment: pd.DataFrame | None, discovery_curve: pd.DataFrame | None
 ) -> Violation | None:
     """Apply the violation rule to what the tables have; the verdict that is violated, else None.

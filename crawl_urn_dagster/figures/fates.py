@@ -98,7 +98,7 @@ def _notes(rows: Sequence[Row]) -> str:
 def _draw_bar(axes: Axes, row: Row) -> None:
     """Draw the fates of a component as a bar from 0 to 1 with a label beside each part."""
     fates = Urn(row["alpha"], row["coverage"]).fates()
-    tops = np.cumsum(fates)
+    tops = np.cumsum(np.array(fates))
     color = CONTAINMENT_COLOUR if row["projection"] == "containment" else DISCOVERY_COLOUR
     for name, share, top, opacity, hatch, height in zip(
         _FATES, fates, tops, _OPACITIES, _HATCHES, _LABEL_HEIGHTS, strict=True

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
+from matplotlib.patheffects import withStroke
+from matplotlib.ticker import MaxNLocator
 
 from crawl_urn_dagster.figures.labels import (
     FIT_NAMES,
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
 _PANELS_HEIGHT = 3.2  # inches, the title included
 _CURVE_POINTS = 200
 _MARKERS_ON_CURVE = 5
+_POINT_SIZES = {"crawl": 5.0, "year": 3.0}
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ class _Look:
 
 
 _LOOKS = {
-    "containment": _Look(CONTAINMENT_COLOUR, "o", 2.0, 0.0),
+    "containment": _Look(CONTAINMENT_COLOUR, "o", 1.6, 0.0),
     "discovery_curve": _Look(DISCOVERY_COLOUR, "s", 1.2, 0.5),
     "discovery_tail": _Look(DISCOVERY_COLOUR, "^", 0.8, 0.25),
     "discovery_increments": _Look(DISCOVERY_COLOUR, "D", 0.8, 0.25),
@@ -78,9 +81,9 @@ class _Panel:
     """An observable: its points, the abscissae its curves are drawn at, and their names."""
 
     projection: str
+    clock: str
     x: FloatArray
     observed: FloatArray
-    opacity: float
     grid: FloatArray
     point: str
     x_label: str
@@ -221,13 +224,13 @@ def _panels(
 def _containment_panel(containment: pd.DataFrame, clock: str) -> _Panel:
     points = containment.dropna(subset="containment")
     if clock == "crawl":
-        points = points.groupby("lag_crawls", as_index=False)["containment"].mean()
+        points = points.groupby("lag_crawls")["containment"].mean().reset_index()
     lag = points[f"lag_{clock}s"].to_numpy(dtype=np.float64)
     return _Panel(
         projection="containment",
+        clock=clock,
         x=lag,
         observed=points["containment"].to_numpy(dtype=np.float64),
-        opacity=1.0 if clock == "crawl" else 0.4,
         grid=np.linspace(lag.min(), lag.max(), _CURVE_POINTS) if lag.size else lag,
         point=f"mean over the pairs of crawls of a lag ({counted(lag.size, 'lag')})"
         if clock == "crawl"
@@ -240,15 +243,15 @@ def _containment_panel(containment: pd.DataFrame, clock: str) -> _Panel:
 def _discovery_panel(discovery_curve: pd.DataFrame, clock: str, gap_years: float) -> _Panel:
     points = discovery_curve[discovery_curve["window_crawls"] > 1].dropna(subset="ratio")
     if clock == "crawl":
-        points = points.groupby("window_crawls", as_index=False)["ratio"].mean()
+        points = points.groupby("window_crawls")["ratio"].mean().reset_index()
         elapsed, gap = points["window_crawls"].to_numpy(dtype=np.float64) - 1, 1.0
     else:
         elapsed, gap = points["elapsed_years"].to_numpy(dtype=np.float64), gap_years
     return _Panel(
         projection="discovery_curve",
+        clock=clock,
         x=elapsed,
         observed=points["ratio"].to_numpy(dtype=np.float64),
-        opacity=1.0 if clock == "crawl" else 0.4,
         grid=gap * np.arange(np.ceil(elapsed.max() / gap) + 1) if elapsed.any() else elapsed,
         point=f"mean over the start crawls ({counted(elapsed.size, 'window length')})"
         if clock == "crawl"
@@ -292,13 +295,15 @@ def _curve(shown: str, row: Row, grid: FloatArray) -> FloatArray | None:
 
 
 def _draw(axes: Axes, panel: _Panel, rows: list[Row]) -> None:
-    axes.plot(panel.x, panel.observed, **_point_style(panel), rasterized=panel.opacity < 1)
+    axes.plot(panel.x, panel.observed, **_point_style(panel), rasterized=True)
     for row in rows:
         curve = _curve(panel.projection, row, panel.grid)
         if curve is not None:
             step = 1 + curve.size // _MARKERS_ON_CURVE
             first = int(step * _LOOKS[row["projection"]].offset)
             axes.plot(panel.grid, curve, **_curve_style(row), markevery=(first, step))
+    if panel.clock == "crawl":
+        axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
     axes.set_xlabel(panel.x_label)
     axes.set_ylabel(panel.y_label)
 
@@ -308,9 +313,9 @@ def _point_style(panel: _Panel) -> dict[str, Any]:
     return {
         "color": look.color,
         "marker": look.marker,
-        "markersize": 3,
+        "markersize": _POINT_SIZES[panel.clock],
         "markeredgewidth": 0,
-        "alpha": panel.opacity,
+        "alpha": 0.4,
         "linestyle": "none",
     }
 
@@ -324,6 +329,8 @@ def _curve_style(row: Row) -> dict[str, Any]:
         "markerfacecolor": "white",
         "linewidth": look.width,
         "linestyle": "-" if row["status"] == "ok" else "--",
+        # A white rim sets curves off from a cloud of points of their own colour.
+        "path_effects": [withStroke(linewidth=look.width + 1.6, foreground="white")],
     }
 
 

@@ -113,8 +113,8 @@ def dates(crawls: pd.DataFrame) -> list[str]:
 
 def span(crawls: pd.DataFrame) -> str:
     """Write how many crawls there are and from when to when."""
-    written = dates(crawls)
-    return f"{counted(len(crawls), 'crawl')}, {written[0]} to {written[-1]}"
+    first_and_last = dict.fromkeys(dates(crawls.iloc[[0, -1]]))
+    return f"{counted(len(crawls), 'crawl')}, {' to '.join(first_and_last)}"
 
 
 def mean_gap(crawls: pd.DataFrame) -> float:

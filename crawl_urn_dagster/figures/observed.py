@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LENGTHS_TICKED_SINGLY = 16
-_LIGHTEST, _DARKEST = 0.82, 0.0  # grey levels of the oldest and the newest start
+_LIGHTEST, _DARKEST = 0.78, 0.0  # grey levels of the oldest and the newest start
 
 
 @style()
@@ -46,7 +46,7 @@ def discovery_heat_map(crawls: pd.DataFrame, discovery_curve: pd.DataFrame, *, t
     figure = new_figure(
         height=float(np.clip(2.4 + 0.06 * longest, 3, 5)),
         title=title,
-        heading=f"distinct elements in a window of crawls, U(s, T)\n{span(crawls)}; blank: would end after the last crawl",
+        heading=f"distinct elements in a window of crawls, U(s, T)\n{span(crawls)}; blank: windows not yet over",
     )
     axes = figure.subplots()
     edges = np.arange(n + 1) - 0.5
@@ -110,9 +110,7 @@ def discovery_curves_by_start(crawls: pd.DataFrame, discovery_curve: pd.DataFram
     axes = figure.subplots()
     for crawl, grey in zip(starts["crawl"], greys, strict=True):
         curve = curves[crawl].sort_values("elapsed_years")
-        axes.plot(
-            curve["elapsed_years"], curve["ratio"], color=grey, linewidth=0.9, marker=".", markersize=2.5
-        )
+        axes.plot(curve["elapsed_years"], curve["ratio"], color=grey, linewidth=0.9, marker=".", markersize=3)
     axes.set_xlabel("time from the start of the first crawl to the start of the last (years)")
     axes.set_ylabel("distinct elements over the size\nof the start crawl, U(s, T)/U(s, 0)")
     key = figure.colorbar(

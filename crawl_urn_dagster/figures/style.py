@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import io
 import os
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import matplotlib.style
 from matplotlib.figure import Figure
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
+    from collections.abc import Iterator
     from pathlib import Path
 
 CONTAINMENT_COLOUR = "#733743"
@@ -27,6 +28,7 @@ WIDTH = 7.2  # inches: two columns of a journal page
 LINE = 0.155  # inches from one line of text to the next
 _DPI = 150
 _LOWEST_DPI = 20
+_SVG_DPI = 300  # of dense clouds of points and heat maps, which an SVG holds as images
 
 _SETTINGS = {
     "font.family": "DejaVu Sans",  # comes with matplotlib, so that the same figure is the same bytes anywhere
@@ -35,6 +37,7 @@ _SETTINGS = {
     "axes.titlesize": 8.5,
     "axes.titlelocation": "left",
     "figure.titlesize": 9.5,
+    "figure.labelsize": 8,
     "legend.fontsize": 8,
     "legend.title_fontsize": 8,
     "legend.frameon": False,
@@ -47,13 +50,14 @@ _SETTINGS = {
     "hatch.linewidth": 0.6,
     "text.parse_math": False,  # text from data stays text
     "svg.hashsalt": "crawl_urn_dagster",
-    "savefig.dpi": _DPI,
 }
 
 
-def style() -> AbstractContextManager[None]:
-    """Return a context in which figures are drawn, whatever the reader's own settings; it undoes itself."""
-    return matplotlib.style.context(_SETTINGS, after_reset=True)
+@contextmanager
+def style() -> Iterator[None]:
+    """Draw figures alike whatever the reader's own settings, which are back afterwards."""
+    with matplotlib.style.context(_SETTINGS, after_reset=True):
+        yield
 
 
 def new_figure(*, height: float, title: str, heading: str) -> Figure:
@@ -102,10 +106,8 @@ def save_figure(figure: Figure, stem: Path) -> tuple[Path, Path]:
     """
     stem.parent.mkdir(parents=True, exist_ok=True)
     png, svg = stem.with_name(f"{stem.name}.png"), stem.with_name(f"{stem.name}.svg")
-    _replace(png, _render(figure, format="png"))
-    _replace(
-        svg, _render(figure, format="svg", metadata={"Date": None}, dpi=2 * _DPI)
-    )  # of its rasterised parts
+    _replace(png, _render(figure, "png", dpi=_DPI))
+    _replace(svg, _render(figure, "svg", dpi=_SVG_DPI))
     return png, svg
 
 
@@ -118,17 +120,19 @@ def preview_png(figure: Figure, max_bytes: int = 100_000) -> bytes:
         When the PNG is larger than `max_bytes` even at 20 dpi.
     """
     dpi = _DPI
-    while len(png := _render(figure, format="png", dpi=dpi)) > max_bytes:
+    while len(png := _render(figure, "png", dpi=dpi)) > max_bytes:
         if dpi == _LOWEST_DPI:
             raise ValueError(f"the preview has {len(png)} bytes at {dpi} dpi; allow more than {max_bytes}")
         dpi = max(_LOWEST_DPI, dpi * 4 // 5)
     return png
 
 
-def _render(figure: Figure, **options: object) -> bytes:
+def _render(figure: Figure, file_format: str, *, dpi: int) -> bytes:
     buffer = io.BytesIO()
+    # An SVG holds the date unless told otherwise.
+    metadata = {"Date": None} if file_format == "svg" else None
     with style():
-        figure.savefig(buffer, **options)
+        figure.savefig(buffer, format=file_format, dpi=dpi, metadata=metadata)
     return buffer.getvalue()
 
 

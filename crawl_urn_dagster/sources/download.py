@@ -176,7 +176,9 @@ def _follow(
         response.close()
         address = urljoin(address, response.headers["Location"])
         if not is_remote(address):
-            raise SourceError(f"{url}: redirects to {address!r}, which is no http(s) address; check the address")
+            raise SourceError(
+                f"{url}: redirects to {address!r}, which is no http(s) address; check the address"
+            )
     raise SourceError(f"{url}: redirects more than {_MAX_REDIRECTS} times; check the address")
 
 

@@ -124,7 +124,9 @@ class Files:
         folder = self._folder(url)
         metadata = folder / "entry.json"
         held = _read_entry(metadata, url)
-        validators = {} if held is None else {"If-None-Match": held.etag, "If-Modified-Since": held.last_modified}
+        validators = (
+            {} if held is None else {"If-None-Match": held.etag, "If-Modified-Since": held.last_modified}
+        )
         with temporary_beside(metadata) as temporary:
             received = download(
                 url,

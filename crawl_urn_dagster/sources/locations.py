@@ -41,7 +41,9 @@ Location = Annotated[str, StringConstraints(min_length=1), AfterValidator(_check
 
 def is_glob(location: str) -> bool:
     """Whether a location stands for several local files; a file of exactly that name is no glob."""
-    return not is_remote(location) and not _GLOB_CHARACTERS.isdisjoint(location) and not Path(location).exists()
+    return (
+        not is_remote(location) and not _GLOB_CHARACTERS.isdisjoint(location) and not Path(location).exists()
+    )
 
 
 def existing(location: str) -> list[str]:

@@ -218,6 +218,8 @@ def _pairs_frame(pairs: PairCounts, selected: Collection[str]) -> pd.DataFrame:
     import pandas as pd
 
     rows = [
-        (*crawls, *counts) for crawls, counts in pairs.items() if crawls[0] in selected and crawls[1] in selected
+        (*crawls, *counts)
+        for crawls, counts in pairs.items()
+        if crawls[0] in selected and crawls[1] in selected
     ]
     return pd.DataFrame(rows, columns=list(PAIR_COLUMNS)).astype(dict.fromkeys(PAIR_COLUMNS[2:], "int64"))

@@ -68,6 +68,8 @@ def write_presence(
     with temporary_beside(destination) as temporary:
         target = {"target": str(temporary)}
         (rows,) = connection.execute(load_statement(statement), {**parameters, **target}).fetchall()[0]
-        counted = connection.execute(load_statement("count_presence"), {"presence": str(temporary)}).fetchall()
+        counted = connection.execute(
+            load_statement("count_presence"), {"presence": str(temporary)}
+        ).fetchall()
         temporary.replace(destination)
     return Presence(crawls_frame(crawls, dict(counted)), rows, inputs)

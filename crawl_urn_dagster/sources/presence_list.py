@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
@@ -63,7 +64,9 @@ class PresenceListSource(PresenceSource):
     @model_validator(mode="after")
     def _two_columns(self) -> Self:
         if self.crawl_column == self.element_column:
-            raise ValueError(f"crawl_column and element_column are both {self.element_column!r}; expected two columns")
+            raise ValueError(
+                f"crawl_column and element_column are both {self.element_column!r}; expected two columns"
+            )
         return self
 
     def list_crawls(self, files: Files, selection: Selection) -> Listing:
@@ -116,7 +119,7 @@ class PresenceListSource(PresenceSource):
 
     def _convert(self, files: Files, local: LocalFile) -> Path:
         """Parquet file with the columns ``crawl, element`` of one raw file."""
-        key = ["presence", local.input.location, self.path, self.crawl_column, self.element_column]
+        key = ("presence", local.input.location, self.path, self.crawl_column, self.element_column)
 
         def make(target: Path) -> None:
             with engine(files.cache) as connection:
@@ -131,19 +134,103 @@ class PresenceListSource(PresenceSource):
         location = local.input.location
         parameters: dict[str, Any] = {"source": str(local.path), "target": str(target)}
         try:
-            if _is_parquet(local):
-                statement = "convert_presence_parquet"
-                described = connection.execute(
-                    load_statement("describe_parquet"), {"source": str(local.path)}
-                ).fetchall()
-                header = [row[0] for row in described]
-            else:
-                statement = "convert_presence_csv"
-                header = read_header(local)
-                parameters |= _csv_parameters(local, header)
-            element = find_column(header, self.element_column, location, meaning="element_column")
-            label = self._label(header, location)
+            raw = _describe_parquet(connection, local) if _is_parquet(local) else _describe_csv(local)
+            element = raw.identifiers[
+                find_column(raw.header, self.element_column, location, meaning="element")
+            ]
+            label = self._label_of_path(raw.header, location)
             if label is None:
-                ...
+                name = self.crawl_column or _DEFAULT_CRAWL_COLUMN
+                crawl = raw.identifiers[find_column(raw.header, name, location, meaning="crawl")]
+            else:
+                crawl = "$label"
+                parameters["label"] = label
+            statement = load_statement(raw.statement).format(crawl=crawl, element=element)
+            connection.execute(statement, {**parameters, **raw.parameters})
         except duckdb.Error as error:
-            ...
+            # What follows is DuckDB's own options, which are not the user's to set.
+            reason = " ".join(str(error).split("\nPossible")[0].split())
+            raise SourceError(f"{location}: cannot be read: {reason[:500]}") from error
+
+    def _label_of_path(self, header: list[str], location: str) -> str | None:
+        """Label that a file's path gives its one crawl; None when a column gives it."""
+        if self.crawl_column is not None or _DEFAULT_CRAWL_COLUMN in header or not is_glob(self.path):
+            return None
+        before, _, after = self.path.partition("*")
+        if is_glob(before) or is_glob(after):
+            raise SourceError(
+                f"{location}: has no column {_DEFAULT_CRAWL_COLUMN!r}, so that its crawl is the part of the path "
+                f"that * matches, but {self.path} has not exactly one *; set crawl_column (columns: {header}) "
+                "or write the path with one *"
+            )
+        return check_label(location[len(before) : len(location) - len(after)], location)
+
+
+@dataclass(frozen=True)
+class _RawList:
+    """How DuckDB reads a raw file: with which statement, and under which identifier each column."""
+
+    statement: str
+    header: list[str]
+    identifiers: list[str]
+    parameters: dict[str, Any]
+
+
+def _describe_csv(local: LocalFile) -> _RawList:
+    if is_gzip(local):
+        _check_gzip(local)
+    header = read_header(local)
+    # Named by position: nothing of the file gets into the statement.
+    names = [f"column_{position}" for position in range(len(header))]
+    parameters = {
+        "columns": dict.fromkeys(names, "VARCHAR"),
+        "compression": "gzip" if is_gzip(local) else "none",
+    }
+    return _RawList("convert_presence_csv", header, names, parameters)
+
+
+def _describe_parquet(connection: duckdb.DuckDBPyConnection, local: LocalFile) -> _RawList:
+    described = connection.execute(load_statement("describe_parquet"), {"source": str(local.path)}).fetchall()
+    header = [row[0] for row in described]
+    return _RawList("convert_presence_parquet", header, [_quote(name) for name in header], {})
+
+
+def _quote(identifier: str) -> str:
+    """Quote an identifier, which cannot be bound; only ever one that DuckDB itself found in a file."""
+    return '"' + identifier.replace('"', '""') + '"'
+
+
+def _is_parquet(local: LocalFile) -> bool:
+    with local.path.open("rb") as file:
+        return file.read(4) == b"PAR1"
+
+
+def _check_gzip(local: LocalFile) -> None:
+    """Decompress a file to its end: some releases of DuckDB take a truncated one for whole."""
+    try:
+        with gzip.open(local.path) as stream:
+            while stream.read(1 << 20):
+                pass
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise SourceError(f"{local.input.location}: is damaged gzip: {error}; get the file again") from error
+
+
+def _check_rows(connection: duckdb.DuckDBPyConnection, presence: Path, location: str) -> None:
+    """Refuse a list without rows, and rows without a crawl's label or an element."""
+    rows = connection.execute(
+        load_statement("check_presence"), {"presence": str(presence), "limit": MAX_CRAWLS + 1}
+    ).fetchall()
+    if not rows:
+        raise SourceError(f"{location}: has a header and no rows; expected a row per crawl and element")
+    for label, first_row, row_without_element in rows:
+        check_label(label or "", f"{location}, data row {first_row}")
+        if row_without_element is not None:
+            raise SourceError(
+                f"{location}, data row {row_without_element}: found no element (crawl {label}), expected one in "
+                "every row; remove the row or complete it"
+            )
+    if len(rows) > MAX_CRAWLS:
+        raise SourceError(
+            f"{location}: has more than {MAX_CRAWLS:,} crawls ({rows[0][0]!r}, {rows[1][0]!r}, ...); check which "
+            "column crawl_column is"
+        )

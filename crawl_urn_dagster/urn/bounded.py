@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 # The best step of a central difference is the cube root of the spacing of float64.
 _STEP = 6e-6
+# Along the ridge of a discovery curve a search takes hundreds of evaluations: only the best start gets them.
+_EVALUATIONS_OF_A_START = 50
+_EVALUATIONS = 2_000
 _NEAR_BOUND = 0.02
 # A bound is taken when it costs no more than rounding does: relatively, and per point of a noiseless curve.
 _RELATIVE_COST = 1e-9
@@ -56,8 +59,12 @@ def minimise(curve: Curve, observed: FloatArray, starts: Iterable[tuple[float, .
     The search itself stays inside the bounds. A parameter that ends near one is set exactly on it, and the
     free ones are fitted again; where the cost is no larger, that is the optimum, with the parameter not free.
     """
-    optima = [_search(curve, observed, np.array(start), np.ones(len(start), dtype=bool)) for start in starts]
-    best = min(optima, key=lambda optimum: optimum.cost)
+    optima = [
+        _search(curve, observed, np.array(start), np.ones(len(start), dtype=bool), _EVALUATIONS_OF_A_START)
+        for start in starts
+    ]
+    leader = min(optima, key=lambda optimum: optimum.cost)
+    best = _search(curve, observed, leader.parameters, leader.free, _EVALUATIONS)
     while True:
         nearest = np.rint(best.parameters)
         near = np.flatnonzero(best.free & (abs(best.parameters - nearest) <= _NEAR_BOUND))
@@ -75,13 +82,16 @@ def minimise_holding(curve: Curve, observed: FloatArray, near: Optimum, index: i
     """Search on from an optimum with one more parameter held, at a value."""
     start, free = near.parameters.copy(), near.free.copy()
     start[index], free[index] = value, False
-    return _search(curve, observed, start, free)
+    return _search(curve, observed, start, free, _EVALUATIONS)
 
 
-def _search(curve: Curve, observed: FloatArray, start: FloatArray, free: BoolArray) -> Optimum:
+def _search(
+    curve: Curve, observed: FloatArray, start: FloatArray, free: BoolArray, evaluations: int
+) -> Optimum:
     """Least squares over the free parameters from one start; the others stay where they start.
 
-    Derivatives are central differences, of all parameters in one evaluation of the curve.
+    Derivatives are central differences, of all parameters in one evaluation of the curve. Only a negligible
+    step ends the search, for along a ridge the cost is flat.
     """
 
     def whole(values: FloatArray) -> FloatArray:
@@ -101,7 +111,6 @@ def _search(curve: Curve, observed: FloatArray, start: FloatArray, free: BoolArr
     if not free.any():
         fitted = curve(start)
         return Optimum(start, free, fitted, float(((fitted - observed) ** 2).sum()), converged=True)
-    # Costs are flat along a ridge: were they to end the search, kappa would be off in the fifth digit.
     found = least_squares(
         residuals,
         start[free],
@@ -110,5 +119,6 @@ def _search(curve: Curve, observed: FloatArray, start: FloatArray, free: BoolArr
         ftol=None,
         xtol=1e-12,
         gtol=1e-15,
+        max_nfev=evaluations,
     )
     return Optimum(whole(found.x), free, observed + found.fun, 2 * float(found.cost), bool(found.success))

@@ -405,10 +405,9 @@ def _why_not_identified(points: Fit, curve: Curve, optimum: Optimum, unit: float
         other = minimise_holding(curve, points.observed, optimum, 0, share)
         moved = float(abs(other.fitted - optimum.fitted).max())
         if moved <= _FITTED_MOVE:
-            alpha = other.parameters[1] ** (1 / unit)
             return (
                 f"The {points.projection.replace('_', ' ')} does not tell {name}: at {share:.3f} instead of "
-                f"{optimum.parameters[0]:.3f}, with alpha {alpha:.3f} and coverage {other.parameters[2]:.3f}, "
-                f"no fitted point moves by more than {moved:.4f}."
+                f"{optimum.parameters[0]:.3f}, with alpha {other.parameters[1] ** (1 / unit):.3f} and "
+                f"coverage {other.parameters[2]:.3f}, no fitted point moves by more than {moved:.4f}."
             )
     return None

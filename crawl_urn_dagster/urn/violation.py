@@ -3,8 +3,9 @@
 Here: first-return fractions, means over overlapping windows with their standard errors, and the violation
 rule. Not here: fits (`fits`), or where counts come from (`histories`).
 
-Under any mixture of urns with coverage constant in time, neither the fraction h(j) of a crawl first seen again
-j crawls later nor the containment g(j) rises with j. A crawler that avoids what it fetched recently makes them.
+Under any mixture of urns with coverage constant in time, neither the fraction h(j) of a crawl that is first
+seen again j crawls later nor the containment g(j) rises with j. Under a crawler that avoids what it fetched
+recently they do.
 """
 
 from __future__ import annotations
@@ -158,7 +159,7 @@ def judge(rule: Rule, sizes: npt.ArrayLike, counts: npt.ArrayLike) -> Violation:
 
 
 def _fractions(sizes: npt.ArrayLike, counts: npt.ArrayLike, lag: int) -> FloatArray:
-    """Divide the counts of crawls i and i + lag by the size of i, shape (crawls - lag,); NaN for no elements."""
+    """Divide counts of crawls i and i + lag by the size of i, shape (crawls - lag,); NaN for no elements."""
     size = np.asarray(sizes, dtype=np.float64)
     at_lag = np.diagonal(np.asarray(counts, dtype=np.float64), lag)
     return at_lag / np.where(size > 0, size, np.nan)[: at_lag.size]

@@ -1,0 +1,8 @@
+-- One raw list to Parquet, streamed. Columns are named by position; every cell is text, nothing is guessed.
+COPY (
+    SELECT {crawl} AS crawl, {element} AS element
+    FROM read_csv(
+        $source, columns = $columns, compression = $compression, auto_detect = false, header = true,
+        delim = ',', quote = '"', escape = '"', strict_mode = true
+    )
+) TO $target (FORMAT parquet, COMPRESSION zstd);

@@ -1,0 +1,5 @@
+-- One raw list to Parquet, streamed; of a wide file only two columns are read.
+COPY (
+    SELECT {crawl}::VARCHAR AS crawl, {element}::VARCHAR AS element
+    FROM read_parquet($source, binary_as_string = true)
+) TO $target (FORMAT parquet, COMPRESSION zstd);

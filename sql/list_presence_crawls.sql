@@ -1,0 +1,1 @@
+SELECT DISTINCT crawl FROM read_parquet($parts);
