@@ -1,7 +1,7 @@
 """Typed configuration: which collections there are, where each takes its data from, and how it is judged.
 
-Here: the form of the configuration file, and what is said when it is wrong. Not here: what a source needs (its own
-module), or assets.
+Here: the form of the configuration file, and what is said when it is wrong. Not here: what a source needs
+(its own module), or assets.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MAX_CONFIGURATION_BYTES = 2**20
 
 
 class CollectionsError(ValueError):
-    """The configuration is wrong; the message has the file, and where, what and what instead, a line per error."""
+    """The configuration is wrong; the message says where, what was found and expected, a line per error."""
 
 
 def _iso_date(value: object) -> object:
@@ -58,8 +58,8 @@ class Collection(BaseModel):
     Parameters
     ----------
     name
-        Lower-case letters, digits and underscores, 48 at most, starting with a letter; names everything of the
-        collection.
+        Lower-case letters, digits and underscores, 48 at most, starting with a letter; it names everything
+        that belongs to the collection.
     granularity
         What an element is.
     source
@@ -120,8 +120,7 @@ def load_collections(path: Path) -> tuple[Collection, ...]:
     Raises
     ------
     CollectionsError
-        When the file cannot be read or is wrong: YAML, keys, values, names that occur twice, files that are not
-        there.
+        When the file cannot be read or is wrong: YAML, keys, values, names that occur twice, missing files.
     """
     content = _read_yaml(path)
     if not isinstance(content, dict):
@@ -146,7 +145,7 @@ def load_collections(path: Path) -> tuple[Collection, ...]:
 class _UniqueKeyLoader(yaml.SafeLoader):
     """Plain YAML in which no key of a mapping occurs twice; the last would win silently."""
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode) and key.value in seen:
@@ -179,7 +178,7 @@ def _read_yaml(path: Path) -> object:
 def _repeated_names(collections: list[Collection]) -> list[str]:
     names = [collection.name for collection in collections]
     return [
-        f"collections[{index}].name: {name!r} is also the name of collections[{names.index(name)}]; expected another"
+        f"collections[{index}].name: found {name!r}, as in collections[{names.index(name)}]; choose another"
         for index, name in enumerate(names)
         if names.index(name) < index
     ]
@@ -187,8 +186,8 @@ def _repeated_names(collections: list[Collection]) -> list[str]:
 
 def _missing_files(collections: list[Collection]) -> list[str]:
     return [
-        f"collections[{index}] ({collection.name}).source: there is no file {missing}; expected an existing file "
-        "(relative paths are taken from the configuration's folder) or an http(s) address"
+        f"collections[{index}] ({collection.name}).source: there is no file {missing}; expected an existing "
+        "file (relative paths are taken from the configuration's folder) or an http(s) address"
         for index, collection in enumerate(collections)
         for missing in collection.source.missing_files()
     ]
@@ -222,7 +221,7 @@ def _shown(value: object) -> str:
     return text if len(text) <= 80 else f"{text[:80]}..."
 
 
-def _key_path(loc: tuple[int | str, ...], content: Any) -> str:  # noqa: ANN401 - whatever the YAML holds
+def _key_path(loc: tuple[int | str, ...], content: Any) -> str:
     """Such as ``collections[2] (edu_urls).source.windows``."""
     path = ""
     for depth, part in enumerate(loc):

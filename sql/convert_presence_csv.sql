@@ -3,6 +3,6 @@ COPY (
     SELECT {crawl} AS crawl, {element} AS element
     FROM read_csv(
         $source, columns = $columns, compression = $compression, auto_detect = false, header = true,
-        delim = ',', quote = '"', escape = '"', strict_mode = true
+        delim = ',', quote = '"', escape = '"', strict_mode = true, hive_partitioning = false
     )
 ) TO $target (FORMAT parquet, COMPRESSION zstd);

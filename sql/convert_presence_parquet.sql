@@ -1,5 +1,5 @@
 -- One raw list to Parquet, streamed; of a wide file only two columns are read.
 COPY (
     SELECT {crawl}::VARCHAR AS crawl, {element}::VARCHAR AS element
-    FROM read_parquet($source, binary_as_string = true)
+    FROM read_parquet($source, binary_as_string = true, hive_partitioning = false)
 ) TO $target (FORMAT parquet, COMPRESSION zstd);

@@ -28,6 +28,7 @@ from crawl_urn_dagster.figures.style import (
     new_figure,
     plain_text,
     style,
+    tint,
 )
 from crawl_urn_dagster.urn import Urn
 
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 _BARS_HEIGHT = 2.4  # inches
 _AXES_WIDTH = 4.0  # bars are one wide
 _FATES = ("survives and is sampled\nα c", "survives and is missed\nα (1 − c)", "is replaced\n1 − α")
-_OPACITIES = (1.0, 0.35, 0.0)
 _HATCHES = ("", "", "////")
 _LABEL_HEIGHTS = (0.15, 0.5, 0.85)  # fixed, so that labels of thin parts never meet
 
@@ -100,8 +100,9 @@ def _draw_bar(axes: Axes, row: Row) -> None:
     fates = Urn(row["alpha"], row["coverage"]).fates()
     tops = np.cumsum(np.array(fates))
     color = CONTAINMENT_COLOUR if row["projection"] == "containment" else DISCOVERY_COLOUR
-    for name, share, top, opacity, hatch, height in zip(
-        _FATES, fates, tops, _OPACITIES, _HATCHES, _LABEL_HEIGHTS, strict=True
+    fills = (color, tint(color), "white")
+    for name, share, top, fill, hatch, height in zip(
+        _FATES, fates, tops, fills, _HATCHES, _LABEL_HEIGHTS, strict=True
     ):
         axes.bar(
             0,
@@ -109,7 +110,7 @@ def _draw_bar(axes: Axes, row: Row) -> None:
             width=1,
             bottom=top - share,
             align="edge",
-            facecolor=(color, opacity),
+            facecolor=fill,
             edgecolor=color,
             hatch=hatch,
             linestyle="-" if row["status"] == "ok" else "--",

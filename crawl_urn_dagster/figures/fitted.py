@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
-from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
 from crawl_urn_dagster.figures.labels import (
@@ -31,11 +30,13 @@ from crawl_urn_dagster.figures.labels import (
     wrapped,
 )
 from crawl_urn_dagster.figures.style import (
+    CLOUD_POINT,
     CONTAINMENT_COLOUR,
     DISCOVERY_COLOUR,
     LINE,
     TRUTH_COLOUR,
     new_figure,
+    points,
     style,
 )
 from crawl_urn_dagster.urn import CoreShellUrn
@@ -43,18 +44,16 @@ from crawl_urn_dagster.urn import CoreShellUrn
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy.typing as npt
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from crawl_urn_dagster.figures.labels import Row
-
-    FloatArray = npt.NDArray[np.float64]
+    from crawl_urn_dagster.urn.model import FloatArray
 
 _PANELS_HEIGHT = 3.2  # inches, the title included
 _CURVE_POINTS = 200
 _MARKERS_ON_CURVE = 5
-_POINT_SIZES = {"crawl": 5.0, "year": 3.0}
+_POINT_SIZES = {"crawl": 5.0, "year": CLOUD_POINT}
 
 
 @dataclass(frozen=True)
@@ -222,15 +221,15 @@ def _panels(
 
 
 def _containment_panel(containment: pd.DataFrame, clock: str) -> _Panel:
-    points = containment.dropna(subset="containment")
+    known = containment.dropna(subset="containment")
     if clock == "crawl":
-        points = points.groupby("lag_crawls")["containment"].mean().reset_index()
-    lag = points[f"lag_{clock}s"].to_numpy(dtype=np.float64)
+        known = known.groupby("lag_crawls")["containment"].mean().reset_index()
+    lag = known[f"lag_{clock}s"].to_numpy(dtype=np.float64)
     return _Panel(
         projection="containment",
         clock=clock,
         x=lag,
-        observed=points["containment"].to_numpy(dtype=np.float64),
+        observed=known["containment"].to_numpy(dtype=np.float64),
         grid=np.linspace(lag.min(), lag.max(), _CURVE_POINTS) if lag.size else lag,
         point=f"mean over the pairs of crawls of a lag ({counted(lag.size, 'lag')})"
         if clock == "crawl"
@@ -241,17 +240,17 @@ def _containment_panel(containment: pd.DataFrame, clock: str) -> _Panel:
 
 
 def _discovery_panel(discovery_curve: pd.DataFrame, clock: str, gap_years: float) -> _Panel:
-    points = discovery_curve[discovery_curve["window_crawls"] > 1].dropna(subset="ratio")
+    known = discovery_curve[discovery_curve["window_crawls"] > 1].dropna(subset="ratio")
     if clock == "crawl":
-        points = points.groupby("window_crawls")["ratio"].mean().reset_index()
-        elapsed, gap = points["window_crawls"].to_numpy(dtype=np.float64) - 1, 1.0
+        known = known.groupby("window_crawls")["ratio"].mean().reset_index()
+        elapsed, gap = known["window_crawls"].to_numpy(dtype=np.float64) - 1, 1.0
     else:
-        elapsed, gap = points["elapsed_years"].to_numpy(dtype=np.float64), gap_years
+        elapsed, gap = known["elapsed_years"].to_numpy(dtype=np.float64), gap_years
     return _Panel(
         projection="discovery_curve",
         clock=clock,
         x=elapsed,
-        observed=points["ratio"].to_numpy(dtype=np.float64),
+        observed=known["ratio"].to_numpy(dtype=np.float64),
         grid=gap * np.arange(np.ceil(elapsed.max() / gap) + 1) if elapsed.any() else elapsed,
         point=f"mean over the start crawls ({counted(elapsed.size, 'window length')})"
         if clock == "crawl"
@@ -295,7 +294,7 @@ def _curve(shown: str, row: Row, grid: FloatArray) -> FloatArray | None:
 
 
 def _draw(axes: Axes, panel: _Panel, rows: list[Row]) -> None:
-    axes.plot(panel.x, panel.observed, **_point_style(panel), rasterized=True)
+    axes.plot(panel.x, panel.observed, **_point_style(panel))
     for row in rows:
         curve = _curve(panel.projection, row, panel.grid)
         if curve is not None:
@@ -310,14 +309,7 @@ def _draw(axes: Axes, panel: _Panel, rows: list[Row]) -> None:
 
 def _point_style(panel: _Panel) -> dict[str, Any]:
     look = _LOOKS[panel.projection]
-    return {
-        "color": look.color,
-        "marker": look.marker,
-        "markersize": _POINT_SIZES[panel.clock],
-        "markeredgewidth": 0,
-        "alpha": 0.4,
-        "linestyle": "none",
-    }
+    return points(look.color, marker=look.marker, size=_POINT_SIZES[panel.clock])
 
 
 def _curve_style(row: Row) -> dict[str, Any]:
@@ -329,8 +321,6 @@ def _curve_style(row: Row) -> dict[str, Any]:
         "markerfacecolor": "white",
         "linewidth": look.width,
         "linestyle": "-" if row["status"] == "ok" else "--",
-        # A white rim sets curves off from a cloud of points of their own colour.
-        "path_effects": [withStroke(linewidth=look.width + 1.6, foreground="white")],
     }
 
 

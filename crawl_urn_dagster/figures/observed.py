@@ -14,7 +14,14 @@ from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.ticker import MaxNLocator
 
 from crawl_urn_dagster.figures.labels import counted, dates, scaled_unit, span, spread_positions
-from crawl_urn_dagster.figures.style import CONTAINMENT_COLOUR, MISSING_COLOUR, new_figure, style
+from crawl_urn_dagster.figures.style import (
+    CLOUD_POINT,
+    CONTAINMENT_COLOUR,
+    MISSING_COLOUR,
+    new_figure,
+    points,
+    style,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -46,12 +53,16 @@ def discovery_heat_map(crawls: pd.DataFrame, discovery_curve: pd.DataFrame, *, t
     figure = new_figure(
         height=float(np.clip(2.4 + 0.06 * longest, 3, 5)),
         title=title,
-        heading=f"distinct elements in a window of crawls, U(s, T)\n{span(crawls)}; blank: windows not yet over",
+        heading=f"distinct elements in a window of crawls, U(s, T)\n{span(crawls)}; blank: not yet over",
     )
     axes = figure.subplots()
     edges = np.arange(n + 1) - 0.5
     mesh = axes.pcolormesh(
-        edges, np.arange(longest + 1) + 0.5, np.ma.masked_invalid(cells / unit), cmap="viridis"
+        edges,
+        np.arange(longest + 1) + 0.5,
+        np.ma.masked_invalid(cells / unit),
+        cmap="viridis",
+        rasterized=True,
     )
     possible = np.minimum(n - np.arange(n), longest)
     if np.isfinite(cells).sum() < possible.sum():
@@ -109,10 +120,12 @@ def discovery_curves_by_start(crawls: pd.DataFrame, discovery_curve: pd.DataFram
     )
     axes = figure.subplots()
     for crawl, grey in zip(starts["crawl"], greys, strict=True):
-        curve = curves[crawl].sort_values("elapsed_years")
+        curve = curves[crawl].sort_values("window_crawls")
         axes.plot(curve["elapsed_years"], curve["ratio"], color=grey, linewidth=0.9, marker=".", markersize=3)
     axes.set_xlabel("time from the start of the first crawl to the start of the last (years)")
     axes.set_ylabel("distinct elements over the size\nof the start crawl, U(s, T)/U(s, 0)")
+    if starts.empty:
+        return figure
     key = figure.colorbar(
         ScalarMappable(BoundaryNorm(np.arange(len(starts) + 1) - 0.5, len(starts)), ListedColormap(greys)),
         ax=axes,
@@ -143,13 +156,7 @@ def containment_by_lag(crawls: pd.DataFrame, containment: pd.DataFrame, *, title
     axes.plot(
         known["lag_years"],
         known["containment"],
-        linestyle="none",
-        marker="o",
-        markersize=3,
-        markeredgewidth=0,
-        color=CONTAINMENT_COLOUR,
-        alpha=0.4,
-        rasterized=True,
+        **points(CONTAINMENT_COLOUR, marker="o", size=CLOUD_POINT),
         label=f"one pair of crawls ({counted(len(known), 'pair')})",
     )
     axes.plot(

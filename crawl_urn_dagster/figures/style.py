@@ -9,9 +9,10 @@ from __future__ import annotations
 import io
 import os
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import matplotlib.style
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 if TYPE_CHECKING:
@@ -21,10 +22,10 @@ if TYPE_CHECKING:
 CONTAINMENT_COLOUR = "#733743"
 DISCOVERY_COLOUR = "#2E5F8A"
 TRUTH_COLOUR = "#000000"
-OBSERVED_COLOUR = "#333333"
 MISSING_COLOUR = "#8C8C8C"
 
 WIDTH = 7.2  # inches: two columns of a journal page
+CLOUD_POINT = 3.0  # points: size of one of very many
 LINE = 0.155  # inches from one line of text to the next
 _DPI = 150
 _LOWEST_DPI = 20
@@ -75,6 +76,25 @@ def new_figure(*, height: float, title: str, heading: str) -> Figure:
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
     figure.suptitle(f"{plain_text(title)}: {heading}", x=0.01, horizontalalignment="left")
     return figure
+
+
+def tint(colour: str) -> tuple[float, float, float]:
+    """Mix a colour with white, for points and fills that stay behind lines of the colour itself."""
+    red, green, blue = (1 - 0.5 * (1 - channel) for channel in to_rgb(colour))
+    return red, green, blue
+
+
+def points(colour: str, *, marker: str, size: float) -> dict[str, Any]:
+    """Options of `Axes.plot` for observed points, many of which may overlap; size in points."""
+    return {
+        "color": tint(colour),
+        "marker": marker,
+        "markersize": size,
+        "markeredgewidth": 0,
+        "alpha": 0.75,
+        "linestyle": "none",
+        "rasterized": True,
+    }
 
 
 def plain_text(text: str, *, at_most: int = 100) -> str:

@@ -31,7 +31,7 @@ class SourceError(ValueError):
 
 
 def listed(found: str, expected: Iterable[str]) -> str:
-    """Say what was expected instead of a word: the closest match when there is one, and the first 20 of all."""
+    """Say what was expected instead of a word: the closest match if there is one, and the first 20 of all."""
     options = list(dict.fromkeys(expected))
     close = difflib.get_close_matches(found, options, n=1)
     hint = f"did you mean {close[0]!r}? " if close else ""
@@ -69,8 +69,8 @@ class ObservableTables:
     Attributes
     ----------
     crawls
-        ``crawl, started_at, dated_by, elements``, in time order; elements is nullable (``Int64``): a source may
-        not publish the size of every crawl.
+        ``crawl, started_at, dated_by, elements``, in time order; elements is nullable (``Int64``): a source
+        may not publish the size of every crawl.
     pairs
         ``crawl_i, crawl_j, size_i, size_j, intersection`` with i earlier than j, or None.
     windows
@@ -157,7 +157,7 @@ class TablesSource(SourceConfig):
     Attributes
     ----------
     relative_error
-        One standard error of the source's counts, as a fraction of the count, in [0, 1); 0 where they are exact.
+        One standard error of the source's counts, as a fraction of the count, in [0, 1); 0: exact.
     """
 
     relative_error: float = Field(default=0.0, ge=0, lt=1)

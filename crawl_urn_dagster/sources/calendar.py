@@ -1,7 +1,7 @@
 """When crawls started: calendars, dates in labels, and the run of crawls a collection takes.
 
-Here: reading a calendar, dating and ordering labels, selecting from the first to the last crawl. Not here: gaps and
-years, which follow from the dates (`observables`).
+Here: reading a calendar, dating and ordering labels, selecting from the first to the last crawl. Not here:
+gaps and years, which follow from the dates (`observables`).
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ def check_label(label: str, where: str) -> str:
     Raises
     ------
     SourceError
-        When it is not 1 to 64 characters of letters, digits and ``._:+-``, with spaces inside, that start with a
-        letter or digit.
+        When it is not 1 to 64 characters of letters, digits and ``._:+-``, with spaces inside, that start
+        with a letter or digit.
     """
     if not _LABEL.fullmatch(label):
         raise SourceError(
-            f"{where}: found the crawl label {label[:80]!r}, expected 1 to 64 letters, digits or ._:+- and spaces "
-            "inside, starting with a letter or digit"
+            f"{where}: found the crawl label {label[:80]!r}, expected 1 to 64 letters, digits or ._:+- and "
+            "spaces inside, starting with a letter or digit"
         )
     return label
 
@@ -161,8 +161,8 @@ def date_crawls(
 ) -> list[DatedCrawl]:
     """Date crawls and put them in time order.
 
-    A date comes from the table itself, else from the calendar, else from the label when it is a date, else it is
-    the Monday of the ISO week in a Common Crawl id.
+    A date comes from the table itself, else from the calendar, else from the label when it is a date, else it
+    is the Monday of the ISO week in a Common Crawl id.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """One file over HTTP, from a server that may be slow, busy, moved, broken or hostile.
 
-Here: a conditional GET with retries, a deadline and a size cap. Not here: the cache (`files`), or what is in the
-file.
+Here: a conditional GET with retries, a deadline and a size cap. Not here: the cache (`files`), or what is in
+the file.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import time
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urljoin
 
 from crawl_urn_dagster.sources.base import SourceError
@@ -62,7 +62,7 @@ class Limits:
     def check_deadline(self) -> None:
         """Raise when the time is up: a thread that nobody waits for any more must write no file."""
         if time.monotonic() > self.deadline:
-            raise _PassingError("the time is up")
+            raise _PassingError("not received whole by the deadline")
 
 
 class _PassingError(Exception):
@@ -78,8 +78,8 @@ def download(
 ) -> Received | None:
     """Write the file at an address to a path.
 
-    Busy servers (403, 408, 429, 5xx), connections that fail and files that come truncated are tried again, after
-    the server's Retry-After or twice as long each time, as long as the deadline allows.
+    Busy servers (403, 408, 429, 5xx), connections that fail and files that come truncated are tried again,
+    after the server's Retry-After or twice as long each time, as long as the deadline allows.
 
     Parameters
     ----------
@@ -104,28 +104,25 @@ def download(
         When the file cannot be had, with the address and the reason.
     """
     limits = Limits(time.monotonic() + deadline_seconds, max_bytes)
-    for attempt in range(1, _ATTEMPTS + 1):
+    attempt = 0
+    while True:
+        attempt += 1
         try:
             return _give_up_after(limits.seconds_left, lambda: _attempt(url, target, validators, limits))
-        except FutureTimeoutError:
-            raise SourceError(
-                f"{url}: not received whole within {deadline_seconds:g} seconds; try again later"
-            ) from None
         except _PassingError as error:
             wait = error.retry_after or _FIRST_WAIT_SECONDS * 2 ** (attempt - 1)
             if attempt == _ATTEMPTS or wait >= limits.seconds_left:
                 raise SourceError(
-                    f"{url}: {error} (attempt {attempt} of {_ATTEMPTS}; {deadline_seconds:g} seconds allowed, "
-                    f"the next attempt would be after {wait:g}); try again later"
+                    f"{url}: {error}; gave up after attempt {attempt} of {_ATTEMPTS} ({deadline_seconds:g} "
+                    f"seconds allowed in all, {wait:g} to wait before another); try again later"
                 ) from error
             time.sleep(wait)
-    raise AssertionError("the last attempt returns or raises")
 
 
 def _give_up_after(seconds: float, function: Callable[[], T]) -> T:
     """Run a function in a thread and stop waiting for it after some seconds.
 
-    A server that sends its headers byte by byte never meets a socket's time-out, and a look-up of a name has none.
+    A server that sends its headers byte by byte meets no socket's time-out, and a look-up of a name has none.
     """
     future: Future[T] = Future()
 
@@ -136,7 +133,10 @@ def _give_up_after(seconds: float, function: Callable[[], T]) -> T:
             future.set_exception(error)
 
     threading.Thread(target=run, daemon=True).start()
-    return future.result(timeout=seconds)
+    try:
+        return future.result(timeout=seconds)
+    except FutureTimeoutError:
+        raise _PassingError("not received whole by the deadline") from None
 
 
 def _attempt(url: str, target: Path, validators: Mapping[str, str], limits: Limits) -> Received | None:
@@ -159,17 +159,23 @@ def _attempt(url: str, target: Path, validators: Mapping[str, str], limits: Limi
 def _follow(
     session: requests.Session, url: str, validators: Mapping[str, str], limits: Limits
 ) -> requests.Response:
-    """Get an address, following redirects whose bodies are not read, however long they are."""
+    """Get an address, following redirects.
+
+    The adapter is called itself, because a session reads the bodies of redirects into memory, however long.
+    """
+    import requests
+
     # The file as it is stored: a length and a hash are then of the file, not of a compressed transfer.
     headers = {"User-Agent": "crawl_urn_dagster", "Accept-Encoding": "identity", **validators}
     address = url
     for _ in range(_MAX_REDIRECTS + 1):
-        response = session.get(
-            address,
-            headers=headers,
-            stream=True,
-            allow_redirects=False,
+        environment: dict[str, Any] = {
+            **session.merge_environment_settings(address, {}, stream=True, verify=None, cert=None)
+        }
+        response = session.get_adapter(address).send(
+            session.prepare_request(requests.Request("GET", address, headers=headers)),
             timeout=min(_SOCKET_TIMEOUT_SECONDS, limits.seconds_left),
+            **environment,
         )
         if response.status_code not in _REDIRECTS or "Location" not in response.headers:
             return response
@@ -177,7 +183,7 @@ def _follow(
         address = urljoin(address, response.headers["Location"])
         if not is_remote(address):
             raise SourceError(
-                f"{url}: redirects to {address!r}, which is no http(s) address; check the address"
+                f"{url}: redirects to {address[:200]!r}, which is no http(s) address; check the address"
             )
     raise SourceError(f"{url}: redirects more than {_MAX_REDIRECTS} times; check the address")
 
@@ -185,7 +191,7 @@ def _follow(
 def _refusal(url: str, response: requests.Response) -> Exception:
     from urllib3.util import Retry
 
-    status = f"the server answered {response.status_code} {response.reason}"
+    status = f"the server answered {response.status_code} {response.reason[:80]}"
     if response.status_code in _BUSY:
         return _PassingError(status, Retry().get_retry_after(response.raw))
     return SourceError(f"{url}: {status}, expected 200; check the address")

@@ -1,7 +1,7 @@
 """Access to a source's files: local ones as they are, remote ones through a cache on disk.
 
-Here: hashing, the cache and what is derived from a file once. Not here: HTTP itself (`download`), what a location
-is (`locations`), or any format.
+Here: hashing, the cache and what is derived from a file once. Not here: HTTP itself (`download`), what a
+location is (`locations`), or any format.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Files:
     max_bytes: int = 8 * 2**30
 
     def fetch(self, location: str) -> LocalFile:
-        """Make a file readable: a local one is hashed, a remote one downloaded unless the copy held is current.
+        """Make a file readable: a local one is hashed, a remote one downloaded unless held and current.
 
         Raises
         ------

@@ -50,7 +50,8 @@ def existing(location: str) -> list[str]:
     """Return the files that a location stands for, in the order of their names; an address as it is."""
     if is_remote(location):
         return [location]
-    paths = glob.glob(location, recursive=True) if is_glob(location) else [location]  # noqa: PTH207
+    # Path: a pattern with "//" or "./" in it would give paths that do not start like it.
+    paths = glob.glob(str(Path(location)), recursive=True) if is_glob(location) else [location]  # noqa: PTH207
     return sorted(path for path in paths if Path(path).is_file())
 
 

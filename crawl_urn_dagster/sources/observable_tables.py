@@ -1,7 +1,7 @@
 """Ready-made observables: a table of pairwise intersections, a table of unions of windows, or both.
 
-Here: the two formats, with a row per pair and a row per window. Not here: Common Crawl's table of the last N crawls
-(`published_windows`), or whether counts are plausible (`observables.quality`).
+Here: the two formats, with a row per pair and a row per window. Not here: Common Crawl's table of the last N
+crawls (`published_windows`), or whether counts are plausible (`observables.quality`).
 """
 
 from __future__ import annotations
@@ -42,20 +42,21 @@ WindowCounts = dict[tuple[str, str], int]
 
 
 class ObservableTablesSource(TablesSource):
-    """A table of pairs, ``crawl_i, crawl_j, size_i, size_j, intersection``, and one of windows, ``start, end, union``.
+    """A table of pairwise intersections, a table of unions of windows, or both.
 
-    Either may be absent. A window is every crawl from its start to its end that the tables name. Other columns are
-    not read, rows whose count is ``nan`` are left out.
+    A window is every crawl from its start to its end that the tables name. Other columns are not read; rows
+    whose count is ``nan`` are left out.
 
     Parameters
     ----------
     pairs
-        Table of pairs, i earlier than j; its columns ``started_i, started_j``, if any, date the crawls.
+        Table of pairs, ``crawl_i, crawl_j, size_i, size_j, intersection``, i earlier than j; its columns
+        ``started_i, started_j``, if any, date the crawls.
     windows
-        Table of windows.
+        Table of windows, ``start, end, union``, from the first to the last crawl of each.
     calendar
-        When the crawls started: CSV with columns ``id, from``, or Common Crawl's collinfo.json. None: the pairs
-        are dated, or labels are dates or Common Crawl ids.
+        When the crawls started: CSV with columns ``id, from``, or Common Crawl's collinfo.json. None: the
+        pairs are dated, or labels are dates or Common Crawl ids.
     columns
         Name in the file of a column that is not called as above.
     """
@@ -172,8 +173,8 @@ def _check_order(
         if gap < 0 or (gap == 0 and not may_be_equal):
             dates = [crawls[position[label]].started_at for label in (first, second)]
             raise SourceError(
-                f"{row.where}: {first} ({dates[0]}) is not before {second} ({dates[1]}); expected the earlier crawl "
-                "first, or other dates"
+                f"{row.where}: {first} ({dates[0]}) is not before {second} ({dates[1]}); expected the "
+                "earlier crawl first; swap them or correct the dates"
             )
 
 
@@ -208,8 +209,8 @@ def _crawl_sizes(
             # One pair table has one count of each crawl; another table may have estimated it anew.
             if abs(size - known) > allowed.get(crawl, 0.0) * known:
                 raise SourceError(
-                    f"{where}: {crawl} has {size:,} elements, but {known:,} at {found_at[crawl]}; expected the "
-                    f"same, or across tables within {_STANDARD_ERRORS_ALLOWED} times relative_error"
+                    f"{where}: {crawl} has {size:,} elements, but {known:,} at {found_at[crawl]}; expected "
+                    f"the same, or across tables within {_STANDARD_ERRORS_ALLOWED} times relative_error"
                 )
     return sizes
 

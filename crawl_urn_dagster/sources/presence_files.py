@@ -1,7 +1,7 @@
 """Presence lists as Parquet: written whole or not at all, and counted.
 
-Here: the engine that reads and writes them, and the distinct elements of each crawl. Not here: formats of raw lists
-(`presence_list`), or capture histories (`observables`).
+Here: the engine that reads and writes them, and the distinct elements of each crawl. Not here: formats of raw
+lists (`presence_list`), or capture histories (`observables`).
 """
 
 from __future__ import annotations

@@ -5,9 +5,8 @@ Here: reading a raw list, once, into Parquet. Not here: archives' own index form
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
@@ -17,11 +16,9 @@ from crawl_urn_dagster.sources.base import Listing, Presence, PresenceSource, Se
 from crawl_urn_dagster.sources.calendar import check_label, date_crawls, fetch_calendar, select_run
 from crawl_urn_dagster.sources.locations import Location, is_glob
 from crawl_urn_dagster.sources.presence_files import engine, write_presence
-from crawl_urn_dagster.sources.tables import find_column, is_gzip, read_header
+from crawl_urn_dagster.sources.tables import find_column, is_gzip, open_text, read_header
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import duckdb
     from typing_extensions import Self
 
@@ -36,21 +33,21 @@ _DEFAULT_CRAWL_COLUMN = "crawl"
 class PresenceListSource(PresenceSource):
     """Lists of captures, a row per crawl and element, as CSV (gzip-compressed or not) or Parquet.
 
-    A raw file is read once: it is converted to Parquet in the cache, and the crawls and the selected captures come
-    from there. Of a glob's files only new and changed ones are converted.
+    A raw file is read once: it is converted to Parquet in the cache, and the crawls and the selected captures
+    come from there. Of a glob's files only new and changed ones are converted.
 
     Parameters
     ----------
     path
         One file, or a glob such as ``lists/*.csv.gz``.
     crawl_column
-        Name of the column with the crawl's label. None: ``crawl``; files of a glob that have no such column hold
-        one crawl each, whose label is the part of the path that the glob's one ``*`` matches.
+        Name of the column with the crawl's label. None: ``crawl``; files of a glob that have no such column
+        hold one crawl each, whose label is the part of the path that the glob's one ``*`` matches.
     element_column
         Name of the column with the element.
     calendar
-        When the crawls started: CSV with columns ``id, from``, or Common Crawl's collinfo.json. None: labels are
-        dates or Common Crawl ids.
+        When the crawls started: CSV with columns ``id, from``, or Common Crawl's collinfo.json. None: labels
+        are dates or Common Crawl ids.
     """
 
     location_fields: ClassVar[tuple[str, ...]] = ("path", "calendar")
@@ -102,7 +99,7 @@ class PresenceListSource(PresenceSource):
     def _converted(
         self, files: Files, selection: Selection
     ) -> tuple[list[DatedCrawl], list[Path], tuple[InputFile, ...]]:
-        """Selected crawls, the converted files, and what they were converted from."""
+        """Return the selected crawls, the converted files, and what they were converted from."""
         calendar, inputs = fetch_calendar(files, self.calendar)
         raw = files.fetch_all(self.path)
         parts = [self._convert(files, local) for local in raw]
@@ -156,12 +153,12 @@ class PresenceListSource(PresenceSource):
         """Label that a file's path gives its one crawl; None when a column gives it."""
         if self.crawl_column is not None or _DEFAULT_CRAWL_COLUMN in header or not is_glob(self.path):
             return None
-        before, _, after = self.path.partition("*")
+        before, _, after = str(Path(self.path)).partition("*")
         if is_glob(before) or is_glob(after):
             raise SourceError(
-                f"{location}: has no column {_DEFAULT_CRAWL_COLUMN!r}, so that its crawl is the part of the path "
-                f"that * matches, but {self.path} has not exactly one *; set crawl_column (columns: {header}) "
-                "or write the path with one *"
+                f"{location}: has no column {_DEFAULT_CRAWL_COLUMN!r}, so its crawl is the part of the path "
+                f"that * matches, but {self.path} has not exactly one *; set crawl_column (the columns are "
+                f"{header}), or write the path with one *"
             )
         return check_label(location[len(before) : len(location) - len(after)], location)
 
@@ -178,7 +175,9 @@ class _RawList:
 
 def _describe_csv(local: LocalFile) -> _RawList:
     if is_gzip(local):
-        _check_gzip(local)
+        with open_text(local) as stream:
+            while stream.read(1 << 20):  # to the end: DuckDB 1.5 takes a truncated file for whole
+                pass
     header = read_header(local)
     # Named by position: nothing of the file gets into the statement.
     names = [f"column_{position}" for position in range(len(header))]
@@ -205,16 +204,6 @@ def _is_parquet(local: LocalFile) -> bool:
         return file.read(4) == b"PAR1"
 
 
-def _check_gzip(local: LocalFile) -> None:
-    """Decompress a file to its end: some releases of DuckDB take a truncated one for whole."""
-    try:
-        with gzip.open(local.path) as stream:
-            while stream.read(1 << 20):
-                pass
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise SourceError(f"{local.input.location}: is damaged gzip: {error}; get the file again") from error
-
-
 def _check_rows(connection: duckdb.DuckDBPyConnection, presence: Path, location: str) -> None:
     """Refuse a list without rows, and rows without a crawl's label or an element."""
     rows = connection.execute(
@@ -226,11 +215,11 @@ def _check_rows(connection: duckdb.DuckDBPyConnection, presence: Path, location:
         check_label(label or "", f"{location}, data row {first_row}")
         if row_without_element is not None:
             raise SourceError(
-                f"{location}, data row {row_without_element}: found no element (crawl {label}), expected one in "
-                "every row; remove the row or complete it"
+                f"{location}, data row {row_without_element}: found no element (crawl {label}), expected one "
+                "in every row; remove the row or complete it"
             )
     if len(rows) > MAX_CRAWLS:
         raise SourceError(
-            f"{location}: has more than {MAX_CRAWLS:,} crawls ({rows[0][0]!r}, {rows[1][0]!r}, ...); check which "
-            "column crawl_column is"
+            f"{location}: has more than {MAX_CRAWLS:,} crawls ({rows[0][0]!r}, {rows[1][0]!r}, ...); check "
+            "which column crawl_column is"
         )

@@ -30,15 +30,15 @@ _CRAWL = "crawl"
 class PublishedWindowsSource(TablesSource):
     """A table with header ``crawl,1,12,2,3,...``: distinct elements of the N crawls *ending* at a crawl.
 
-    N counts crawls of the table, in the order of the calendar. ``nan`` stands for a window that is not published.
+    N counts crawls of the table, in the order of the calendar. ``nan`` is a window that is not published.
 
     Parameters
     ----------
     windows
         The table.
     calendar
-        When the crawls started: CSV with columns ``id, from``, or Common Crawl's collinfo.json. None: labels are
-        dates or Common Crawl ids.
+        When the crawls started: CSV with columns ``id, from``, or Common Crawl's collinfo.json. None: labels
+        are dates or Common Crawl ids.
     """
 
     location_fields: ClassVar[tuple[str, ...]] = ("windows", "calendar")
@@ -99,8 +99,8 @@ class PublishedWindowsSource(TablesSource):
                     continue
                 if length > end + 1:
                     raise SourceError(
-                        f"{row.where}, {column}: {crawl.crawl} is crawl number {end + 1} of the table in time, so "
-                        f"no window of {length} crawls ends there; expected nan, or the crawls before it"
+                        f"{row.where}, {column}: {crawl.crawl} is crawl number {end + 1} of the table in "
+                        f"time, so no window of {length} crawls ends there; expected nan, or earlier crawls"
                     )
                 windows[crawls[end - length + 1].crawl, crawl.crawl] = union
         return windows

@@ -1,14 +1,14 @@
 """A crawl of a simulated urn, whose true parameters are known: no network, no file.
 
-Here: an uneven calendar like Common Crawl's, and presence lists from the simulator. Not here: the process itself
-(`urn.simulate`).
+Here: an uneven calendar like Common Crawl's, and presence lists from the simulator. Not here: the process
+itself (`urn.simulate`).
 """
 
 from __future__ import annotations
 
 import hashlib
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
@@ -122,7 +122,7 @@ class SimulatedSource(PresenceSource):
         )[["clock", "kappa", "core_share", "alpha", "coverage"]]
 
     def _input(self) -> InputFile:
-        """The parameters, in the place of a file."""
+        """Return the parameters in the place of a file."""
         parameters = ",".join(
             f"{name}={getattr(self, name)}" for name in type(self).model_fields if name != "type"
         )
@@ -132,7 +132,7 @@ class SimulatedSource(PresenceSource):
     def _calendar(self) -> list[DatedCrawl]:
         """Crawls labelled by their date, at gaps that are the quantiles of a shifted exponential, shuffled.
 
-        The same gaps in another order for each seed: the mean gap, and with it survival per year, is the same.
+        A seed only orders the gaps: the mean gap, and with it survival per year, is the same for all.
         """
         import numpy as np
 
@@ -147,4 +147,4 @@ class SimulatedSource(PresenceSource):
         return [(crawl.started_at - _FIRST_CRAWL).days / _DAYS_PER_YEAR for crawl in self._calendar()]
 
     def _alpha_per_year(self) -> float:
-        return self.alpha ** ((self.crawls - 1) / self._years()[-1])
+        return float(self.alpha ** ((self.crawls - 1) / self._years()[-1]))

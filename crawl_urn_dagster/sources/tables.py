@@ -1,7 +1,8 @@
 """Small tables of counts as text: rows, numbers, and what is said when they are wrong.
 
-Here: reading CSV that others wrote, gzip-compressed or not, with every cell still text. Not here: which columns a
-format has (one module each), dates (`calendar`), or presence lists, which may be large (`presence_list`).
+Here: reading CSV that others wrote, gzip-compressed or not, with every cell still text. Not here: which
+columns a format has (one module each), dates (`calendar`), or presence lists, which may be large
+(`presence_list`).
 """
 
 from __future__ import annotations

@@ -267,7 +267,7 @@ def _fit_discovery(
     ratio: npt.ArrayLike,
 ) -> Fit:
     calendar, observed = _finite(times=times, ratio=ratio)
-    first, last = np.asarray(start), np.asarray(end)
+    first, last = np.asarray(start, dtype=np.intp), np.asarray(end, dtype=np.intp)
     keep = last > first
     first, last, observed = first[keep], last[keep], observed[keep]
     points = _points(
@@ -359,7 +359,10 @@ def _inverted(points: Fit, fitted: FloatArray, alpha: float, coverage: float) ->
 
 
 def _least_squares(points: Fit, curve: Curve, unit: float) -> Fit:
-    """Complete a fit by least squares of a curve whose alpha is the survival over a unit of time."""
+    """Complete a fit by least squares of a curve whose alpha is the survival over a unit of time.
+
+    In the unit of the smallest lag or gap survival is neither close to 0 nor flat, whatever the clock counts.
+    """
     optimum = minimise(curve, points.observed, _STARTS[points.model])
     *share, alpha, coverage = (float(parameter) for parameter in optimum.parameters)
     fit = _estimated(points, optimum.fitted, alpha ** (1 / unit), coverage)
@@ -378,26 +381,26 @@ def _shares(points: Fit, share: float, coverage: float) -> tuple[float, float]:
 
 
 def _judge(points: Fit, curve: Curve, optimum: Optimum, unit: float) -> tuple[str, str | None]:
-    """Status of a least-squares fit, and the reason."""
+    """Status of a least-squares fit, and the reasons; kappa may be open in a fit at a bound too."""
     if not optimum.converged:
         return "not_converged", "The search for the least squares did not settle; this is the best it found."
-    if not optimum.free.all():
-        part = "urn" if points.model == "homogeneous" else "shell"
-        names = [field.name for field in fields(_URNS[points.model])]
-        found = [
-            f"{names[index]} is at its bound {bound:.0f}: {_AT_BOUND[names[index], bound].format(part=part)}"
-            for index, bound in enumerate(optimum.parameters)
-            if not optimum.free[index]
-        ]
-        return "at_bound", f"{'; '.join(found)}."
-    if points.model == "core_shell":
-        reason = _why_not_identified(points, curve, optimum, unit)
-        if reason is not None:
-            return "not_identified", reason
-    return "ok", None
+    part = "urn" if points.model == "homogeneous" else "shell"
+    names = [field.name for field in fields(_URNS[points.model])]
+    reasons = [
+        f"{names[index]} is at its bound {bound:.0f}: {_AT_BOUND[names[index], bound].format(part=part)}."
+        for index, bound in enumerate(optimum.parameters)
+        if not optimum.free[index]
+    ]
+    status = "at_bound" if reasons else "ok"
+    if points.model == "core_shell" and optimum.free[0]:
+        openness = _openness_of_kappa(points, curve, optimum, unit)
+        if openness is not None:
+            reasons.append(openness)
+            status = "not_identified" if status == "ok" else status
+    return status, " ".join(reasons) or None
 
 
-def _why_not_identified(points: Fit, curve: Curve, optimum: Optimum, unit: float) -> str | None:
+def _openness_of_kappa(points: Fit, curve: Curve, optimum: Optimum, unit: float) -> str | None:
     name = "the floor" if points.projection == "containment" else "kappa"
     for share in optimum.parameters[0] + np.array([-_KAPPA_MOVE, _KAPPA_MOVE]):
         if not 0 <= share <= 1:
@@ -406,7 +409,7 @@ def _why_not_identified(points: Fit, curve: Curve, optimum: Optimum, unit: float
         moved = float(abs(other.fitted - optimum.fitted).max())
         if moved <= _FITTED_MOVE:
             return (
-                f"The {points.projection.replace('_', ' ')} does not tell {name}: at {share:.3f} instead of "
+                f"The fit of {points.projection} leaves {name} open: at {share:.3f} instead of "
                 f"{optimum.parameters[0]:.3f}, with alpha {other.parameters[1] ** (1 / unit):.3f} and "
                 f"coverage {other.parameters[2]:.3f}, no fitted point moves by more than {moved:.4f}."
             )

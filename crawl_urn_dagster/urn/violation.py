@@ -25,8 +25,8 @@ _BLOCK = 4
 _RISE = 0.02
 _STANDARD_ERRORS = 3
 _RISES: dict[Rule, str] = {
-    "first_returns": "elements first return more often after 2 crawls than after 1",
-    "containment": "a crawl shares more with the crawl 2 later than with the next",
+    "first_returns": "first return more often after 2 crawls than after 1",
+    "containment": "reappear more often 2 crawls later than in the next",
 }
 
 
@@ -78,6 +78,9 @@ class Violation:
 def block_mean(values: npt.ArrayLike, block: int = _BLOCK) -> tuple[float, float]:
     """Mean of a series whose neighbours share crawls, and its standard error from means of blocks.
 
+    The variance of a block's mean is half the mean squared difference of neighbouring blocks (von Neumann),
+    in which a change of regime within the series counts once and not in every block.
+
     Parameters
     ----------
     values
@@ -95,8 +98,8 @@ def block_mean(values: npt.ArrayLike, block: int = _BLOCK) -> tuple[float, float
     n_blocks = known.size // block
     if n_blocks < 2:
         return mean, np.nan
-    means = [part.mean() for part in np.array_split(known, n_blocks)]
-    return mean, float(np.std(means, ddof=1) / np.sqrt(n_blocks))
+    steps = np.diff([part.mean() for part in np.array_split(known, n_blocks)])
+    return mean, float(np.sqrt(np.mean(steps**2) / 2 / n_blocks))
 
 
 def first_returns(sizes: npt.ArrayLike, recaptures: npt.ArrayLike) -> FirstReturns:
@@ -146,14 +149,15 @@ def judge(rule: Rule, sizes: npt.ArrayLike, counts: npt.ArrayLike) -> Violation:
     difference, se = block_mean(rises)
     if np.isnan(se):
         known = np.count_nonzero(~np.isnan(rises))
-        reason = f"{known} start crawls have lags 1 and 2; the violation rule needs {2 * _BLOCK} to judge."
-        return Violation(rule, difference, se, None, reason)
+        reason = f"{known} start crawls have lags 1 and 2; judging violation needs {2 * _BLOCK}."
+        return Violation(rule, difference, se, violated=None, reason=reason)
     violated = difference > max(_RISE, _STANDARD_ERRORS * se)
-    measured = f"by {difference:.3f} ± {se:.3f} (threshold {_RISE} and {_STANDARD_ERRORS} standard errors)"
+    measured = f"{difference:.3f} ± {se:.3f} (threshold {_RISE} and {_STANDARD_ERRORS} standard errors)"
     reason = (
-        f"{_RISES[rule]} {measured}; the crawler avoids recent fetches, so no urn with constant coverage fits"
+        f"Elements {_RISES[rule]}, by {measured}; "
+        "the crawler avoids recent fetches, so no urn with constant coverage fits."
         if violated
-        else f"not so that {_RISES[rule]}: {measured}"
+        else f"Elements do not {_RISES[rule]}: the difference is {measured}."
     )
     return Violation(rule, difference, se, violated, reason)
 

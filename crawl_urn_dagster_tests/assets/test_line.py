@@ -1,14 +1,10 @@
 """The whole line on a real instance and real files, for every kind of source."""
 
-import dagster as dg
 import numpy as np
 import pytest
 
-from crawl_urn_dagster.build import build_defs
 from crawl_urn_dagster.estimates.headline import read_headline
 from crawl_urn_dagster.observables.database import MissingTableError
-from crawl_urn_dagster.outcomes import read_outcome
-from crawl_urn_dagster.resources import CollectionHome
 from crawl_urn_dagster_tests.collections_for_tests import (
     COVERAGE,
     KAPPA,
@@ -18,34 +14,10 @@ from crawl_urn_dagster_tests.collections_for_tests import (
     presence_collection,
     tables_collection,
 )
+from crawl_urn_dagster_tests.line import Line
 
 OBSERVABLE_FIGURES = {"discovery_heat_map", "discovery_curves_by_start", "containment_by_lag"}
 PARAMETER_FIGURES = {"fates_of_an_element", "homogeneous_fits", "core_shell_fits"}
-
-
-class Line:
-    """A collection's job, run on an instance of its own."""
-
-    def __init__(self, collection, folder):
-        self.collection = collection
-        self.instance = dg.DagsterInstance.local_temp(str(folder / "instance"))
-        self.home = CollectionHome(folder=str(folder / "home"), collection=collection.name)
-        self._defs = build_defs([collection], home=folder / "home")
-
-    def run(self):
-        job = self._defs.get_job_def(f"{self.collection.name}_update")
-        result = job.execute_in_process(instance=self.instance, raise_on_error=False)
-        self.outcome = read_outcome(self.instance, result.run_id)
-        return result
-
-    def metadata(self, name):
-        event = self.instance.get_latest_materialization_event(dg.AssetKey([self.collection.name, name]))
-        return {key: value.value for key, value in event.asset_materialization.metadata.items()}
-
-    def figures(self):
-        return {path.stem for path in self.home.figures.glob("*.png")} & {
-            path.stem for path in self.home.figures.glob("*.svg")
-        }
 
 
 @pytest.fixture(scope="module")

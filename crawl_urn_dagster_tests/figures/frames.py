@@ -1,0 +1,164 @@
+"""Small tables of the contract for figures, and what a reader finds in a figure.
+
+Here: making frames, and reading texts, lines and boxes off a Figure. Not here: what a test asserts of them.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.text import Text
+
+from crawl_urn_dagster.observables.schema import PARAMETERS
+from crawl_urn_dagster.observables.tables import crawls_table, tables_from_histories
+from crawl_urn_dagster.urn import CoreShellUrn, simulate
+
+KAPPA, ALPHA, COVERAGE = 0.4, 0.75, 0.6
+GAP_DAYS = 42
+TITLE = "simulated (other)"
+
+
+class Tables(NamedTuple):
+    crawls: pd.DataFrame
+    containment: pd.DataFrame
+    discovery_curve: pd.DataFrame
+
+
+def tables(n_crawls, *, gap_days=GAP_DAYS, elements=1_000):
+    """A simulated collection of core and shell."""
+    histories = simulate(
+        times=np.arange(n_crawls),
+        core=round(KAPPA * elements),
+        shell=elements - round(KAPPA * elements),
+        alpha=ALPHA,
+        coverage=COVERAGE,
+        seed=11,
+    ).counts()
+    crawls = crawls_table(
+        pd.DataFrame(
+            {
+                "crawl": [f"crawl-{k:03d}" for k in range(n_crawls)],
+                "started_at": pd.Timestamp("2020-01-13")
+                + pd.to_timedelta(np.arange(n_crawls) * gap_days, "D"),
+                "dated_by": "table",
+                "elements": np.diagonal(histories.intersections()),
+            }
+        )
+    )
+    made = tables_from_histories(crawls, histories)
+    return Tables(crawls, made["containment"], made["discovery_curve"])
+
+
+def homogeneous(projection="containment", **values):
+    return [_row(projection=projection, model="homogeneous", component="urn", share=1.0, **values)]
+
+
+def core_shell(projection="containment", *, kappa=KAPPA, alpha=ALPHA, coverage=COVERAGE, **values):
+    """Rows of core and shell; the core share belongs to the parameters, and under form paper it is kappa."""
+    is_exact = values.get("form", "exact") == "exact"
+    common = {
+        "projection": projection,
+        "model": "core_shell",
+        "kappa": kappa,
+        "core_share": float(CoreShellUrn(kappa, alpha, coverage).core_share) if is_exact else kappa,
+        **values,
+    }
+    core_part, shell_part = (kappa, 1 - kappa) if is_exact else (None, None)
+    return [
+        _row(component="core", share=core_part, **{**common, "alpha": 1.0, "coverage": 1.0}),
+        _row(component="shell", share=shell_part, **{**common, "alpha": alpha, "coverage": coverage}),
+    ]
+
+
+def _row(**values):
+    return {
+        "form": "exact",
+        "clock": "crawl",
+        "alpha": ALPHA,
+        "coverage": COVERAGE,
+        "first_crawl": "crawl-000",
+        "last_crawl": "crawl-023",
+        "n_points": 23,
+        "status": "ok",
+        "headline": False,
+        **values,
+    }
+
+
+def parameters(*fits):
+    """Table `parameters` with all its columns, typed as DuckDB gives them back."""
+    frame = pd.DataFrame([row for fit in fits for row in fit], columns=list(PARAMETERS.column_names))
+    doubles = [column.name for column in PARAMETERS.columns if column.type == "DOUBLE"]
+    return frame.astype(dict.fromkeys(doubles, np.float64))
+
+
+def texts(figure):
+    """Every text that a reader sees, once the figure is laid out."""
+    figure.draw_without_rendering()
+    out_of_view = {
+        label
+        for axes in figure.axes
+        for axis in (axes.xaxis, axes.yaxis)
+        for tick in axis.get_major_ticks()
+        if not min(axis.get_view_interval()) - 1e-9 <= tick.get_loc() <= max(axis.get_view_interval()) + 1e-9
+        for label in (tick.label1, tick.label2)
+    }
+    return [
+        text
+        for text in figure.findobj(Text)
+        if text.get_visible() and text.get_text() and text not in out_of_view
+    ]
+
+
+def words(figure):
+    return "\n".join(text.get_text() for text in texts(figure))
+
+
+def key(figure):
+    """Legend entries: label to the handle that is drawn beside it."""
+    (legend,) = figure.legends
+    return dict(zip((text.get_text() for text in legend.get_texts()), legend.legend_handles, strict=True))
+
+
+def entry(figure, start):
+    """The one legend entry whose label starts so: its label and its handle."""
+    (found,) = [(label, handle) for label, handle in key(figure).items() if label.startswith(start)]
+    return found
+
+
+def curves(axes):
+    """The lines of an axes that are curves, not points, by colour and marker."""
+    lines = [line for line in axes.lines if line.get_linestyle() != "None"]
+    return {(line.get_color(), line.get_marker()): line for line in lines}
+
+
+def observed(axes):
+    (points,) = [line for line in axes.lines if line.get_linestyle() == "None"]
+    return points
+
+
+def faults(figure):
+    """What is wrong with a figure's layout, in words: texts cut off, too small or overlapping."""
+    found = texts(figure)
+    boxes = [(text.get_text(), text.get_window_extent()) for text in found]
+    page = figure.bbox
+    small = [f"small: {text.get_text()!r}" for text in found if text.get_fontsize() < 8]
+    cut = [
+        f"cut off: {word!r}"
+        for word, box in boxes
+        if box.x0 < page.x0 or box.y0 < page.y0 or box.x1 > page.x1 or box.y1 > page.y1
+    ]
+    areas = [("legend", legend.get_window_extent()) for legend in figure.legends]
+    areas += [("axes", axes.get_window_extent()) for axes in figure.axes]
+    crossing = [f"overlap: {a!r} and {b!r}" for (a, box), (b, other) in _pairs(boxes) if _meet(box, other)]
+    covering = [f"overlap: {a} and {b}" for (a, box), (b, other) in _pairs(areas) if _meet(box, other)]
+    return small + cut + crossing + covering
+
+
+def _pairs(items):
+    return [(a, b) for k, a in enumerate(items) for b in items[k + 1 :]]
+
+
+def _meet(a, b):
+    """Whether two boxes share more than half a pixel."""
+    return min(a.x1, b.x1) - max(a.x0, b.x0) > 0.5 and min(a.y1, b.y1) - max(a.y0, b.y0) > 0.5

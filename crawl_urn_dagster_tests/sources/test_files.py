@@ -1,0 +1,227 @@
+"""Files: hashing of local files, the cache of remote ones, what is derived once."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from crawl_urn_dagster.sources import Files, SourceError
+from crawl_urn_dagster.sources.files import temporary_beside
+from crawl_urn_dagster_tests.sources.conftest import reply
+
+
+def sha256(content):
+    return hashlib.sha256(content).hexdigest()
+
+
+def contents(folder):
+    """Files of the cache that are whole contents."""
+    return sorted(path.name for path in folder.rglob("*") if len(path.name) == 64 and path.is_file())
+
+
+def versioned(pages):
+    """Answer with the current page and its ETag, or 304 to a client that has it."""
+
+    def answer(handler):
+        body = pages[-1]
+        etag = f'"{sha256(body)[:8]}"'
+        if handler.headers.get("If-None-Match") == etag:
+            reply(handler, status=304, ETag=etag)
+        else:
+            reply(handler, body, ETag=etag)
+
+    return answer
+
+
+class TestLocal:
+    def test_hash_and_size(self, files, write):
+        path = write("a.csv", b"crawl\n")
+        local = files.fetch(path)
+        assert local.path.read_bytes() == b"crawl\n"
+        assert (local.input.location, local.input.bytes) == (path, 6)
+        assert local.input.sha256 == sha256(b"crawl\n")
+
+    def test_changed_file_is_hashed_again(self, files, write):
+        path = write("a.csv", b"one")
+        files.fetch(path)
+        write("a.csv", b"three")
+        assert files.fetch(path).input.sha256 == sha256(b"three")
+
+    def test_unchanged_state_is_hashed_once(self, write, tmp_path):
+        path = write("a.csv", b"one")
+        first = Files(tmp_path / "cache").fetch(path).input.sha256
+        status = os.stat(path)
+        write("a.csv", b"two")
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+        assert Files(tmp_path / "other").fetch(path).input.sha256 == first
+
+    def test_missing_file_is_named(self, files, tmp_path):
+        with pytest.raises(SourceError, match=r"nothing\.csv: there is no such file"):
+            files.fetch(str(tmp_path / "nothing.csv"))
+
+    def test_glob_without_match_is_named(self, files, tmp_path):
+        with pytest.raises(SourceError, match=r"\*\.csv: there is no such file"):
+            files.fetch_all(str(tmp_path / "*.csv"))
+
+    def test_folder_is_no_file(self, files, tmp_path):
+        with pytest.raises(SourceError, match="no such file"):
+            files.fetch(str(tmp_path))
+
+
+class TestCache:
+    def test_download_is_described_beside_it(self, files, server):
+        server.answers["/a.csv"] = lambda handler: reply(
+            handler, b"crawl\n", ETag='"x"', Last_Modified="Sat, 01 Mar 2025 00:00:00 GMT"
+        )
+        local = files.fetch(server.url("/a.csv"))
+        assert local.path.read_bytes() == b"crawl\n"
+        assert local.input.location == server.url("/a.csv")
+        assert json.loads((local.path.parent / "entry.json").read_text()) == {
+            "url": server.url("/a.csv"),
+            "etag": '"x"',
+            "last_modified": "Sat, 01 Mar 2025 00:00:00 GMT",
+            "sha256": sha256(b"crawl\n"),
+            "bytes": 6,
+        }
+
+    def test_nothing_but_the_entry_is_left(self, files, server):
+        server.answers["/a"] = lambda handler: reply(handler, b"x")
+        folder = files.fetch(server.url("/a")).path.parent
+        assert sorted(path.name for path in folder.iterdir()) == sorted([sha256(b"x"), "entry.json"])
+
+    def test_current_copy_is_not_sent_again(self, files, server):
+        server.answers["/a"] = versioned([b"one"])
+        first = files.fetch(server.url("/a"))
+        assert files.fetch(server.url("/a")) == first
+        asked = server.asked("/a")
+        assert "If-None-Match" not in asked[0]
+        assert asked[1]["If-None-Match"] == f'"{sha256(b"one")[:8]}"'
+
+    def test_last_modified_is_asked_with(self, files, server):
+        date = "Sat, 01 Mar 2025 00:00:00 GMT"
+        server.answers["/a"] = lambda handler: (
+            reply(handler, status=304)
+            if handler.headers.get("If-Modified-Since") == date
+            else reply(handler, b"one", Last_Modified=date)
+        )
+        assert files.fetch(server.url("/a")) == files.fetch(server.url("/a"))
+
+    def test_republished_content_replaces_the_old(self, files, server):
+        pages = [b"one"]
+        server.answers["/a"] = versioned(pages)
+        old = files.fetch(server.url("/a"))
+        pages.append(b"two")
+        new = files.fetch(server.url("/a"))
+        assert new.path.read_bytes() == b"two"
+        assert new.input.sha256 != old.input.sha256
+        assert old.path.read_bytes() == b"one"  # for a process that was just given it
+
+    def test_only_two_versions_are_kept(self, files, server):
+        pages = []
+        server.answers["/a"] = versioned(pages)
+        for page in (b"one", b"two", b"three"):
+            pages.append(page)
+            files.fetch(server.url("/a"))
+        assert contents(files.cache) == sorted([sha256(b"two"), sha256(b"three")])
+
+    def test_content_without_validators_is_fetched_each_time(self, files, server):
+        server.answers["/a"] = lambda handler: reply(handler, b"one")
+        assert files.fetch(server.url("/a")) == files.fetch(server.url("/a"))
+        assert len(server.asked("/a")) == 2
+
+    @pytest.mark.parametrize("damage", ["content changed", "content gone", "entry cut", "entry of another address"])
+    def test_broken_entry_is_fetched_again(self, files, server, damage):
+        server.answers["/a"] = versioned([b"one"])
+        local = files.fetch(server.url("/a"))
+        entry = local.path.parent / "entry.json"
+        if damage == "content changed":
+            local.path.write_bytes(b"one and a half")
+        elif damage == "content gone":
+            local.path.unlink()
+        elif damage == "entry cut":
+            entry.write_text(entry.read_text()[:40])
+        else:
+            entry.write_text(entry.read_text().replace("/a", "/b"))
+        assert files.fetch(server.url("/a")).path.read_bytes() == b"one"
+        assert "If-None-Match" not in server.asked("/a")[1]
+
+    def test_entry_cannot_name_a_file_outside(self, files, server, write):
+        write("secret", b"one")
+        server.answers["/a"] = versioned([b"one"])
+        entry = files.fetch(server.url("/a")).path.parent / "entry.json"
+        entry.write_text(entry.read_text().replace(sha256(b"one"), "../../secret"))
+        assert files.fetch(server.url("/a")).path.name == sha256(b"one")
+
+    def test_address_is_no_path(self, files, server):
+        server.answers["/..%2F..%2Foutside"] = lambda handler: reply(handler, b"x")
+        local = files.fetch(server.url("/..%2F..%2Foutside"))
+        assert files.cache in local.path.parents
+
+    def test_outage_is_an_error_though_a_copy_is_held(self, tmp_path, server):
+        files = Files(tmp_path / "cache", deadline_seconds=1)
+        pages = [b"one"]
+        server.answers["/a"] = versioned(pages)
+        files.fetch(server.url("/a"))
+        server.answers["/a"] = lambda handler: reply(handler, status=500)
+        with pytest.raises(SourceError, match=r"/a: the server answered 500"):
+            files.fetch(server.url("/a"))
+
+    def test_processes_that_fetch_at_once_all_get_whole_files(self, files, server):
+        pages = [b"a" * 200_000, b"b" * 300_000]
+        turns = iter(range(1000))
+        server.answers["/a"] = lambda handler: reply(handler, pages[next(turns) % 2])
+        script = (
+            "import sys, hashlib, pathlib\n"
+            "from crawl_urn_dagster.sources import Files\n"
+            "for _ in range(12):\n"
+            "    local = Files(pathlib.Path(sys.argv[1])).fetch(sys.argv[2])\n"
+            "    content = local.path.read_bytes()\n"
+            "    assert hashlib.sha256(content).hexdigest() == local.input.sha256\n"
+            "    assert len(content) == local.input.bytes\n"
+        )
+        command = [sys.executable, "-c", script, str(files.cache), server.url("/a")]
+        processes = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(2)]
+        errors = [process.communicate()[1] for process in processes]
+        assert errors == [b"", b""]
+        assert contents(files.cache) == sorted(sha256(page) for page in pages)
+
+
+class TestDerived:
+    def test_made_once_per_version(self, files):
+        made = []
+
+        def make(path):
+            made.append(path)
+            path.write_text("derived")
+
+        first = files.derive("key", "0" * 64, make)
+        assert files.derive("key", "0" * 64, make) == first
+        assert files.derive("key", "1" * 64, make) != first
+        assert files.derive("other key", "0" * 64, make) != first
+        assert len(made) == 3
+        assert first.read_text() == "derived"
+
+    def test_failure_leaves_nothing(self, files):
+        def make(path):
+            path.write_text("half")
+            raise SourceError("no")
+
+        with pytest.raises(SourceError, match="no"):
+            files.derive("key", "0" * 64, make)
+        assert [path for path in files.cache.rglob("*") if path.is_file()] == []
+
+    def test_only_two_versions_are_kept(self, files):
+        for version in ("0" * 64, "1" * 64, "2" * 64):
+            files.derive("key", version, lambda path: path.write_text("derived"))
+        assert contents(files.cache) == ["1" * 64, "2" * 64]
+
+
+def test_temporary_file_is_removed_when_it_is_not_put_in_place(tmp_path):
+    target = tmp_path / "new folder" / "target"
+    with pytest.raises(RuntimeError), temporary_beside(target) as temporary:
+        temporary.write_text("half")
+        raise RuntimeError
+    assert list(target.parent.iterdir()) == []
