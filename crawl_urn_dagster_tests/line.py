@@ -9,6 +9,8 @@ from crawl_urn_dagster.build import build_defs
 from crawl_urn_dagster.outcomes import read_outcome
 from crawl_urn_dagster.resources import CollectionHome
 
+QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+
 
 class Line:
     """A collection's job, run on an instance of its own."""
@@ -22,9 +24,11 @@ class Line:
         self.home = CollectionHome(folder=str(folder / "home"), collection=collection.name)
         self.defs = build_defs([collection], home=folder / "home")
 
-    def run(self):
+    def run(self, tags=None):
         job = self.defs.resolve_job_def(f"{self.collection.name}_update")
-        result = job.execute_in_process(instance=self.instance, raise_on_error=False)
+        result = job.execute_in_process(
+            instance=self.instance, raise_on_error=False, tags=tags, run_config=QUIET
+        )
         self.outcome = read_outcome(self.instance, result.run_id)
         return result
 

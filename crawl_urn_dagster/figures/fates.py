@@ -25,9 +25,9 @@ from crawl_urn_dagster.figures.style import (
     CONTAINMENT_COLOUR,
     DISCOVERY_COLOUR,
     LINE,
+    in_style,
     new_figure,
     plain_text,
-    style,
     tint,
 )
 from crawl_urn_dagster.urn import Urn
@@ -47,7 +47,7 @@ _HATCHES = ("", "", "////")
 _LABEL_HEIGHTS = (0.15, 0.5, 0.85)  # fixed, so that labels of thin parts never meet
 
 
-@style()
+@in_style
 def fates_of_an_element(parameters: pd.DataFrame, *, title: str) -> Figure:
     """Fates of an element over one round: survives and is sampled, survives and is missed, is replaced.
 

@@ -35,9 +35,9 @@ from crawl_urn_dagster.figures.style import (
     DISCOVERY_COLOUR,
     LINE,
     TRUTH_COLOUR,
+    in_style,
     new_figure,
     points,
-    style,
 )
 from crawl_urn_dagster.urn import CoreShellUrn
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from crawl_urn_dagster.figures.labels import Row
-    from crawl_urn_dagster.urn.model import FloatArray
+    from crawl_urn_dagster.urn.histories import FloatArray
 
 _PANELS_HEIGHT = 3.2  # inches, the title included
 _CURVE_POINTS = 200
@@ -161,7 +161,7 @@ def core_shell_fits(
     )
 
 
-@style()
+@in_style
 def _fits(
     *,
     model: str,
@@ -251,7 +251,7 @@ def _discovery_panel(discovery_curve: pd.DataFrame, clock: str, gap_years: float
         clock=clock,
         x=elapsed,
         observed=known["ratio"].to_numpy(dtype=np.float64),
-        grid=gap * np.arange(np.ceil(elapsed.max() / gap) + 1) if elapsed.any() else elapsed,
+        grid=gap * np.arange(np.ceil(elapsed.max() / gap) + 1) if elapsed.any() else np.empty(0),
         point=f"mean over the start crawls ({counted(elapsed.size, 'window length')})"
         if clock == "crawl"
         else f"window of crawls ({counted(elapsed.size, 'window')})",
@@ -282,7 +282,7 @@ def _repeats_exact_curve(row: Row) -> bool:
 
 def _curve(shown: str, row: Row, grid: FloatArray) -> FloatArray | None:
     """Return what a fit implies for an observable; None when it has no curve there or must not be drawn."""
-    if row["status"] in WITHHELD or _repeats_exact_curve(row) or not has_urn(row):
+    if row["status"] in WITHHELD or _repeats_exact_curve(row) or not has_urn(row) or not grid.size:
         return None
     urn = CoreShellUrn(0.0 if pd.isna(row["kappa"]) else row["kappa"], row["alpha"], row["coverage"])
     if shown == "discovery_curve":

@@ -122,6 +122,6 @@ def mean_gap(crawls: pd.DataFrame) -> float:
     return float(crawls["years"].max() - crawls["years"].min()) / max(len(crawls) - 1, 1)
 
 
-def spread_positions(n: int, *, at_most: int) -> npt.NDArray[np.int64]:
-    """Choose evenly spread positions among 0 … n-1, the first and the last included."""
-    return np.unique(np.linspace(0, n - 1, min(n, at_most)).round().astype(np.int64))
+def spread_positions(n: int, *, at_most: int) -> npt.NDArray[np.intp]:
+    """Choose evenly spread positions among 0 … n-1, from 0 on."""
+    return np.arange(0, n, -(-n // at_most))

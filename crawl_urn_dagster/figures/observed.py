@@ -18,9 +18,9 @@ from crawl_urn_dagster.figures.style import (
     CLOUD_POINT,
     CONTAINMENT_COLOUR,
     MISSING_COLOUR,
+    in_style,
     new_figure,
     points,
-    style,
 )
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _LENGTHS_TICKED_SINGLY = 16
 _LIGHTEST, _DARKEST = 0.78, 0.0  # grey levels of the oldest and the newest start
 
 
-@style()
+@in_style
 def discovery_heat_map(crawls: pd.DataFrame, discovery_curve: pd.DataFrame, *, title: str) -> Figure:
     """Heat map of U(s, T), distinct elements by start crawl and length of the window.
 
@@ -78,7 +78,7 @@ def discovery_heat_map(crawls: pd.DataFrame, discovery_curve: pd.DataFrame, *, t
             zorder=0,
         )
         figure.legend([missing], ["window not in the table"], loc="outside lower right")
-    ticks = spread_positions(n, at_most=7)
+    ticks = spread_positions(n, at_most=6)
     axes.set_xticks(ticks, np.array(dates(crawls))[ticks])
     lengths = np.unique(discovery_curve["window_crawls"])
     axes.yaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
@@ -99,7 +99,7 @@ def _cells(crawls: pd.DataFrame, discovery_curve: pd.DataFrame, longest: int) ->
     return cells
 
 
-@style()
+@in_style
 def discovery_curves_by_start(crawls: pd.DataFrame, discovery_curve: pd.DataFrame, *, title: str) -> Figure:
     """Discovery curves U(s, T)/U(s, 0) against elapsed years, one line per start crawl, the newest darkest.
 
@@ -138,7 +138,7 @@ def discovery_curves_by_start(crawls: pd.DataFrame, discovery_curve: pd.DataFram
     return figure
 
 
-@style()
+@in_style
 def containment_by_lag(crawls: pd.DataFrame, containment: pd.DataFrame, *, title: str) -> Figure:
     """Containment of every pair of crawls against lag, with the mean over the pairs of a lag in crawls.
 

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import io
 import os
+import textwrap
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import matplotlib.style
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+
+_P = ParamSpec("_P")
 
 CONTAINMENT_COLOUR = "#733743"
 DISCOVERY_COLOUR = "#2E5F8A"
@@ -27,6 +31,7 @@ MISSING_COLOUR = "#8C8C8C"
 WIDTH = 7.2  # inches: two columns of a journal page
 CLOUD_POINT = 3.0  # points: size of one of very many
 LINE = 0.155  # inches from one line of text to the next
+_TITLE_LINE = 85  # characters
 _DPI = 150
 _LOWEST_DPI = 20
 _SVG_DPI = 300  # of dense clouds of points and heat maps, which an SVG holds as images
@@ -61,6 +66,23 @@ def style() -> Iterator[None]:
         yield
 
 
+def in_style(draw: Callable[_P, Figure]) -> Callable[_P, Figure]:
+    """Make a function draw in the package's style, and lay its figure out once and for all.
+
+    Every drawing refines a layout a little, so that a figure saved twice would not be the same bytes.
+    """
+
+    @wraps(draw)
+    def draw_in_style(*args: _P.args, **kwargs: _P.kwargs) -> Figure:
+        with style():
+            figure = draw(*args, **kwargs)
+            figure.draw_without_rendering()
+        figure.set_layout_engine("none")
+        return figure
+
+    return draw_in_style
+
+
 def new_figure(*, height: float, title: str, heading: str) -> Figure:
     """Make an empty figure with a title.
 
@@ -73,8 +95,10 @@ def new_figure(*, height: float, title: str, heading: str) -> Figure:
     heading
         What the figure shows; may have several lines.
     """
-    figure = Figure(figsize=(WIDTH, height), layout="constrained")
-    figure.suptitle(f"{plain_text(title)}: {heading}", x=0.01, horizontalalignment="left")
+    figure = Figure(figsize=(WIDTH, height), dpi=_DPI, layout="constrained")
+    lines = f"{plain_text(title)}: {heading}".splitlines()
+    text = "\n".join(textwrap.fill(line, _TITLE_LINE) for line in lines)
+    figure.suptitle(text, x=0.01, horizontalalignment="left")
     return figure
 
 

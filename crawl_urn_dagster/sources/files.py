@@ -80,9 +80,7 @@ class Files:
         path = Path(location)
         if not path.is_file():
             raise SourceError(f"{location}: there is no such file; check the path")
-        status = path.stat()
-        sha256 = _sha256(path.resolve(), status.st_size, status.st_mtime_ns)
-        return LocalFile(path, InputFile(location, status.st_size, sha256))
+        return LocalFile(path, InputFile(location, path.stat().st_size, _sha256_now(path.resolve())))
 
     def fetch_all(self, location: str) -> list[LocalFile]:
         """Fetch every file that a location stands for: one, or those that a local glob matches.
@@ -166,11 +164,10 @@ def _read_entry(metadata: Path, url: str) -> _Entry | None:
     """Read what the cache holds of an address; None when that is nothing, or not whole."""
     try:
         entry = _Entry.model_validate_json(metadata.read_bytes())
-        path = metadata.parent / entry.sha256
-        status = path.stat()
-    except (FileNotFoundError, ValidationError):
+        whole = entry.sha256 == _sha256_now(metadata.parent / entry.sha256)
+    # SourceError: another process puts the same content in place just now.
+    except (FileNotFoundError, ValidationError, SourceError):
         return None
-    whole = entry.sha256 == _sha256(path, status.st_size, status.st_mtime_ns)
     return entry if whole and entry.url == url else None
 
 
@@ -180,6 +177,11 @@ def _prune(folder: Path) -> None:
     with suppress(FileNotFoundError):  # another process removes the same ones
         for path in sorted(contents, key=lambda path: path.stat().st_mtime_ns)[:-_VERSIONS_KEPT]:
             path.unlink()
+
+
+def _sha256_now(path: Path) -> str:
+    status = path.stat()
+    return _sha256(path, status.st_size, status.st_mtime_ns)
 
 
 @functools.lru_cache(maxsize=4096)

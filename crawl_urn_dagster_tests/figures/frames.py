@@ -93,8 +93,7 @@ def parameters(*fits):
 
 
 def texts(figure):
-    """Every text that a reader sees, once the figure is laid out."""
-    figure.draw_without_rendering()
+    """Every text that a reader sees."""
     out_of_view = {
         label
         for axes in figure.axes
@@ -140,7 +139,8 @@ def observed(axes):
 def faults(figure):
     """What is wrong with a figure's layout, in words: texts cut off, too small or overlapping."""
     found = texts(figure)
-    boxes = [(text.get_text(), text.get_window_extent()) for text in found]
+    # Of the text itself: an annotation's own extent includes its leader.
+    boxes = [(text.get_text(), Text.get_window_extent(text)) for text in found]
     page = figure.bbox
     small = [f"small: {text.get_text()!r}" for text in found if text.get_fontsize() < 8]
     cut = [

@@ -90,7 +90,8 @@ def test_dates_have_days_when_the_calendar_is_short():
     assert span(crawls.iloc[:1]) == "1 crawl, 2020-01-13"
 
 
-def test_positions_are_spread_from_the_first_to_the_last():
-    assert spread_positions(3, at_most=7).tolist() == [0, 1, 2]
-    assert spread_positions(51, at_most=3).tolist() == [0, 25, 50]
-    assert spread_positions(1, at_most=7).tolist() == [0]
+def test_positions_are_spread_evenly():
+    assert spread_positions(3, at_most=6).tolist() == [0, 1, 2]
+    assert spread_positions(12, at_most=6).tolist() == [0, 2, 4, 6, 8, 10]
+    assert spread_positions(51, at_most=6).tolist() == [0, 9, 18, 27, 36, 45]
+    assert spread_positions(1, at_most=6).tolist() == [0]

@@ -91,7 +91,7 @@ def test_long_text_from_data_is_cut():
 
 
 def test_saving_writes_the_same_bytes_every_time(tmp_path):
-    fits, made = all_fits(), tables(12)
+    fits, made = all_fits(), tables(6)
     for number, figures in enumerate(zip(all_figures(made, fits), all_figures(made, fits), strict=True)):
         png, svg = save_figure(figures[0], tmp_path / "first" / f"figure.{number}")
         assert (png.name, svg.name) == (f"figure.{number}.png", f"figure.{number}.svg")

@@ -1,5 +1,6 @@
 """Fixtures of the tests of sources: a cache, files to write, and a server on loopback that does as it is told."""
 
+import gzip
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -24,6 +25,11 @@ def write(tmp_path):
         return str(path)
 
     return write
+
+
+def gz(content):
+    """Compress, without the time in it: parameters of tests must be the same in every process."""
+    return gzip.compress(content, compresslevel=1, mtime=0)
 
 
 class Server(ThreadingHTTPServer):

@@ -1,0 +1,295 @@
+"""Figures of the fits: points, curves and the legend, as a reader finds them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from crawl_urn_dagster.figures import core_shell_fits, homogeneous_fits
+from crawl_urn_dagster.figures.style import CONTAINMENT_COLOUR, DISCOVERY_COLOUR, tint
+from crawl_urn_dagster.urn import CoreShellUrn, Urn
+from crawl_urn_dagster_tests.figures.frames import (
+    ALPHA,
+    COVERAGE,
+    KAPPA,
+    TITLE,
+    core_shell,
+    curves,
+    entry,
+    faults,
+    homogeneous,
+    key,
+    observed,
+    parameters,
+    tables,
+    words,
+)
+
+CONTAINMENT, DISCOVERY = (CONTAINMENT_COLOUR, "o"), (DISCOVERY_COLOUR, "s")
+TAIL, INCREMENTS, TRUTH = (DISCOVERY_COLOUR, "^"), (DISCOVERY_COLOUR, "D"), ("#000000", "x")
+
+
+@pytest.fixture(scope="module")
+def made():
+    return tables(24)
+
+
+def draw(figure_of, fits, made, *, clock="crawl", **options):
+    both = {"containment": made.containment, "discovery_curve": made.discovery_curve}
+    return figure_of(fits, made.crawls, title=TITLE, clock=clock, **{**both, **options})
+
+
+def test_on_the_clock_of_crawls_points_are_means(made):
+    figure = draw(homogeneous_fits, parameters(), made)
+    by_lag, by_length = (observed(axes) for axes in figure.axes)
+    means = [
+        made.containment["containment"][made.containment["lag_crawls"] == lag].mean() for lag in range(1, 24)
+    ]
+    np.testing.assert_array_equal(by_lag.get_xdata(), range(1, 24))
+    np.testing.assert_allclose(by_lag.get_ydata(), means, rtol=1e-12)
+    ratio, length = made.discovery_curve["ratio"], made.discovery_curve["window_crawls"]
+    np.testing.assert_array_equal(by_length.get_xdata(), range(1, 24))
+    np.testing.assert_allclose(
+        by_length.get_ydata(), [ratio[length == t + 1].mean() for t in range(1, 24)], rtol=1e-12
+    )
+    assert (by_lag.get_color(), by_length.get_color()) == (tint(CONTAINMENT_COLOUR), tint(DISCOVERY_COLOUR))
+    assert (by_lag.get_marker(), by_length.get_marker()) == ("o", "s")
+    assert [axes.get_xlabel() for axes in figure.axes] == ["lag (crawls)", "crawls after the start crawl, T"]
+    assert list(key(figure)) == [
+        "mean over the pairs of crawls of a lag (23 lags)",
+        "mean over the start crawls (23 window lengths)",
+        "no fit",
+    ]
+
+
+def test_on_the_clock_of_years_every_pair_and_window_is_a_point(made):
+    figure = draw(core_shell_fits, parameters(), made, clock="year")
+    by_lag, by_length = (observed(axes) for axes in figure.axes)
+    windows = made.discovery_curve[made.discovery_curve["window_crawls"] > 1]
+    np.testing.assert_array_equal(by_lag.get_xdata(), made.containment["lag_years"])
+    np.testing.assert_array_equal(by_lag.get_ydata(), made.containment["containment"])
+    np.testing.assert_array_equal(by_length.get_xdata(), windows["elapsed_years"])
+    np.testing.assert_array_equal(by_length.get_ydata(), windows["ratio"])
+    assert [axes.get_xlabel() for axes in figure.axes] == ["lag (years)", "years after the start crawl"]
+    assert list(key(figure))[:2] == ["pair of crawls (276 pairs)", "window of crawls (276 windows)"]
+    assert "discovery curves at the mean gap, 0.115 years" in words(figure)
+
+
+def test_both_panels_have_the_curves_of_both_projections(made):
+    fits = parameters(
+        homogeneous(alpha=0.9, coverage=0.7),
+        homogeneous("discovery_curve", alpha=0.8, coverage=0.5),
+        homogeneous("discovery_tail", alpha=0.85, coverage=0.6),
+    )
+    figure = draw(homogeneous_fits, fits, made)
+    by_lag, by_length = (curves(axes) for axes in figure.axes)
+    assert set(by_lag) == {CONTAINMENT, DISCOVERY}
+    assert set(by_length) == {CONTAINMENT, DISCOVERY, TAIL}
+    for look, urn in ((CONTAINMENT, Urn(0.9, 0.7)), (DISCOVERY, Urn(0.8, 0.5))):
+        lag, length = by_lag[look], by_length[look]
+        assert (lag.get_xdata()[0], lag.get_xdata()[-1]) == (1, 23)
+        np.testing.assert_allclose(lag.get_ydata(), urn.containment(lag.get_xdata()), rtol=1e-12)
+        np.testing.assert_array_equal(length.get_xdata(), range(24))
+        np.testing.assert_allclose(length.get_ydata(), urn.discovery_curve(np.arange(24)), rtol=1e-12)
+    end = Urn(0.85, 0.6).asymptote()
+    np.testing.assert_allclose(
+        by_length[TAIL].get_ydata(), end.nu_inf * np.arange(24) + end.intercept, rtol=1e-12
+    )
+    assert entry(figure, "log-linear fit")[0] == "log-linear fit of containment\nα = 0.900    c = 0.700"
+    assert entry(figure, "fit of the disc")[0] == "fit of the discovery curve\nα = 0.800    c = 0.500"
+    assert entry(figure, "straight")[0] == (
+        "straight line through the discovery curve's tail, inverted\nα = 0.850    c = 0.600"
+    )
+    for handle in key(figure).values():
+        assert handle.get_linestyle() in ("None", "-")
+    assert "α survival per crawl, c coverage of a crawl" in words(figure)
+
+
+def test_core_and_shell_are_drawn_in_the_exact_form_and_the_printed_kappa_is_listed(made):
+    mu = float(CoreShellUrn(KAPPA, ALPHA, COVERAGE).core_share)
+    fits = parameters(
+        core_shell(),
+        core_shell(form="paper", kappa=mu),
+        core_shell("discovery_curve", kappa=0.35),
+        core_shell("discovery_increments", kappa=0.3),
+    )
+    figure = draw(core_shell_fits, fits, made)
+    by_lag, by_length = (curves(axes) for axes in figure.axes)
+    assert set(by_lag) == {CONTAINMENT, DISCOVERY}
+    assert set(by_length) == {CONTAINMENT, DISCOVERY, INCREMENTS}
+    exact = CoreShellUrn(KAPPA, ALPHA, COVERAGE)
+    line = by_lag[CONTAINMENT]
+    np.testing.assert_allclose(line.get_ydata(), exact.containment(line.get_xdata()), rtol=1e-12)
+    np.testing.assert_allclose(
+        by_length[INCREMENTS].get_ydata(),
+        CoreShellUrn(0.3, ALPHA, COVERAGE).discovery_curve(np.arange(24)),
+        rtol=1e-12,
+    )
+    assert entry(figure, "fit of containment, exact")[0] == (
+        "fit of containment, exact form\nκ = 0.400    μ = 0.526    α = 0.750    c = 0.600"
+    )
+    printed, handle = entry(figure, "fit of containment, paper")
+    assert printed == "fit of containment, paper form: the same curve; its κ = 0.526 is μ"
+    assert handle.get_linestyle() == "None"
+    assert "consistency check only" in entry(figure, "fit of the discovery curve's inc")[0]
+    assert (
+        "κ core's share of the urn, μ core's share of a crawl; of the shell: α survival per crawl"
+        in words(figure)
+    )
+
+
+def test_on_the_clock_of_years_survival_is_per_year(made):
+    figure = draw(core_shell_fits, parameters(core_shell(clock="year", alpha=0.08)), made, clock="year")
+    by_lag, by_length = (curves(axes)[CONTAINMENT] for axes in figure.axes)
+    urn = CoreShellUrn(KAPPA, 0.08, COVERAGE)
+    np.testing.assert_allclose(by_lag.get_ydata(), urn.containment(by_lag.get_xdata()), rtol=1e-12)
+    gap = 42 / 365.25
+    np.testing.assert_allclose(by_length.get_xdata()[:24], gap * np.arange(24), rtol=1e-12)
+    per_gap = CoreShellUrn(KAPPA, 0.08**gap, COVERAGE)
+    np.testing.assert_allclose(by_length.get_ydata()[:24], per_gap.discovery_curve(np.arange(24)), rtol=1e-12)
+    assert "α survival per year" in words(figure)
+
+
+def test_a_fit_that_is_not_ok_is_dashed_with_its_status(made):
+    fits = parameters(
+        core_shell(alpha=1.0, status="at_bound", reason="alpha is at its bound 1: nothing leaves."),
+        core_shell(form="paper", alpha=1.0, status="at_bound", reason="alpha is at its bound 1"),
+        core_shell("discovery_curve"),
+    )
+    figure = draw(core_shell_fits, fits, made)
+    for axes in figure.axes:
+        assert curves(axes)[CONTAINMENT].get_linestyle() == "--"
+        assert curves(axes)[DISCOVERY].get_linestyle() == "-"
+    label, handle = entry(figure, "fit of containment, exact")
+    assert label.endswith("\nat_bound: alpha is at its bound 1: nothing leaves.")
+    assert handle.get_linestyle() == "--"
+    assert entry(figure, "fit of containment, paper")[0].endswith("(at_bound)")
+    assert entry(figure, "fit of the discovery curve")[1].get_linestyle() == "-"
+
+
+@pytest.mark.parametrize("status", ["model_violation", "too_few_points", "not_converged"])
+def test_a_withheld_fit_has_no_line_and_no_numbers(made, status):
+    reason = "elements return more often after 2 crawls than after 1"
+    fits = parameters(
+        homogeneous(alpha=0.9123, status=status, reason=reason),
+        homogeneous("discovery_curve", alpha=0.9123, status=status, reason=reason),
+    )
+    figure = draw(homogeneous_fits, fits, made)
+    assert [curves(axes) for axes in figure.axes] == [{}, {}]
+    label, handle = entry(figure, "withheld")
+    assert label == (
+        f"withheld: log-linear fit of containment; fit of the discovery curve\n{status}: {reason}"
+    )
+    assert handle.get_linestyle() == "None"
+    assert "0.912" not in words(figure)
+
+
+def test_values_of_no_urn_are_listed_and_not_drawn(made):
+    fits = parameters(
+        homogeneous(alpha=None, coverage=None, status="not_identified", reason="there is no line"),
+        homogeneous("discovery_tail", coverage=1.832, status="not_identified", reason="outside 0 and 1"),
+    )
+    figure = draw(homogeneous_fits, fits, made)
+    assert [curves(axes) for axes in figure.axes] == [{}, {}]
+    label, handle = entry(figure, "straight")
+    assert label.endswith("\nα = 0.750    c = 1.832\nnot_identified: outside 0 and 1")
+    assert handle.get_linestyle() == "None"
+    assert "no estimate\nnot_identified: there is no line" in entry(figure, "log-linear")[0]
+
+
+def test_limits_are_in_the_legend_when_they_are_known(made):
+    fit = core_shell(kappa_low=0.38, kappa_high=0.42, alpha_low=0.7)
+    label, _ = entry(draw(core_shell_fits, parameters(fit), made), "fit of containment")
+    assert label.endswith("κ = 0.400 (0.380–0.420)    μ = 0.526    α = 0.750    c = 0.600")
+
+
+def test_the_truth_of_a_simulation_is_a_line_of_its_own(made):
+    truth = pd.DataFrame(
+        {
+            "clock": ["crawl", "year"],
+            "kappa": 0.4,
+            "core_share": 0.5263,
+            "alpha": [0.75, 0.08],
+            "coverage": 0.6,
+        }
+    )
+    for figure_of, fits in ((homogeneous_fits, homogeneous()), (core_shell_fits, core_shell())):
+        figure = draw(figure_of, parameters(fits), made, truth=truth)
+        by_lag, by_length = (curves(axes)[TRUTH] for axes in figure.axes)
+        urn = CoreShellUrn(0.4, 0.75, 0.6)
+        np.testing.assert_allclose(by_lag.get_ydata(), urn.containment(by_lag.get_xdata()), rtol=1e-12)
+        np.testing.assert_allclose(by_length.get_ydata(), urn.discovery_curve(np.arange(24)), rtol=1e-12)
+        assert by_lag.get_linewidth() < curves(figure.axes[0])[CONTAINMENT].get_linewidth()
+        label, handle = entry(figure, "truth")
+        assert label == "truth of the simulation\nκ = 0.400    μ = 0.526    α = 0.750    c = 0.600"
+        assert (handle.get_color(), handle.get_marker()) == TRUTH
+        assert "κ core's share of the urn" in words(figure)
+        assert faults(figure) == []
+
+
+def test_fits_of_the_other_clock_the_other_model_and_strata_are_left_out(made):
+    fits = parameters(
+        homogeneous(clock="year", alpha=0.111),
+        core_shell(alpha=0.222),
+        homogeneous(stratum="top_1000", alpha=0.333),
+        homogeneous(alpha=0.444),
+    )
+    figure = draw(homogeneous_fits, fits, made)
+    assert [len(curves(axes)) for axes in figure.axes] == [1, 1]
+    assert "0.444" in words(figure)
+    assert not any(value in words(figure) for value in ("0.111", "0.222", "0.333"))
+
+
+def test_an_absent_observable_has_no_panel(made):
+    fits = parameters(core_shell())
+    for absent, label in (
+        ("discovery_curve", "lag (crawls)"),
+        ("containment", "crawls after the start crawl, T"),
+    ):
+        figure = draw(core_shell_fits, fits, made, **{absent: None})
+        assert [axes.get_xlabel() for axes in figure.axes] == [label]
+        assert set(curves(figure.axes[0])) == {CONTAINMENT}
+        assert faults(figure) == []
+    pairs_only = draw(core_shell_fits, fits, made, clock="year", discovery_curve=None)
+    assert "mean gap" not in words(pairs_only)
+
+
+def test_without_any_observable_or_with_another_clock_nothing_is_drawn(made):
+    with pytest.raises(ValueError, match="both containment and discovery_curve are absent"):
+        draw(core_shell_fits, parameters(), made, containment=None, discovery_curve=None)
+    with pytest.raises(ValueError, match="clock is 'month'; expected crawl or year"):
+        draw(core_shell_fits, parameters(), made, clock="month")
+
+
+def test_unknown_and_negative_values_of_the_tables(made):
+    containment = made.containment.copy()
+    containment.loc[0, "containment"] = np.nan
+    containment.loc[1, "containment"] = -0.03
+    ratio = made.discovery_curve["ratio"].where(made.discovery_curve["start_crawl"] != "crawl-000")
+    figure = draw(
+        homogeneous_fits,
+        parameters(homogeneous(clock="year")),
+        made._replace(containment=containment, discovery_curve=made.discovery_curve.assign(ratio=ratio)),
+        clock="year",
+    )
+    pairs, windows = (observed(axes) for axes in figure.axes)
+    assert len(pairs.get_ydata()) == 275
+    assert min(pairs.get_ydata()) == -0.03
+    assert len(windows.get_ydata()) == 276 - 23
+    for axes in figure.axes:
+        assert all(np.isfinite(line.get_ydata()).all() for line in axes.lines)
+
+
+@pytest.mark.parametrize("clock", ["crawl", "year"])
+def test_a_collection_of_one_crawl_has_no_points_and_no_curves(clock):
+    one = tables(1)
+    figure = draw(core_shell_fits, parameters(core_shell(clock=clock)), one, clock=clock)
+    assert [observed(axes).get_xdata().size for axes in figure.axes] == [0, 0]
+    assert [curves(axes) for axes in figure.axes] == [{}, {}]
+    assert faults(figure) == []
+
+
+def test_crawls_that_started_together_have_points_and_no_discovery_curve():
+    together = tables(3, gap_days=0)
+    figure = draw(homogeneous_fits, parameters(homogeneous(clock="year")), together, clock="year")
+    assert [len(observed(axes).get_xdata()) for axes in figure.axes] == [3, 3]
+    assert curves(figure.axes[1]) == {}

@@ -1,0 +1,143 @@
+"""The simulator: against the expectations that the model gives, and the experiment that tells κ from μ.
+
+A slot of the shell is in both of two crawls with the same element, or not, independently of the other slots:
+overlaps and recaptures of the shell are binomial, which gives their standard errors exactly.
+"""
+
+import numpy as np
+import pytest
+
+from crawl_urn_dagster.urn import fit_containment_core_shell, mean_by, simulate
+
+UNEVEN = np.array([0.0, 0.1, 0.35, 0.4, 1.0, 1.2, 1.25, 2.0, 2.6, 2.7])
+VARYING = np.array([0.6, 0.3, 0.5, 0.8, 0.1, 0.4, 0.9, 0.5, 0.2, 0.7])
+URNS = {
+    "even": {"times": np.arange(10), "core": 0, "shell": 100_000, "alpha": 0.8, "coverage": 0.4},
+    "uneven": {"times": UNEVEN, "core": 20_000, "shell": 100_000, "alpha": 0.5, "coverage": VARYING},
+    "survival per gap": {
+        "times": UNEVEN,
+        "core": 500,
+        "shell": 50_000,
+        "alpha": np.linspace(0.2, 0.9, 9),
+        "coverage": 0.55,
+    },
+}
+
+
+@pytest.fixture(params=URNS, scope="module")
+def simulated(request):
+    urn = URNS[request.param]
+    return urn, simulate(**urn, seed=2024)
+
+
+def expected_probabilities(urn):
+    """Chance that a slot's element is in both i and j, and that it is in i and next in j."""
+    gaps = np.diff(urn["times"])
+    alive = np.append(0, np.cumsum(gaps * np.log(urn["alpha"])))
+    coverage = np.broadcast_to(urn["coverage"], len(urn["times"]))
+    both = np.triu(np.exp(alive[None, :] - alive[:, None]) * np.outer(coverage, coverage), k=1)
+    next_seen = both.copy()
+    for i, j in np.argwhere(both > 0):
+        next_seen[i, j] *= np.prod(1 - coverage[i + 1 : j])
+    return both, next_seen
+
+
+def assert_binomial(counts, trials, probabilities):
+    standard_error = np.sqrt(trials * probabilities * (1 - probabilities))
+    z = (counts - trials * probabilities) / standard_error
+    assert abs(z).max() < 4
+
+
+def test_sizes_are_expected(simulated):
+    urn, histories = simulated
+    sizes = np.diagonal(histories.counts().intersections())
+    assert_binomial(sizes - urn["core"], urn["shell"], np.broadcast_to(urn["coverage"], 10))
+
+
+def test_overlaps_and_recaptures_are_expected(simulated):
+    urn, histories = simulated
+    counts = histories.counts()
+    both, next_seen = expected_probabilities(urn)
+    upper = np.triu_indices(10, k=1)
+    core_next = np.where(upper[1] == upper[0] + 1, urn["core"], 0)
+    assert_binomial(counts.intersections()[upper] - urn["core"], urn["shell"], both[upper])
+    assert_binomial(counts.recaptures()[upper] - core_next, urn["shell"], next_seen[upper])
+
+
+def test_presence_and_counts_are_the_same_histories(simulated):
+    _, histories = simulated
+    counts = histories.counts()
+    crawl, element = histories.presence()
+    seen = np.zeros((element.max() + 1, 10), dtype=bool)
+    seen[element, crawl] = True
+    distinct, elements = np.unique(seen, axis=0, return_counts=True)
+    order = np.lexsort(counts.seen.T[::-1])
+    np.testing.assert_array_equal(counts.seen[order], distinct)
+    np.testing.assert_array_equal(counts.elements[order], elements)
+    assert seen.any(axis=1).all()
+    assert len(element) == np.trace(counts.intersections())
+
+
+def test_core_comes_first_and_is_in_every_crawl():
+    histories = simulate(times=np.arange(9), core=5, shell=100, alpha=0.5, coverage=0.5, seed=1)
+    crawl, element = histories.presence()
+    for number in range(5):
+        assert crawl[element == number].tolist() == list(range(9))
+
+
+def test_more_crawls_than_fit_a_machine_word():
+    histories = simulate(times=np.arange(130), core=3, shell=50, alpha=0.9, coverage=0.5, seed=1)
+    counts = histories.counts()
+    assert counts.n_crawls == 130
+    assert counts.elements.sum() == len(histories.packed) == counts.distinct_elements
+    assert len(np.unique(counts.seen, axis=0)) == len(counts.seen)
+    assert counts.elements[counts.seen.all(axis=1)] == 3
+
+
+@pytest.mark.parametrize(("alpha", "coverage", "distinct"), [(1, 1, 50), (0, 1, 500), (1, 0, 0), (0.5, 0, 0)])
+def test_edges(alpha, coverage, distinct):
+    histories = simulate(times=np.arange(10), core=0, shell=50, alpha=alpha, coverage=coverage, seed=1)
+    assert histories.counts().distinct_elements == distinct
+    assert len(histories.presence()[0]) == (500 if coverage else 0)
+
+
+def test_equal_seeds_give_equal_histories():
+    urn = {"times": np.arange(5), "core": 0, "shell": 1_000, "alpha": 0.5, "coverage": 0.5}
+    first, again, other = (simulate(**urn, seed=seed).packed for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"alpha": 1.2}, "alpha is 1.2"),
+        ({"coverage": [0.5, np.nan, 0.5]}, "coverage is nan"),
+        ({"times": [0, 2, 1]}, "expected them in time order"),
+        ({"core": -1}, "core is -1 and shell 10"),
+    ],
+)
+def test_impossible_urns_are_refused(change, message):
+    urn = {"times": [0, 1, 2], "core": 0, "shell": 10, "alpha": 0.5, "coverage": 0.5}
+    with pytest.raises(ValueError, match=message):
+        simulate(**{**urn, **change}, seed=1)
+
+
+def test_containment_in_the_exact_form_gives_kappa_and_in_the_papers_form_mu():
+    kappa, alpha, coverage, elements = 0.4, 0.75, 0.6, 400_000
+    core = int(kappa * elements)
+    mu = kappa / (kappa + (1 - kappa) * coverage)
+    i, j = np.triu_indices(51, k=1)
+    found = {"exact": [], "paper": []}
+    for seed in range(20):
+        histories = simulate(
+            times=np.arange(51), core=core, shell=elements - core, alpha=alpha, coverage=coverage, seed=seed
+        )
+        shared = histories.counts().intersections()
+        lag, g, _ = mean_by(j - i, shared[i, j] / np.diagonal(shared)[i])
+        for form, kappas in found.items():
+            kappas.append(fit_containment_core_shell(lag, g, form=form, clock="crawl").kappa)
+    for form, truth in {"exact": kappa, "paper": mu}.items():
+        standard_error = np.std(found[form], ddof=1) / np.sqrt(20)
+        assert abs(np.mean(found[form]) - truth) < 3 * standard_error
+    assert abs(np.mean(found["paper"]) - kappa) > 0.1
