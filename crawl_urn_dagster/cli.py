@@ -142,20 +142,20 @@ def _run_one(
     from crawl_urn_dagster.outcomes import read_outcome
 
     recorded = location.create_run(instance, job_name(collection))
-    steps = len(recorded.step_keys_to_execute or ())
+    waiting = list(recorded.step_keys_to_execute or ())
+    steps = len(waiting)
     console.print(f"{collection.name}: run {recorded.run_id}, {steps} steps")
-    done, started = 0, time.monotonic()
-    ended = {
-        DagsterEventType.STEP_SUCCESS: "",
-        DagsterEventType.STEP_FAILURE: "  failed",
-        DagsterEventType.STEP_SKIPPED: "  held back",
-    }
+    started = time.monotonic()
+    ended = {DagsterEventType.STEP_SUCCESS: "", DagsterEventType.STEP_FAILURE: "  failed"}
     for event in location.execute(instance, recorded):
-        if event.event_type in ended:
-            done += 1
-            step = (event.step_key or "").removeprefix(f"{collection.name}__")
+        if event.event_type in ended and event.step_key in waiting:
+            waiting.remove(event.step_key)
+            step = event.step_key.removeprefix(f"{collection.name}__")
             elapsed = time.monotonic() - started
-            console.print(f"  {done:>3}/{steps}  {elapsed:6.1f} s  {step}{ended[event.event_type]}")
+            console.print(f"  {steps - len(waiting):>3}/{steps}  {elapsed:6.1f} s  {step}{ended[event.event_type]}")
+    if waiting:
+        names = (step.removeprefix(f"{collection.name}__") for step in waiting)
+        console.print(f"  held back: {', '.join(names)}")
     return read_outcome(instance, recorded.run_id)
 
 

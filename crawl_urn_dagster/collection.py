@@ -172,7 +172,7 @@ def _read_yaml(path: Path) -> object:
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
         raise CollectionsError(f"{path}{line}: is no YAML: {error.problem}") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise CollectionsError(f"{path}: is no YAML: {error}") from error
+        raise CollectionsError(f"{path}: is no YAML: {' '.join(str(error).split())}") from error
 
 
 def _repeated_names(collections: list[Collection]) -> list[str]:

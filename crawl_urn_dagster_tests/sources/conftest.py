@@ -1,4 +1,4 @@
-"""Fixtures of the tests of sources: a cache, files to write, and a server on loopback that does as it is told."""
+"""Fixtures of the tests of sources: a cache, files to write, a server on loopback that does as it is told."""
 
 import gzip
 import threading

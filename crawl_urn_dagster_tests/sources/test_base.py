@@ -31,7 +31,9 @@ def test_relative_paths_are_taken_from_a_folder(tmp_path):
 
 
 def test_missing_files_are_local_ones(tmp_path, write):
-    source = PresenceListSource(type="presence_list", path=f"{tmp_path}/*.csv", calendar="https://example.org/c")
+    source = PresenceListSource(
+        type="presence_list", path=f"{tmp_path}/*.csv", calendar="https://example.org/c"
+    )
     assert source.missing_files() == [f"{tmp_path}/*.csv"]
     write("a.csv", "x")
     assert source.missing_files() == []

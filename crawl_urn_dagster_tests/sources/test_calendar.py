@@ -1,5 +1,7 @@
 """Calendars, dates in labels, and the run of selected crawls."""
 
+# ruff: noqa: DTZ001 - dates of crawls are UTC without a zone
+
 import json
 import string
 from datetime import datetime, timedelta
@@ -65,7 +67,9 @@ class TestDates:
         assert parse_date(text) is None
 
     @given(
-        date=st.datetimes(datetime(1990, 1, 2), datetime(2099, 12, 30)).map(lambda d: d.replace(microsecond=0)),
+        date=st.datetimes(datetime(1990, 1, 2), datetime(2099, 12, 30)).map(
+            lambda d: d.replace(microsecond=0)
+        ),
         hours=st.integers(-12, 12),
     )
     def test_round_trip(self, date, hours):
@@ -90,7 +94,25 @@ class TestLabels:
 
     @pytest.mark.parametrize(
         "label",
-        ["", " a", "a ", "..", ".", "../a", "a/b", "-rf", "+1", "a" * 65, "a\n", "a\0b", "é", "<b>", "a;b", "{a}", "'"],
+        [
+            "",
+            " a",
+            "a ",
+            "..",
+            ".",
+            "../a",
+            "a/b",
+            "-rf",
+            "+1",
+            "a" * 65,
+            "a\n",
+            "a\0b",
+            "é",
+            "<b>",
+            "a;b",
+            "{a}",
+            "'",
+        ],
     )
     def test_hostile_ones_are_refused(self, label):
         with pytest.raises(SourceError, match=r"starting with a letter or digit"):
@@ -102,7 +124,9 @@ class TestCalendar:
         return read_calendar(files.fetch(write("crawls", content)))
 
     def test_csv(self, files, write):
-        assert self.read(files, write, "id,name,from,to\nb,,2024-02-01,\na,x,2024-01-01T01:02:03,\nc,,,\n") == {
+        assert self.read(
+            files, write, "id,name,from,to\nb,,2024-02-01,\na,x,2024-01-01T01:02:03,\nc,,,\n"
+        ) == {
             "a": datetime(2024, 1, 1, 1, 2, 3),
             "b": datetime(2024, 2, 1),
         }
@@ -116,7 +140,10 @@ class TestCalendar:
         [
             ("id,start\n", r"has no column 'from'"),
             ("id,from\na,soon\n", r"line 2, from: found 'soon', expected a date such as 2024-05"),
-            ("id,from\na,2024-01-01\na,2024-01-02\n", r"line 3: a starts 2024-01-02.*, but 2024-01-01.*keep one"),
+            (
+                "id,from\na,2024-01-01\na,2024-01-02\n",
+                r"line 3: a starts 2024-01-02.*, but 2024-01-01.*keep one",
+            ),
             ("id,from\na/b,2024-01-01\n", r"line 2: found the crawl label 'a/b'"),
             ("[{", r"is no JSON"),
             ("[" * 100_000, r"is no JSON"),
@@ -182,7 +209,12 @@ class TestSelection:
 
     @pytest.mark.parametrize(
         ("first", "last", "months"),
-        [(None, None, "1234"), ("2024-02", None, "234"), (None, "2024-02", "12"), ("2024-02", "2024-03", "23")],
+        [
+            (None, None, "1234"),
+            ("2024-02", None, "234"),
+            (None, "2024-02", "12"),
+            ("2024-02", "2024-03", "23"),
+        ],
     )
     def test_runs_include_both_ends(self, first, last, months):
         run = select_run(self.CRAWLS, Selection(first, last), "here")
@@ -191,7 +223,10 @@ class TestSelection:
     @pytest.mark.parametrize(
         ("selection", "message"),
         [
-            (Selection(first_crawl="2024-1"), r"first_crawl '2024-1' is not among the crawls; did you mean '2024-01'"),
+            (
+                Selection(first_crawl="2024-1"),
+                r"first_crawl '2024-1' is not among the crawls; did you mean '2024-01'",
+            ),
             (Selection(last_crawl="2025-01"), r"last_crawl '2025-01' is not among"),
             (Selection("2024-03", "2024-02"), r"first_crawl 2024-03 is later than last_crawl 2024-02"),
         ],

@@ -18,7 +18,12 @@ def hasty(tmp_path):
 def in_turn(*answers):
     """Answer with each in turn, the last one from then on."""
     left = list(answers)
-    return lambda handler: (left.pop(0) if len(left) > 1 else left[0])(handler)
+
+    def answer(handler):
+        current = left.pop(0) if len(left) > 1 else left[0]
+        current(handler)
+
+    return answer
 
 
 def busy(status, **headers):
@@ -55,7 +60,9 @@ def slow_headers(handler):
 
 
 def test_busy_server_is_asked_again(files, server):
-    server.answers["/a"] = in_turn(busy(503), busy(429, Retry_After="1"), lambda handler: reply(handler, b"fine"))
+    server.answers["/a"] = in_turn(
+        busy(503), busy(429, Retry_After="1"), lambda handler: reply(handler, b"fine")
+    )
     assert files.fetch(server.url("/a")).path.read_bytes() == b"fine"
     assert len(server.asked("/a")) == 3
 
@@ -78,7 +85,9 @@ def test_retry_after_past_the_deadline_is_not_waited_for(files, server):
 @pytest.mark.parametrize("status", [204, 206, 304, 400, 404, 410])
 def test_other_answers_are_errors_at_once(files, server, status):
     server.answers["/a"] = busy(status)
-    with pytest.raises(SourceError, match=rf"/a: the server answered {status} .*expected 200; check the address"):
+    with pytest.raises(
+        SourceError, match=rf"/a: the server answered {status} .*expected 200; check the address"
+    ):
         files.fetch(server.url("/a"))
     assert len(server.asked("/a")) == 1
 
@@ -177,7 +186,9 @@ def test_address_that_makes_no_sense_is_an_error(files):
 
 def test_file_is_asked_for_as_it_is_stored(files, server):
     """A server that compresses all the same is understood: the file is then gzip, and read as such."""
-    server.answers["/a"] = lambda handler: reply(handler, gzip.compress(b"id,from\n"), Content_Encoding="gzip")
+    server.answers["/a"] = lambda handler: reply(
+        handler, gzip.compress(b"id,from\n"), Content_Encoding="gzip"
+    )
     local = files.fetch(server.url("/a"))
     assert server.asked("/a")[0]["Accept-Encoding"] == "identity"
     assert read_text(local) == "id,from\n"

@@ -12,7 +12,10 @@ PAIRS = (
     "crawl_i,crawl_j,lag,size_i,size_j,intersection\n"
     "2024-01,2024-02,1,10,20,5\n2024-02,2024-03,1,20,30,8\n2024-01,2024-03,2,10,30,2\n"
 )
-WINDOWS = "start,end,T,union\n2024-01,2024-01,0,10\n2024-01,2024-03,2,47\n2024-02,2024-03,1,nan\n2024-03,2024-03,0,30\n"
+WINDOWS = (
+    "start,end,T,union\n2024-01,2024-01,0,10\n2024-01,2024-03,2,47\n"
+    "2024-02,2024-03,1,nan\n2024-03,2024-03,0,30\n"
+)
 DATED = (
     "crawl_i,crawl_j,size_i,size_j,intersection,started_i,started_j\n"
     "a,b,10,20,5,2024-01-03,2024-02-05\nb,c,20,30,8,2024-02-05,2024-03-01\n"
@@ -64,13 +67,25 @@ def test_selection_takes_what_lies_whole_within(files, write):
 def test_dates_of_the_table(files, write):
     tables = source(pairs=write("p.csv", DATED)).read_tables(files, WHOLE)
     assert tables.crawls["dated_by"].tolist() == ["table"] * 3
-    assert tables.crawls["started_at"].dt.strftime("%Y-%m-%d").tolist() == ["2024-01-03", "2024-02-05", "2024-03-01"]
+    assert tables.crawls["started_at"].dt.strftime("%Y-%m-%d").tolist() == [
+        "2024-01-03",
+        "2024-02-05",
+        "2024-03-01",
+    ]
 
 
 def test_columns_by_other_names(files, write):
     table = write("p.csv", 'from,"to;",n,m,"in both, est."\n2024-01,2024-02,10,20,5\n')
-    columns = {"crawl_i": "from", "crawl_j": "to;", "size_i": "n", "size_j": "m", "intersection": "in both, est."}
-    assert source(pairs=table, columns=columns).read_tables(files, WHOLE).pairs["intersection"].tolist() == [5]
+    columns = {
+        "crawl_i": "from",
+        "crawl_j": "to;",
+        "size_i": "n",
+        "size_j": "m",
+        "intersection": "in both, est.",
+    }
+    assert source(pairs=table, columns=columns).read_tables(files, WHOLE).pairs["intersection"].tolist() == [
+        5
+    ]
 
 
 def test_calendar_dates_names(files, write):
@@ -105,16 +120,32 @@ PAIR_HEADER = "crawl_i,crawl_j,size_i,size_j,intersection\n"
 @pytest.mark.parametrize(
     ("table", "content", "message"),
     [
-        ("pairs", PAIR_HEADER + "2024-02,2024-01,1,1,1\n", r"line 2: 2024-02 .* is not before 2024-01 .* swap them"),
+        (
+            "pairs",
+            PAIR_HEADER + "2024-02,2024-01,1,1,1\n",
+            r"line 2: 2024-02 .* is not before 2024-01 .* swap them",
+        ),
         ("pairs", PAIR_HEADER + "2024-02,2024-02,1,1,1\n", r"line 2: 2024-02 .* is not before 2024-02"),
         (
             "pairs",
             PAIR_HEADER + "2024-01,2024-02,1,1,1\n2024-01,2024-02,1,1,1\n",
             r"line 3: 2024-01 to 2024-02 occurs twice, first at .*line 2",
         ),
-        ("pairs", PAIR_HEADER + "2024-01,2024-02,-1,1,1\n", r"line 2, size_i: found -1, expected a count of at least 0"),
-        ("pairs", PAIR_HEADER + "2024-01,2024-02,1,1,-1\n", r"line 2, intersection: found -1, expected a count"),
-        ("pairs", PAIR_HEADER + "2024-01,2024-02,1,1.5,1\n", r"line 2, size_j: found 1.5, expected a whole number"),
+        (
+            "pairs",
+            PAIR_HEADER + "2024-01,2024-02,-1,1,1\n",
+            r"line 2, size_i: found -1, expected a count of at least 0",
+        ),
+        (
+            "pairs",
+            PAIR_HEADER + "2024-01,2024-02,1,1,-1\n",
+            r"line 2, intersection: found -1, expected a count",
+        ),
+        (
+            "pairs",
+            PAIR_HEADER + "2024-01,2024-02,1,1.5,1\n",
+            r"line 2, size_j: found 1.5, expected a whole number",
+        ),
         ("pairs", PAIR_HEADER + "2024-01,a/b,1,1,1\n", r"line 2, crawl_j: found the crawl label 'a/b'"),
         ("pairs", PAIR_HEADER + "2024-01,,1,1,1\n", r"line 2, crawl_j: found the crawl label ''"),
         ("pairs", PAIR_HEADER + "2024-01,spring,1,1,1\n", r"crawl 'spring' cannot be dated"),
@@ -123,10 +154,18 @@ PAIR_HEADER = "crawl_i,crawl_j,size_i,size_j,intersection\n"
             PAIR_HEADER + "2024-01,2024-02,1,2,1\n2024-02,2024-03,3,1,1\n",
             r"line 3: 2024-02 has 3 elements, but 2 at .*line 2",
         ),
-        ("pairs", "crawl_i,crawl_j,size_i,size_j,intersections\n", r"no column 'intersection'.*'intersections'"),
+        (
+            "pairs",
+            "crawl_i,crawl_j,size_i,size_j,intersections\n",
+            r"no column 'intersection'.*'intersections'",
+        ),
         ("pairs", PAIR_HEADER[:-1] + ",started_i\n", r"has no column 'started_j'.*did you mean 'started_i'"),
-        ("pairs", DATED.replace("b,c,20,30,8,2024-02-05", "b,c,20,30,8,2024-02-06"), r"line 3, started_i: b started "
-         r"2024-02-06 .*, but 2024-02-05 .* at .*line 2; expected one start per crawl"),
+        (
+            "pairs",
+            DATED.replace("b,c,20,30,8,2024-02-05", "b,c,20,30,8,2024-02-06"),
+            r"line 3, started_i: b started "
+            r"2024-02-06 .*, but 2024-02-05 .* at .*line 2; expected one start per crawl",
+        ),
         ("pairs", DATED.replace("2024-03-01", "soon"), r"line 3, started_j: found 'soon', expected a date"),
         ("windows", "start,end,union\n2024-02,2024-01,1\n", r"line 2: 2024-02 .* is not before 2024-01"),
         ("windows", "start,end,union\n2024-01,2024-01,1\n2024-01,2024-01,1\n", r"line 3: .* occurs twice"),
@@ -171,12 +210,17 @@ class TestRealTables:
         ).read_tables(files, WHOLE)
         with (folder / "edu_url_pairs_hll.csv").open(newline="") as file:
             pairs = {
-                (row["crawl_i"], row["crawl_j"], *(int(row[name]) for name in ("size_i", "size_j", "intersection")))
+                (
+                    row["crawl_i"],
+                    row["crawl_j"],
+                    *(int(row[name]) for name in ("size_i", "size_j", "intersection")),
+                )
                 for row in csv.DictReader(file)
             }
         with (folder / "edu_url_discovery_hll.csv").open(newline="") as file:
             windows = {
-                (row["start"], row["end"], int(row["T"]) + 1, int(row["union"])) for row in csv.DictReader(file)
+                (row["start"], row["end"], int(row["T"]) + 1, int(row["union"]))
+                for row in csv.DictReader(file)
             }
         assert set(tables.pairs.itertuples(index=False, name=None)) == pairs
         assert set(tables.windows.itertuples(index=False, name=None)) == windows

@@ -70,7 +70,10 @@ def test_csv_dialects(read, write, name, content):
 
 
 def test_inputs_are_the_raw_list_and_the_calendar(files, write):
-    path, calendar = write("a.csv", LIST.replace("2024-0", "n")), write("c.csv", "id,from\nn1,2024-01-05\nn2,2024-02\n")
+    path, calendar = (
+        write("a.csv", LIST.replace("2024-0", "n")),
+        write("c.csv", "id,from\nn1,2024-01-05\nn2,2024-02\n"),
+    )
     listing = source(path, calendar=calendar).list_crawls(files, WHOLE)
     assert listing.crawls == ("n1", "n2")
     assert [file.location for file in listing.inputs] == [path, calendar]
@@ -118,7 +121,7 @@ class TestParquet:
     def test_dates_and_bytes_become_text(self, read, tmp_path):
         path = parquet(
             tmp_path / "a.parquet",
-            "SELECT DATE '2024-01-05' AS \"Fetch \"\"day\"\"\", '\\xC3\\xBC'::BLOB AS url, 1 AS url2",
+            'SELECT DATE \'2024-01-05\' AS "Fetch ""day""", \'\\xC3\\xBC\'::BLOB AS url, 1 AS url2',
         )
         configured = source(path, crawl_column='Fetch "day"', element_column="url")
         assert read(configured)[1] == [("2024-01-05", "ü")]
@@ -131,7 +134,9 @@ class TestParquet:
 
     def test_missing_column_and_damage_are_named(self, files, tmp_path, write):
         path = parquet(tmp_path / "a.parquet", "SELECT '2024-01' AS crawl, 'a' AS elements")
-        with pytest.raises(SourceError, match=r"a\.parquet: has no column 'element'.*did you mean 'elements'"):
+        with pytest.raises(
+            SourceError, match=r"a\.parquet: has no column 'element'.*did you mean 'elements'"
+        ):
             source(path).list_crawls(files, WHOLE)
         with pytest.raises(SourceError, match=r"b\.parquet: cannot be read: "):
             source(write("b.parquet", b"PAR1" + b"x" * 40)).list_crawls(files, WHOLE)
@@ -236,17 +241,23 @@ def test_list_from_a_server(files, server, tmp_path):
     [
         ("", r"is empty"),
         ("crawl,element\n", r"has a header and no rows"),
-        ("crawl,elements\n2024-01,a\n", r"no column 'element' \(element\); did you mean 'elements'"),
+        ("crawl,elements\n2024-01,a\n", r"has no column 'element' \(element\); did you mean 'elements'"),
         ("crawl,element,element\n2024-01,a,b\n", r"has 2 columns 'element'"),
         ("crawl,element\n2024-01,a\n2024-01,\n", r"data row 2: found no element \(crawl 2024-01\)"),
         ("crawl,element\n2024-01,a\n2024-01,'  '\n".replace("'", '"'), r"data row 2: found no element"),
         ("crawl,element\n2024-01,a\n,b\n", r"data row 2: found the crawl label ''"),
         ("crawl,element\n2024-01,a\n../x,b\n", r"data row 2: found the crawl label '\.\./x'"),
         ("crawl,element\n2024-01,a\nspring,b\n", r"crawl 'spring' cannot be dated"),
-        ("crawl,element\n2024-01,a\n2024-01\n", r"cannot be read: .*Line: 3.*Expected Number of Columns: 2 Found: 1"),
+        (
+            "crawl,element\n2024-01,a\n2024-01\n",
+            r"cannot be read: .*Line: 3.*Expected Number of Columns: 2 Found: 1",
+        ),
         ("crawl,element\n2024-01,a,b\n", r"cannot be read: .*Line: 2"),
         ('crawl,element\n2024-01,"a\n', r"cannot be read: .*unterminated quote"),
-        (b"crawl,element\n2024-01,a\xe9\n", r"cannot be read: .*Line: 2.*not utf-8"),
+        (
+            b"crawl,element\n" + b"2024-01,a\n" * 9000 + b"2024-01,\xe9",
+            r"cannot be read: .*Line: 9002.*not utf-8",
+        ),
         (b"cr\xe9,element\n", r"is not UTF-8 text"),
         ("<!DOCTYPE html><html></html>", r"is a web page"),
         (gz(b"crawl,element\n" + b"2024-01,a\n" * 50_000)[:-200], r"is damaged gzip"),
@@ -273,7 +284,9 @@ def test_failed_reading_leaves_the_last_presence(files, write, tmp_path):
 
 def test_wrong_column_is_noticed_by_its_many_crawls(files, write):
     rows = "".join(f"host{number},2024-01\n" for number in range(MAX_CRAWLS + 1))
-    with pytest.raises(SourceError, match=r"has more than 10,000 crawls \('host0', 'host1', \.\.\.\); check which"):
+    with pytest.raises(
+        SourceError, match=r"has more than 10,000 crawls \('host0', 'host1', \.\.\.\); check which"
+    ):
         source(write("a.csv", f"crawl,element\n{rows}")).list_crawls(files, WHOLE)
 
 

@@ -1,5 +1,8 @@
 """The simulated source: its calendar, its truth, and what it writes."""
 
+from datetime import date
+from itertools import pairwise
+
 import duckdb
 import pytest
 from pydantic import ValidationError
@@ -69,7 +72,9 @@ def test_selection_takes_captures_of_the_same_simulation(files, tmp_path):
     source.read_presence(files, WHOLE, tmp_path / "whole")
     part = source.read_presence(files, Selection(crawls[3], crawls[7]), tmp_path / "part")
     assert part.crawls["crawl"].tolist() == list(crawls[3:8])
-    assert captures(tmp_path / "part") == [row for row in captures(tmp_path / "whole") if row[0] in crawls[3:8]]
+    assert captures(tmp_path / "part") == [
+        row for row in captures(tmp_path / "whole") if row[0] in crawls[3:8]
+    ]
     with pytest.raises(SourceError, match=r"simulated:.*last_crawl '2020-01-18' is not among the crawls"):
         source.list_crawls(files, Selection(last_crawl="2020-01-18"))
 
@@ -87,8 +92,6 @@ def test_truth_is_the_same_urn_on_both_clocks(files):
 
 
 def _ordinal(label):
-    from datetime import date
-
     return date.fromisoformat(label).toordinal()
 
 
@@ -101,7 +104,7 @@ def test_survival_is_per_year_so_that_gaps_matter(files, tmp_path):
     for crawl, element in captures(tmp_path / "p"):
         by_crawl.setdefault(crawl, set()).add(element)
     labels = sorted(by_crawl)
-    for earlier, later in zip(labels, labels[1:], strict=False):
+    for earlier, later in pairwise(labels):
         expected = alpha ** ((_ordinal(later) - _ordinal(earlier)) / 365.25)
         shared = len(by_crawl[earlier] & by_crawl[later]) / 20_000
         assert abs(shared - expected) < 4.5 * (expected * (1 - expected) / 20_000) ** 0.5
@@ -109,7 +112,15 @@ def test_survival_is_per_year_so_that_gaps_matter(files, tmp_path):
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"kappa": 1.0}, {"kappa": -0.1}, {"alpha": 0.0}, {"coverage": 0.0}, {"coverage": 1.1}, {"crawls": 2}, {"seed": -1}],
+    [
+        {"kappa": 1.0},
+        {"kappa": -0.1},
+        {"alpha": 0.0},
+        {"coverage": 0.0},
+        {"coverage": 1.1},
+        {"crawls": 2},
+        {"seed": -1},
+    ],
 )
 def test_parameters_are_checked(wrong):
     with pytest.raises(ValidationError):

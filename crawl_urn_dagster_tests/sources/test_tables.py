@@ -119,10 +119,27 @@ class TestCounts:
 
     @pytest.mark.parametrize(
         "text",
-        ["", "x", "1_000", "1,000", "inf", "-inf", "0x10", "١٢", "1e999", "1e99999", "--1", "-1", str(2**63), "9" * 5000],
+        [
+            "",
+            "x",
+            "1_000",
+            "1,000",
+            "inf",
+            "-inf",
+            "0x10",
+            "١٢",
+            "1e999",
+            "1e99999",
+            "--1",
+            "-1",
+            str(2**63),
+            "9" * 5000,
+        ],
     )
     def test_what_is_no_count(self, text):
-        with pytest.raises(SourceError, match=r"t\.csv, line 2, union: found .*, expected a count of at least 0"):
+        with pytest.raises(
+            SourceError, match=r"t\.csv, line 2, union: found .*, expected a count of at least 0"
+        ):
             self.parse(text)
 
     def test_fraction_of_an_exact_count(self):

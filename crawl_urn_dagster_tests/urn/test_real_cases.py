@@ -21,14 +21,14 @@ from crawl_urn_dagster.urn import (
 
 
 def mean_curve(unions):
-    """Arguments of a discovery fit on the clock of crawls, from U(i..j) with NaN where a window is unknown."""
+    """Arguments of a discovery fit on the clock of crawls, from U(i..j), NaN where a window is unknown."""
     start, end = np.nonzero(np.triu(np.isfinite(unions), k=1))
     t, ratio, _ = mean_by(end - start, unions[start, end] / unions[start, start])
     return np.arange(len(unions)), np.zeros(len(t), dtype=int), t, ratio
 
 
 def pairs_of(shared):
-    """Lag and containment of every pair, from the intersections of crawls with their sizes on the diagonal."""
+    """Lag and containment of every pair, from intersections of crawls with their sizes on the diagonal."""
     i, j = np.triu_indices(len(shared), k=1)
     return j - i, shared[i, j] / shared[i, i]
 
@@ -84,7 +84,7 @@ def test_german_academic_web(shared_data):
 
 @pytest.fixture(scope="module")
 def edu(shared_data):
-    """Intersections (sizes on the diagonal) and unions of the URLs under .edu in 65 crawls, and their labels."""
+    """Intersections (sizes on the diagonal) and unions of the URLs under .edu in 65 crawls, and labels."""
     pairs = pd.read_csv(shared_data / "edu_hll" / "edu_url_pairs_hll.csv")
     windows = pd.read_csv(shared_data / "edu_hll" / "edu_url_discovery_hll.csv")
     crawls = sorted(windows["start"].unique())

@@ -1,4 +1,4 @@
-"""First returns, block means, and the violation rule: on urns, and on a crawler that avoids recent fetches."""
+"""First returns, block means, and the violation rule: on urns, and on a crawler that avoids refetching."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def test_one_change_of_regime_does_not_blow_up_the_standard_error():
     noise = 0.05 * np.random.default_rng(6).normal(size=80)
     _, quiet = block_mean(noise)
     _, changed = block_mean(noise + np.repeat([0.0, 0.3], 40))
-    # Of the 19 differences of 20 blocks one changes, by 0.3. The standard deviation of the means alone is 0.15.
+    # Of the 19 differences of 20 blocks one changes, by 0.3; the means themselves are 0.15 off their mean.
     assert changed < quiet + 0.3 / np.sqrt(2 * 19 * 20)
     assert changed < 0.5 * 0.15 / np.sqrt(20)
 

@@ -1,0 +1,225 @@
+"""The command line as a user runs it: real processes, a real instance, the real UI server."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import requests
+import yaml
+
+from crawl_urn_dagster.observables.database import ObservablesFile
+from crawl_urn_dagster_tests.collections_for_tests import (
+    avoiding_histories,
+    histories,
+    presence_collection,
+    tables_collection,
+)
+
+COMMAND = Path(sys.executable).with_name("crawl-urn")
+
+
+def environment(**values):
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("CRAWL_URN", "DAGSTER"))}
+    return {**clean, "COLUMNS": "200", **values}
+
+
+def crawl_urn(*arguments, cwd, **values):
+    return subprocess.run(
+        [COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False, cwd=cwd, env=environment(**values)
+    )
+
+
+def configure(folder, *collections):
+    path = folder / "collections.yaml"
+    listed = [collection.model_dump(mode="json", exclude_none=True) for collection in collections]
+    path.write_text(yaml.safe_dump({"collections": listed}))
+    return path
+
+
+@pytest.fixture(scope="module")
+def good_run(tmp_path_factory):
+    """A collection that fits and one that does not, run by the command."""
+    folder = tmp_path_factory.mktemp("cli")
+    configuration = configure(
+        folder,
+        presence_collection(folder, name="fitting"),
+        presence_collection(folder, avoiding_histories(), name="avoiding"),
+    )
+    return folder, crawl_urn("run", "--collections", configuration, "--home", "home", cwd=folder)
+
+
+def test_a_finding_is_not_an_error(good_run):
+    _, result = good_run
+    assert result.returncode == 0, result.stderr
+    assert result.stderr == ""
+
+
+def test_progress_and_the_closing_table_are_printed(good_run):
+    folder, result = good_run
+    lines = result.stdout.splitlines()
+    assert "fitting: 24 crawls, 2020-01-06 to 2021-10-11" in lines
+    steps = [line for line in lines if "/34 " in line]
+    assert len(steps) == 2 * 34 - 3
+    (held_back,) = (line for line in lines if "held back" in line)
+    assert sorted(held_back.split(":")[1].replace(" ", "").split(",")) == [
+        *("core_shell_fits", "fates_of_an_element", "homogeneous_fits")
+    ]
+    assert any(line.endswith("headline_headline_fit  failed") for line in steps)
+    text = " ".join(result.stdout.split())
+    assert "model_violation" in text
+    assert "fitting: Of each crawl, " in text
+    assert "avoiding: No urn parameters are given (model_violation): elements first return more often" in text
+    assert f"Everything is under {folder / 'home'}" in text
+
+
+def test_everything_that_is_named_is_there(good_run):
+    folder, _ = good_run
+    for name, figures in (("fitting", 6), ("avoiding", 3)):
+        home = folder / "home" / name
+        assert len(list((home / "figures").glob("*.png"))) == figures
+        assert len(list((home / "figures").glob("*.svg"))) == figures
+        assert (home / "report.md").stat().st_size > 0
+        assert len(ObservablesFile(home / "observables.duckdb").read("parameters")) > 0
+    assert not list((folder / "home").rglob("*.partial"))
+
+
+def test_an_error_is_named_and_does_not_stop_the_others(tmp_path):
+    broken = tables_collection(tmp_path, histories(12), name="broken", windows=False)
+    sound = tables_collection(tmp_path, histories(12), name="sound", windows=False)
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "broken").write_text("a file where the collection's folder should be")
+    result = crawl_urn("run", "--collections", configure(tmp_path, broken, sound), "--home", home, cwd=tmp_path)
+    assert result.returncode == 1
+    assert "Error: collection broken: broken__read_tables: " in result.stderr
+    assert str(home / "broken") in result.stderr
+    assert (home / "sound" / "report.md").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda one: one["source"].update(pears="x"), "source.pears"),
+        (lambda one: one["source"].update(pairs="gone.csv"), "gone.csv"),
+        (lambda one: one.update(first_crawl="2020-01-07"), "2020-01-07"),
+        (lambda one: one.update(name="A"), "name"),
+    ],
+    ids=["wrong key", "missing file", "unknown crawl", "wrong name"],
+)
+def test_a_wrong_configuration_is_said_before_anything_runs(tmp_path, change, said):
+    collection = tables_collection(tmp_path, histories(12), windows=False)
+    path = configure(tmp_path, collection)
+    content = yaml.safe_load(path.read_text())
+    change(content["collections"][0])
+    path.write_text(yaml.safe_dump(content))
+    result = crawl_urn("run", "--collections", path, "--home", "home", cwd=tmp_path)
+    assert result.returncode == 1
+    assert said in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not (tmp_path / "home" / ".dagster").exists()
+    assert not (tmp_path / "home" / "tabled").exists()
+
+
+def test_an_unknown_name_is_refused_with_the_known_ones(tmp_path):
+    result = crawl_urn("run", "--select", "dome", cwd=tmp_path)
+    assert result.returncode == 1
+    assert result.stderr == "Error: no collection is named dome; there are demo\n"
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+class Ui:
+    """`crawl-urn ui` in a process group of its own."""
+
+    def __init__(self, folder, configuration):
+        self.port = free_port()
+        self._log = (folder / "ui.log").open("w")
+        self._process = subprocess.Popen(
+            [COMMAND, "ui", "--collections", configuration, "--home", folder / "home", "--port", str(self.port)],
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+            cwd=folder,
+            env=environment(),
+            start_new_session=True,
+        )
+
+    def ask(self, query, **variables):
+        answer = requests.post(
+            f"http://127.0.0.1:{self.port}/graphql", json={"query": query, "variables": variables}, timeout=30
+        )
+        answer.raise_for_status()
+        content = answer.json()
+        assert "errors" not in content, json.dumps(content["errors"])[:2000]
+        return content["data"]
+
+    def wait_until(self, condition, seconds):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            assert self._process.poll() is None, "the UI has ended"
+            try:
+                found = condition()
+            except requests.ConnectionError:
+                found = None
+            if found:
+                return found
+            time.sleep(0.5)
+        raise AssertionError("waited in vain")
+
+    def close(self):
+        self._process.terminate()
+        self._process.wait(timeout=60)
+        self._log.close()
+
+
+def test_the_ui_has_the_earlier_run_and_re_executes_it(good_run):
+    folder, _ = good_run
+    ui = Ui(folder, folder / "collections.yaml")
+    try:
+        locations = "{ workspaceOrError { ... on Workspace { locationEntries { name loadStatus } } } }"
+        ui.wait_until(
+            lambda: [
+                (entry["name"], entry["loadStatus"])
+                for entry in ui.ask(locations)["workspaceOrError"]["locationEntries"]
+            ]
+            == [("crawl_urn_dagster", "LOADED")],
+            seconds=90,
+        )
+        runs = ui.ask("{ runsOrError { ... on Runs { results { runId jobName status } } } }")["runsOrError"]["results"]
+        parent = next(run for run in runs if run["jobName"] == "fitting_update")
+        assert parent["status"] == "SUCCESS"
+        launched = ui.ask(
+            """mutation($parent: String!) { launchRunReexecution(reexecutionParams: {
+                   parentRunId: $parent, strategy: ALL_STEPS}) {
+                 __typename ... on LaunchRunSuccess { run { runId } } ... on PythonError { message } } }""",
+            parent=parent["runId"],
+        )["launchRunReexecution"]
+        assert launched["__typename"] == "LaunchRunSuccess", launched
+        status = "query($id: ID!) { runOrError(runId: $id) { ... on Run { status parentRunId } } }"
+        run_id = launched["run"]["runId"]
+        again = ui.wait_until(
+            lambda: (
+                run
+                if (run := ui.ask(status, id=run_id)["runOrError"])["status"] in {"SUCCESS", "FAILURE"}
+                else None
+            ),
+            seconds=120,
+        )
+        assert again == {"status": "SUCCESS", "parentRunId": parent["runId"]}
+        metadata = ui.ask(
+            """{ assetOrError(assetKey: {path: ["fitting", "headline"]}) { ... on Asset {
+                   assetMaterializations { runId metadataEntries { label ... on FloatMetadataEntry { floatValue } } } } } }"""
+        )["assetOrError"]["assetMaterializations"]
+        assert {materialization["runId"] for materialization in metadata} == {run_id, parent["runId"]}
+        plotted = {entry["label"] for entry in metadata[0]["metadataEntries"] if "floatValue" in entry}
+        assert {"kappa", "core_share", "alpha", "coverage"} <= plotted
+    finally:
+        ui.close()

@@ -1,0 +1,244 @@
+"""The configuration file: what it gives, and what is said when it is wrong."""
+
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from crawl_urn_dagster.collection import (
+    MAX_CONFIGURATION_BYTES,
+    Collection,
+    CollectionsError,
+    demo_collection,
+    load_collections,
+)
+from crawl_urn_dagster.sources import (
+    ObservableTablesSource,
+    PresenceListSource,
+    PublishedWindowsSource,
+    Selection,
+    SimulatedSource,
+)
+
+EXAMPLE = """
+collections:
+  - name: demo
+    granularity: url
+    source: {type: simulated}
+  - name: hosts
+    granularity: host
+    source: {type: presence_list, path: hosts.csv.gz, crawl_column: snapshot, element_column: element}
+  - name: common_crawl_urls
+    granularity: url
+    first_crawl: CC-MAIN-2020-05
+    last_crawl: CC-MAIN-2025-51
+    clock: year
+    source:
+      {type: published_windows, windows: https://example.org/w.csv, calendar: crawls.csv, relative_error: 0.008}
+  - name: edu_urls
+    granularity: url
+    drift: {window_crawls: 10, threshold: 0.1}
+    source: {type: observable_tables, pairs: pairs.csv, windows: windows.csv, calendar: crawls.csv}
+  - name: gaw
+    granularity: url
+    first_crawl: 2013-12
+    last_crawl: 2018-12-01
+    source:
+      type: observable_tables
+      pairs: lists/pairs.csv
+      columns: {size_i: unique_urls_i, started_i: start_i}
+"""
+
+
+@pytest.fixture
+def load(tmp_path):
+    """Write a configuration beside some files, and load it."""
+    for name in ("hosts.csv.gz", "crawls.csv", "pairs.csv", "windows.csv", "lists/pairs.csv"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+
+    def load(text):
+        path = tmp_path / "collections.yaml"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return load_collections(path)
+
+    return load
+
+
+def one(source="{type: simulated}", **more):
+    """Configuration of one collection as YAML."""
+    lines = {"name": "a", "granularity": "url", "source": source, **more}
+    return "collections:\n  - " + "\n    ".join(f"{key}: {value}" for key, value in lines.items())
+
+
+class TestLoading:
+    def test_every_kind_of_source(self, load):
+        collections = load(EXAMPLE)
+        assert [type(collection.source) for collection in collections] == [
+            SimulatedSource,
+            PresenceListSource,
+            PublishedWindowsSource,
+            ObservableTablesSource,
+            ObservableTablesSource,
+        ]
+        assert [collection.name for collection in collections] == [
+            "demo",
+            "hosts",
+            "common_crawl_urls",
+            "edu_urls",
+            "gaw",
+        ]
+
+    def test_paths_are_taken_from_the_files_folder(self, load, tmp_path):
+        _, hosts, urls, _, gaw = load(EXAMPLE)
+        assert hosts.source.path == str(tmp_path / "hosts.csv.gz")
+        assert urls.source.windows == "https://example.org/w.csv"
+        assert urls.source.calendar == str(tmp_path / "crawls.csv")
+        assert gaw.source.pairs == str(tmp_path / "lists" / "pairs.csv")
+
+    def test_bare_dates_are_labels(self, load):
+        assert load(EXAMPLE)[4].selection == Selection("2013-12", "2018-12-01")
+
+    def test_defaults_and_settings(self, load):
+        demo, _, urls, edu, _ = load(EXAMPLE)
+        assert (demo.clock, demo.selection) == ("crawl", Selection(None, None))
+        assert (demo.drift.window_crawls, demo.drift.threshold) == (12, 0.05)
+        assert (urls.clock, urls.source.relative_error, demo.source.relative_error) == ("year", 0.008, 0.0)
+        assert (edu.drift.window_crawls, edu.drift.threshold) == (10, 0.1)
+
+    def test_what_a_collection_has(self, load):
+        has = [
+            (collection.has_histories, collection.has_containment, collection.has_discovery_curve)
+            for collection in load(EXAMPLE)
+        ]
+        assert has == [
+            (True, True, True),
+            (True, True, True),
+            (False, False, True),
+            (False, True, True),
+            (False, True, False),
+        ]
+
+    def test_demo_is_simulated_and_needs_no_file(self, load):
+        assert demo_collection() == load(EXAMPLE)[0]
+        assert demo_collection().source.missing_files() == []
+
+    def test_nothing_heavy_is_imported(self, load, tmp_path):
+        load(EXAMPLE)
+        script = (
+            "import sys, pathlib\n"
+            "from crawl_urn_dagster.collection import load_collections\n"
+            "load_collections(pathlib.Path(sys.argv[1]))\n"
+            "heavy = {'numpy', 'scipy', 'pandas', 'duckdb', 'requests', 'matplotlib', 'dagster'}\n"
+            "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+        )
+        subprocess.run([sys.executable, "-c", script, str(tmp_path / "collections.yaml")], check=True)
+
+
+WRONG = [
+    (
+        EXAMPLE.replace("windows: windows", "windos: windows"),
+        r"collections\[3\] \(edu_urls\)\.source\.windos: "
+        r"unknown key; did you mean 'windows'\? expected one of: .*pairs",
+    ),
+    (one(granularty="url"), r"collections\[0\] \(a\)\.granularty: unknown key; did you mean 'granularity'"),
+    (
+        one(drift="{window: 6}"),
+        r"\(a\)\.drift\.window: unknown key; .*expected one of: window_crawls, threshold",
+    ),
+    ("collection: []", r"collection: unknown key; did you mean 'collections'"),
+    (
+        one("{type: presence_lists, path: p}"),
+        r"\.source\.type: found 'presence_lists'; did you mean 'presence_list'\? expected",
+    ),
+    (one("{path: p}"), r"\(a\)\.source\.type: is missing; expected one of: simulated"),
+    (one("hosts.csv"), r"\(a\)\.source: found 'hosts.csv', should be"),
+    (one("{type: presence_list}"), r"\(a\)\.source\.path: is missing"),
+    (one("{type: simulated, kappa: 1.5}"), r"\(a\)\.source\.kappa: found 1\.5, should be less than 1"),
+    (one("{type: simulated, kappa: '0.5'}"), r"\(a\)\.source\.kappa: found '0\.5', should be a valid number"),
+    (one("{type: simulated, crawls: true}"), r"\(a\)\.source\.crawls: found True, should be a valid integer"),
+    (
+        one("{type: presence_list, path: 5}"),
+        r"\(a\)\.source\.path: found 5, should be a valid string; put it",
+    ),
+    (
+        one("{type: presence_list, path: 's3://b/a'}"),
+        r"\.source\.path: 's3://b/a' is neither a path nor an address",
+    ),
+    (one("{type: observable_tables}"), r"\(a\)\.source: .*neither pairs nor windows"),
+    (one("{type: observable_tables, pairs: p, columns: {sizes_i: n}}"), r"source\.columns: .*'size_i'"),
+    (one(first_crawl="20131201000000"), r"\(a\)\.first_crawl: found 20131201000000, .* put it in quotes"),
+    (one(first_crawl="2013-12-01 10:00:00"), r"\(a\)\.first_crawl: found datetime.*put it in quotes"),
+    (one(first_crawl="[2013]"), r"\(a\)\.first_crawl: found \[2013\], should be a valid string"),
+    (one(granularity="urls"), r"\(a\)\.granularity: found 'urls', should be 'url', 'host'"),
+    (one(name="Edu-Urls"), r"collections\[0\] \(Edu-Urls\)\.name: found 'Edu-Urls', .*pattern"),
+    (one(name="5"), r"collections\[0\]\.name: found 5, should be a valid string"),
+    (one(drift="{window_crawls: 4}"), r"\.drift\.window_crawls: found 4, .* equal to 5"),
+    (one(drift="{threshold: 0}"), r"\.drift\.threshold: found 0, should be greater than 0"),
+    ("collections: []", r"collections: found \[\], .*at least 1 item"),
+    ("collections: {}", r"collections: found \{\}, should be a valid list"),
+    ("collections: [5]", r"collections\[0\]: found 5, should be"),
+    ("", r"found None, expected the key 'collections' and a list"),
+    ("- a", r"found \['a'\], expected the key 'collections'"),
+    ("collections: [\n", r"collections\.yaml, line 2: is no YAML"),
+    ("collections:\n\t- a", r"line 2: is no YAML: found character '\\t'"),
+    ("a: 1\nb: 2\na: 3", r"collections\.yaml, line 3: is no YAML: the key 'a' occurs twice"),
+    (one(source="{type: simulated, seed: 1, seed: 2}"), r"line 4: is no YAML: the key 'seed' occurs twice"),
+    ("a: !!python/object/apply:os.system ['true']", r"line 1: is no YAML: could not determine a constructor"),
+    (one(first_crawl="2013-13-01"), r"is no YAML: month must be in 1\.\.12"),
+    ("[" * 50_000, r"is no YAML"),
+    (b"\xff\xfe\xfa", r"is no YAML"),
+    ("#" * (MAX_CONFIGURATION_BYTES + 1), r"is larger than 1,048,576 bytes"),
+    (one("{type: presence_list, path: gone.csv}"), r"\[0\] \(a\)\.source: there is no file .*/gone\.csv;"),
+    (one("{type: presence_list, path: 'gone/*.csv'}"), r"\(a\)\.source: there is no file .*/gone/\*\.csv;"),
+    (EXAMPLE.replace("name: gaw", "name: hosts"), r"\[4\]\.name: found 'hosts', as in collections\[1\]"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), WRONG)
+def test_what_is_wrong_is_said_with_file_and_place(load, text, message):
+    with pytest.raises(CollectionsError, match=message) as caught:
+        load(text)
+    assert all("/collections.yaml" in line for line in str(caught.value).splitlines())
+
+
+def test_every_error_is_said_at_once(load):
+    text = EXAMPLE.replace("granularity: host", "granularity: hosts").replace(
+        "window_crawls: 10", "window_crawls: x"
+    )
+    with pytest.raises(CollectionsError) as caught:
+        load(text)
+    lines = str(caught.value).splitlines()
+    assert len(lines) == 2
+    assert all("collections.yaml: collections[" in line for line in lines)
+
+
+def test_no_configuration_is_said(tmp_path):
+    with pytest.raises(
+        CollectionsError, match=r"none\.yaml: cannot be read: No such file or directory; check the path"
+    ):
+        load_collections(tmp_path / "none.yaml")
+
+
+@given(name=st.text(max_size=60))
+def test_names_are_safe_everywhere(name):
+    """Names become keys, files, groups and pools."""
+    import re
+
+    fits = re.fullmatch("[a-z][a-z0-9_]{0,47}", name) is not None
+    try:
+        collection = Collection(name=name, granularity="url", source=SimulatedSource())
+    except ValidationError:
+        assert not fits
+    else:
+        assert fits
+        assert collection.name == name
+
+
+@pytest.mark.parametrize("name", ["a\n", "a" * 49, "A", "_a", "1a", "é", "a-b", ""])
+def test_other_names_are_refused(name):
+    with pytest.raises(ValidationError):
+        Collection(name=name, granularity="url", source=SimulatedSource())
