@@ -37,7 +37,7 @@ collections:
     last_crawl: CC-MAIN-2025-51
     clock: year
     source:
-      {type: published_windows, windows: https://example.org/w.csv, calendar: crawls.csv, relative_error: 0.008}
+      {type: published_windows, windows: https://example.org/w, calendar: crawls.csv, relative_error: 0.008}
   - name: edu_urls
     granularity: url
     drift: {window_crawls: 10, threshold: 0.1}
@@ -95,7 +95,7 @@ class TestLoading:
     def test_paths_are_taken_from_the_files_folder(self, load, tmp_path):
         _, hosts, urls, _, gaw = load(EXAMPLE)
         assert hosts.source.path == str(tmp_path / "hosts.csv.gz")
-        assert urls.source.windows == "https://example.org/w.csv"
+        assert urls.source.windows == "https://example.org/w"
         assert urls.source.calendar == str(tmp_path / "crawls.csv")
         assert gaw.source.pairs == str(tmp_path / "lists" / "pairs.csv")
 

@@ -30,8 +30,9 @@ def choose_headline(fits: Sequence[Fit], *, clock: str) -> Fit:
     """Choose the fit that speaks for the collection.
 
     The first of core-shell containment (exact), homogeneous containment, core-shell discovery curve and
-    homogeneous discovery curve that is not withheld; a core-shell fit whose core is empty says that the
-    homogeneous urn suffices, and gives way to it. When all are withheld, the first, whose status says why.
+    homogeneous discovery curve that is not withheld. A core-shell fit whose core is empty says that the homogeneous
+    urn suffices, and gives way to it; so does an inversion that came out as no urn's. When none is left, the first
+    that is not withheld, and when all are, the first, whose status says why.
 
     Raises
     ------
@@ -42,8 +43,14 @@ def choose_headline(fits: Sequence[Fit], *, clock: str) -> Fit:
     candidates = [by_kind[kind] for kind in _PREFERENCE if kind in by_kind]
     if not candidates:
         raise ValueError(f"no fit has clock {clock!r}")
-    usable = [fit for fit in candidates if fit.status not in WITHHELD and fit.kappa != 0]
-    return (usable or candidates)[0]
+    shown = [fit for fit in candidates if fit.status not in WITHHELD and _is_urn(fit)]
+    speaking = [fit for fit in shown if fit.kappa != 0]
+    return (speaking or shown or candidates)[0]
+
+
+def _is_urn(fit: Fit) -> bool:
+    """Whether survival and coverage are an urn's: a regression can give values outside [0, 1]."""
+    return all(value is not None and 0 <= value <= 1 for value in (fit.alpha, fit.coverage))
 
 
 class Headline(NamedTuple):

@@ -151,7 +151,8 @@ class Urn:
         ValueError
             When t is negative or NaN.
         """
-        return _array(self.fates().sampled * self._geometric_sum(_require_not_negative("t", t)))
+        resolved = self._resolved_within(_require_not_negative("t", t))
+        return _array(self.asymptote().rho_inf * resolved)
 
     def new_fraction(self, t: npt.ArrayLike) -> FloatArray:
         """Fraction of crawl t never seen before, ν(t) = 1 - ρ(t) = ν∞ + ρ∞ (α c̄)^t; 1 at t = 0.
@@ -159,8 +160,8 @@ class Urn:
         Parameters and errors are those of `seen_fraction`.
         """
         end = self.asymptote()
-        powers = np.exp(xlog1py(_require_not_negative("t", t), -self._resolved_rate()))
-        return _array(end.nu_inf + end.rho_inf * powers)
+        unresolved = np.exp(xlog1py(_require_not_negative("t", t), -self._resolved_rate()))
+        return _array(end.nu_inf + end.rho_inf * unresolved)
 
     def discovery_curve(self, t: npt.ArrayLike) -> FloatArray:
         """Distinct elements in the union of t + 1 crawls at equal gaps, over the size M of one crawl.
@@ -170,7 +171,8 @@ class Urn:
         """
         crawls = _require_not_negative("t", t) + 1
         end = self.asymptote()
-        return _array(end.nu_inf * crawls + end.rho_inf * self._geometric_sum(crawls))
+        resolved = _ratio(self._resolved_within(crawls), self._resolved_rate())
+        return _array(end.nu_inf * crawls + end.rho_inf * resolved)
 
     def discovery_curve_at(self, times: npt.ArrayLike) -> FloatArray:
         """Discovery curve of crawls at uneven gaps, by the recurrence of the seen fraction.
@@ -232,10 +234,9 @@ class Urn:
         fates = self.fates()
         return fates.replaced + fates.sampled
 
-    def _geometric_sum(self, n: FloatArray) -> FloatArray:
-        """1 + α c̄ + … + (α c̄)^(n-1) = (1 - (α c̄)^n)/(1 - α c̄), which is n at α c̄ = 1."""
-        resolved = self._resolved_rate()
-        return _ratio(0.0 - np.expm1(xlog1py(n, -resolved)), resolved, undefined=n)
+    def _resolved_within(self, rounds: FloatArray) -> FloatArray:
+        """Chance 1 - (α c̄)^rounds that an unseen element is sampled or replaced, without cancellation."""
+        return _array(0.0 - np.expm1(xlog1py(rounds, -self._resolved_rate())))
 
 
 @dataclass(frozen=True, eq=False)

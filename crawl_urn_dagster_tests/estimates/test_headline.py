@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -55,6 +57,14 @@ def test_a_fit_that_gave_nothing_gives_way(status):
 def test_an_empty_core_says_that_the_homogeneous_urn_suffices():
     fits = [fit("containment", status="at_bound", kappa=0.0), CONTAINMENT_HOMOGENEOUS]
     assert choose_headline(fits, clock="crawl") is CONTAINMENT_HOMOGENEOUS
+
+
+def test_a_regression_that_came_out_as_no_urn_gives_way():
+    no_urn = replace(CONTAINMENT_HOMOGENEOUS, coverage=1.236, status="not_identified")
+    empty_core = fit("containment", status="at_bound", kappa=0.0)
+    fits = [empty_core, no_urn, DISCOVERY_HOMOGENEOUS]
+    assert choose_headline(fits, clock="crawl") is DISCOVERY_HOMOGENEOUS
+    assert choose_headline(fits[:2], clock="crawl") is empty_core
 
 
 @pytest.mark.parametrize("status", ["at_bound", "not_identified"])

@@ -36,6 +36,14 @@ def test_linear_least_squares_with_bounds(truth, free):
     assert optimum.converged
 
 
+def test_an_optimum_close_to_a_bound_stays_off_it_in_noise():
+    noise = 0.1 * np.random.default_rng(4).normal(size=40)
+    off = np.linalg.lstsq(DESIGN, noise)[0]
+    optimum = minimise(line, line(np.array([0.005, 0.5, 0.995]) - off) + noise, STARTS)
+    np.testing.assert_allclose(optimum.parameters, [0.005, 0.5, 0.995], atol=1e-9)
+    assert optimum.free.all()
+
+
 def test_a_truth_close_to_a_bound_stays_off_it():
     optimum = minimise(line, line(np.array([1e-4, 0.5, 0.5])), STARTS)
     np.testing.assert_allclose(optimum.parameters, [1e-4, 0.5, 0.5], atol=1e-12)

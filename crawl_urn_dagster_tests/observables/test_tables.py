@@ -1,0 +1,187 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from crawl_urn_dagster.collection import Collection
+from crawl_urn_dagster.observables.database import ObservablesFile
+from crawl_urn_dagster.observables.schema import TABLES
+from crawl_urn_dagster.observables.tables import (
+    count_all_elements,
+    count_capture_histories,
+    count_distinct_elements,
+    crawls_table,
+    discovery_curve_table,
+    first_returns_table,
+    read_capture_histories,
+    tables_from_histories,
+)
+from crawl_urn_dagster.sources import Files
+from crawl_urn_dagster_tests.collections_for_tests import histories, labels, presence_collection
+
+
+def observables_of(collection, folder):
+    """From the collection's raw list to its tables, without Dagster."""
+    file = ObservablesFile(folder / "observables.duckdb")
+    presence = folder / "presence.parquet"
+    read = collection.source.read_presence(Files(folder / "cache"), collection.selection, presence)
+    file.replace({"crawls": crawls_table(read.crawls)})
+    count_capture_histories(file, presence)
+    counts = read_capture_histories(file)
+    file.replace(tables_from_histories(file.read("crawls"), counts))
+    return file, counts, presence
+
+
+@pytest.fixture(scope="module", params=["us_gov_hosts", "cc_webgraph_top1000"])
+def real(request, shared_data, shared_reference, tmp_path_factory):
+    collection = Collection.model_validate(
+        {
+            "name": request.param,
+            "granularity": "host",
+            "source": {
+                "type": "presence_list",
+                "path": str(shared_data / "presence" / f"{request.param}.csv.gz"),
+                "crawl_column": "snapshot",
+            },
+        }
+    )
+    reference = json.loads((shared_reference / f"{request.param}.json").read_text())
+    return (*observables_of(collection, tmp_path_factory.mktemp(request.param)), reference)
+
+
+def test_real_crawls_and_their_sizes(real):
+    file, *_, reference = real
+    crawls = file.read("crawls")
+    assert crawls["crawl"].tolist() == reference["crawls"]
+    assert crawls["elements"].tolist() == reference["sizes"]
+
+
+def test_real_capture_histories(real):
+    file, counts, presence, reference = real
+    assert len(counts.elements) == reference["distinct_capture_histories"]
+    assert counts.distinct_elements == reference["distinct_elements"]
+    assert count_distinct_elements(file, presence) == reference["distinct_elements"]
+    assert count_all_elements(file.read("crawls"), file.read("discovery_curve")) == reference["distinct_elements"]
+    frequencies = counts.capture_frequencies()
+    assert {str(k): n for k, n in enumerate(frequencies.tolist()) if n} == reference["capture_frequency"]
+    with file.reading() as connection:
+        most_common = connection.execute(
+            "SELECT history::VARCHAR, elements FROM capture_history_counts ORDER BY elements DESC LIMIT 1"
+        ).fetchone()
+    assert list(most_common) == reference["most_common_histories"][0]
+
+
+def test_real_pairs_equal_the_reference_exactly(real):
+    file, *_, reference = real
+    containment = file.read("containment")
+    index = {crawl: k for k, crawl in enumerate(reference["crawls"])}
+    expected = np.array(reference["intersection"])
+    i, j = containment["crawl_i"].map(index), containment["crawl_j"].map(index)
+    assert len(containment) == len(index) * (len(index) - 1) // 2
+    assert (containment["intersection"] == expected[i, j]).all()
+    assert (containment["lag_crawls"] == j - i).all()
+    assert (containment["containment"] == expected[i, j] / expected[i, i]).all()
+    assert (containment["containment_reverse"] == expected[i, j] / expected[j, j]).all()
+
+
+def test_real_windows_equal_the_reference_exactly(real):
+    file, *_, reference = real
+    curve = file.read("discovery_curve")
+    for start, crawl in enumerate(reference["crawls"]):
+        of_start = curve[curve["start_crawl"] == crawl]
+        assert of_start["distinct_elements"].tolist() == reference["union_from_start"][start]
+        assert of_start["window_crawls"].tolist() == list(range(1, len(of_start) + 1))
+
+
+def test_the_real_m_array_equals_the_reference_exactly(real):
+    file, *_, reference = real
+    m_array = file.read("m_array")
+    never = m_array[m_array["recaptured_crawl"].isna()]
+    assert never["elements"].tolist() == reference["never_recaptured"]
+    again = m_array.dropna().pivot_table(
+        index="released_crawl", columns="recaptured_crawl", values="elements", fill_value=0
+    )
+    expected = pd.DataFrame(reference["m_array"], reference["crawls"], reference["crawls"])
+    assert (again == expected.loc[again.index, again.columns]).to_numpy().all()
+    assert again.to_numpy().sum() == expected.to_numpy().sum()
+
+
+def test_first_returns_are_the_m_array_over_the_sizes(real):
+    file, *_, reference = real
+    table = file.read("first_returns").set_index("lag_crawls")
+    m_array, sizes = np.array(reference["m_array"]), np.array(reference["sizes"])
+    for lag in (1, 2, 5):
+        expected = (np.diagonal(m_array, lag) / sizes[:-lag]).mean()
+        assert table.loc[lag, "fraction"] == pytest.approx(expected, rel=1e-12)
+        assert table.loc[lag, "n_starts"] == len(sizes) - lag
+
+
+def test_more_crawls_than_a_machine_word_has_bits(tmp_path):
+    simulated = histories(130, urn=300)
+    file, counts, _ = observables_of(presence_collection(tmp_path, simulated), tmp_path)
+    expected = simulated.counts()
+    assert counts.n_crawls == 130
+    assert counts.distinct_elements == expected.distinct_elements
+    assert (counts.intersections() == expected.intersections()).all()
+    assert (counts.recaptures() == expected.recaptures()).all()
+    assert len(file.read("discovery_curve")) == 130 * 131 // 2
+
+
+def test_repeated_captures_count_once(tmp_path):
+    collection = presence_collection(tmp_path)
+    path = tmp_path / "listed.csv.gz"
+    once = pd.read_csv(path)
+    pd.concat([once, once.head(500)]).to_csv(path, index=False)
+    file, counts, _ = observables_of(collection, tmp_path)
+    assert (counts.intersections() == histories().counts().intersections()).all()
+    assert file.read("crawls")["elements"].tolist() == np.diagonal(counts.intersections()).tolist()
+
+
+def test_tables_have_the_columns_of_the_contract(tmp_path):
+    file, *_ = observables_of(presence_collection(tmp_path), tmp_path)
+    for name in ("crawls", "discovery_curve", "containment", "m_array", "first_returns"):
+        assert tuple(file.read(name).columns) == TABLES[name].column_names
+
+
+def test_years_are_of_365_and_a_quarter_days():
+    dated = {"crawl": ["a", "b"], "started_at": pd.to_datetime(["2020-01-01", "2021-01-01"])}
+    crawls = crawls_table(pd.DataFrame({**dated, "elements": [1, 2], "dated_by": "calendar"}))
+    assert crawls["years"].tolist() == [0, 366 / 365.25]
+    assert crawls["crawl_index"].tolist() == [0, 1]
+
+
+def test_published_windows_give_the_first_returns_they_determine():
+    n = 16
+    counts = histories(n).counts()
+    names = np.array(labels(n))
+    crawls = crawls_table(
+        pd.DataFrame({"crawl": names, "started_at": pd.to_datetime(names), "elements": 1, "dated_by": "label"})
+    )
+    i, j = np.triu_indices(n)
+    keep = np.isin(j - i + 1, (1, 2, 3, 4, 6, 9, 12))
+    windows = pd.DataFrame(
+        {
+            "start_crawl": names[i],
+            "end_crawl": names[j],
+            "window_crawls": j - i + 1,
+            "distinct_elements": counts.unions()[i, j],
+        }
+    )[keep]
+    table = first_returns_table(crawls, discovery_curve_table(crawls, windows)).set_index("lag_crawls")
+    assert table.index.tolist() == [1, 2, 3]
+    sizes = np.diagonal(counts.intersections())
+    for lag in (1, 2, 3):
+        expected = (np.diagonal(counts.recaptures(), lag) / sizes[:-lag]).mean()
+        assert table.loc[lag, "fraction"] == pytest.approx(expected, rel=1e-12)
+
+
+def test_an_empty_crawl_has_no_share_of_anything():
+    names = ["a", "b"]
+    crawls = crawls_table(
+        pd.DataFrame({"crawl": names, "started_at": pd.to_datetime(["2020-01-01", "2020-02-01"]), "elements": [0, 5], "dated_by": "label"})
+    )
+    windows = pd.DataFrame(
+        {"start_crawl": ["a", "a", "b"], "end_crawl": ["a", "b", "b"], "window_crawls": [1, 2, 1], "distinct_elements": [0, 5, 5]}
+    )
+    assert discovery_curve_table(crawls, windows)["ratio"].isna().tolist() == [True, True, False]
