@@ -5,11 +5,11 @@ Here: one check per rule, each a step of its own, with the figures and what to d
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from crawl_urn_dagster.assets.specs import asset_key, home_key, home_of, numbers, pool
+from crawl_urn_dagster.specs import asset_key, home_key, home_of, numbers, pool
 from crawl_urn_dagster.collection import Collection
 from crawl_urn_dagster.resources import CollectionHome
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 _WORST_SHOWN = 10
+_DRIFT_FIGURES = ("reference_value", "value", "difference", "threshold")
 _WARN, _ERROR = dg.AssetCheckSeverity.WARN, dg.AssetCheckSeverity.ERROR
 
 
@@ -202,7 +203,7 @@ def _headline_fit(collection: Collection) -> dg.AssetChecksDefinition:
 def _kappa_drift(collection: Collection) -> dg.AssetChecksDefinition:
     def judge(home: CollectionHome) -> dg.AssetCheckResult:
         table = home.observables.read("drift").set_index("parameter")
-        row: dict[str, Any] = table.loc["kappa"].to_dict()
+        row = table.loc["kappa"]
         if isinstance(row["reason"], str):
             return dg.AssetCheckResult(
                 passed=True, severity=_WARN, description=f"Drift of the core was not judged: {row['reason']}."
@@ -216,12 +217,7 @@ def _kappa_drift(collection: Collection) -> dg.AssetChecksDefinition:
                 f"a change of {row['difference']:+.3f}, threshold {row['threshold']:g}."
                 + (" Look at the crawler's seeds and scope since then." if drifted else "")
             ),
-            metadata=numbers(
-                reference_value=row["reference_value"],
-                value=row["value"],
-                difference=row["difference"],
-                threshold=row["threshold"],
-            ),
+            metadata=numbers(**{name: float(row[name]) for name in _DRIFT_FIGURES}),
         )
 
     return _check(

@@ -6,7 +6,7 @@ Here: the component's schema and its scaffolder. Not here: what is built (`build
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import dagster as dg
 from dagster.components.scaffold.scaffold import Scaffolder, ScaffoldRequest, scaffold_with
@@ -14,15 +14,11 @@ from dagster.components.scaffold.scaffold import Scaffolder, ScaffoldRequest, sc
 from crawl_urn_dagster.build import build_defs
 from crawl_urn_dagster.collection import Collection, demo_collection
 
-if TYPE_CHECKING:
-    from typing import Any
-
-
 def _collection(_context: dg.ResolutionContext, model: Collection) -> Collection:
     return model
 
 
-class CrawlUrnScaffolder(Scaffolder):  # type: ignore[type-arg]
+class CrawlUrnScaffolder(Scaffolder):
     """Writes a component that works as it is: the embedded default."""
 
     def scaffold(self, request: ScaffoldRequest[Any]) -> None:
@@ -37,7 +33,8 @@ class CrawlUrnComponent(dg.Component, dg.Model, dg.Resolvable):
     """One longitudinal crawl: from its statistics or lists to fitted urn parameters, figures and a report."""
 
     #: The collection, as in a collections file; relative paths are taken from the component's folder.
-    collection: Annotated[Collection, dg.Resolver(_collection, model_field_type=Collection)]
+    # Declared as Any: Dagster would otherwise resolve the model's fields one by one and refuse their constraints.
+    collection: Annotated[Any, dg.Resolver(_collection, model_field_type=Collection)]
     #: Folder for tables, figures and reports.
     home: str = "crawl_urn_home"
     #: Address that failed checks and runs are posted to.
@@ -45,6 +42,7 @@ class CrawlUrnComponent(dg.Component, dg.Model, dg.Resolvable):
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
         """Definitions of the collection."""
-        source = self.collection.source.relative_to(context.path)
-        collection = self.collection.model_copy(update={"source": source})
+        configured: Collection = self.collection
+        source = configured.source.relative_to(context.path)
+        collection = configured.model_copy(update={"source": source})
         return build_defs([collection], home=self.home, webhook=self.webhook)

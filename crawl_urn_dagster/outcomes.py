@@ -14,7 +14,7 @@ import dagster as dg
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dagster._utils.error import SerializableErrorInfo
+    from dagster_shared.error import SerializableErrorInfo
 
 _PAGE = 1000
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from crawl_urn_dagster.assets.specs import FINGERPRINT, asset_key, home_key
+from crawl_urn_dagster.specs import FINGERPRINT, asset_key, home_key
 from crawl_urn_dagster.sources import fingerprint
 
 if TYPE_CHECKING:

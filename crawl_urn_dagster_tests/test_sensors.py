@@ -157,11 +157,11 @@ def test_an_outage_is_an_error_and_not_a_skip(line, source):
     source.publish(12)
     launch(line, tick(line))
     source.close()
-    with pytest.raises((OSError, SourceError), match="pairs.csv"):
+    with pytest.raises((OSError, SourceError), match=r"pairs\.csv"):
         tick(line)
 
 
 def test_a_source_that_publishes_nonsense_is_an_error(line, source):
     (source.folder / "pairs.csv").write_text("<html>maintenance</html>")
-    with pytest.raises(SourceError, match="pairs.csv"):
+    with pytest.raises(SourceError, match=r"pairs\.csv"):
         tick(line)

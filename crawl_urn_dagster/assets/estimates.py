@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from crawl_urn_dagster.assets.specs import asset_spec, assets_of, home_of, numbers
+from crawl_urn_dagster.specs import asset_spec, assets_of, home_of, numbers
 from crawl_urn_dagster.collection import Collection
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def estimate_assets(collection: Collection) -> list[dg.AssetsDefinition]:
     parameters_spec = asset_spec(collection, "parameters", kinds=scipy_duckdb, deps=["crawls", *observables])
 
     @assets_of(collection, "parameters", [parameters_spec])
-    def parameters(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
+    def parameters(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
         from crawl_urn_dagster.estimates.fitting import fit_all
         from crawl_urn_dagster.estimates.headline import choose_headline
         from crawl_urn_dagster.estimates.tables import parameters_table
@@ -70,7 +70,7 @@ def estimate_assets(collection: Collection) -> list[dg.AssetsDefinition]:
     )
 
     @assets_of(collection, "headline", [headline_spec])
-    def headline(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
+    def headline(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
         from crawl_urn_dagster.estimates.headline import read_headline
         from crawl_urn_dagster.observables.tables import create_headline_view
 
@@ -94,7 +94,7 @@ def estimate_assets(collection: Collection) -> list[dg.AssetsDefinition]:
     terms_spec = asset_spec(collection, "operator_terms", kinds={"duckdb"}, deps=["crawls", "parameters"])
 
     @assets_of(collection, "operator_terms", [terms_spec])
-    def operator_terms(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
+    def operator_terms(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
         from crawl_urn_dagster.estimates.tables import operator_terms_table
 
         file = home_of(context, collection).observables
@@ -107,7 +107,7 @@ def estimate_assets(collection: Collection) -> list[dg.AssetsDefinition]:
     )
 
     @assets_of(collection, "drift", [drift_spec])
-    def drift(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
+    def drift(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
         from crawl_urn_dagster.estimates.drift import drift_table
         from crawl_urn_dagster.estimates.headline import read_headline
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import dagster as dg
 
 from crawl_urn_dagster.assets.estimates import fitted_observables, read_fitted_observables
-from crawl_urn_dagster.assets.specs import asset_spec, assets_of, home_of
+from crawl_urn_dagster.specs import asset_spec, assets_of, home_of
 from crawl_urn_dagster.collection import Collection
 from crawl_urn_dagster.sources import SimulatedSource
 
@@ -98,7 +98,7 @@ def _figure(
     spec = asset_spec(collection, name, kinds={"matplotlib"}, deps=deps, description=description)
 
     @assets_of(collection, name, [spec])
-    def figure(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
+    def figure(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
         from crawl_urn_dagster.figures import preview_png, save_figure
 
         home = home_of(context, collection)

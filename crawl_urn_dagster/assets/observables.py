@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import dagster as dg
 
-from crawl_urn_dagster.assets.specs import asset_key, asset_spec, assets_of, home_of
+from crawl_urn_dagster.specs import asset_key, asset_spec, assets_of, home_of
 from crawl_urn_dagster.collection import Collection
 
 _FROM_HISTORIES = ("discovery_curve", "containment", "m_array", "first_returns")
@@ -24,7 +24,7 @@ def observable_assets(collection: Collection) -> list[dg.AssetsDefinition]:
     )
 
     @assets_of(collection, "capture_history_counts", [counts_spec])
-    def capture_history_counts(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
+    def capture_history_counts(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
         from crawl_urn_dagster.observables.tables import count_capture_histories, read_capture_histories
 
         home = home_of(context, collection)
@@ -43,7 +43,7 @@ def observable_assets(collection: Collection) -> list[dg.AssetsDefinition]:
     ]
 
     @assets_of(collection, "observables", specs)
-    def observables(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult]:
+    def observables(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None]]:
         from crawl_urn_dagster.observables.tables import read_capture_histories, tables_from_histories
 
         file = home_of(context, collection).observables

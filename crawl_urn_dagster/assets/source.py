@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from crawl_urn_dagster.assets.specs import asset_key, asset_spec, assets_of, home_of
+from crawl_urn_dagster.specs import asset_key, asset_spec, assets_of, home_of
 from crawl_urn_dagster.collection import Collection
 from crawl_urn_dagster.sources import InputFile, PresenceSource, SimulatedSource, TablesSource
 
@@ -40,7 +40,7 @@ def _presence_assets(collection: Collection, source: PresenceSource) -> dg.Asset
     ]
 
     @assets_of(collection, "read_presence", specs)
-    def read_presence(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult]:
+    def read_presence(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None]]:
         from crawl_urn_dagster.observables.tables import crawls_table
 
         home = home_of(context, collection)
@@ -64,7 +64,7 @@ def _tables_assets(collection: Collection, source: TablesSource) -> dg.AssetsDef
     specs = [asset_spec(collection, name, kinds={"duckdb"}) for name in names]
 
     @assets_of(collection, "read_tables", specs)
-    def read_tables(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult]:
+    def read_tables(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None]]:
         from crawl_urn_dagster.observables import tables
 
         home = home_of(context, collection)
@@ -88,7 +88,7 @@ def _tables_assets(collection: Collection, source: TablesSource) -> dg.AssetsDef
 
 def _truth_asset(collection: Collection, source: SimulatedSource) -> dg.AssetsDefinition:
     @assets_of(collection, "truth", [asset_spec(collection, "truth", kinds={"duckdb"})])
-    def truth(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
+    def truth(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
         table = source.truth()
         home_of(context, collection).observables.replace({"truth": table})
         return dg.MaterializeResult(metadata={"dagster/row_count": len(table)})
@@ -104,11 +104,13 @@ def _inputs_table(inputs: tuple[InputFile, ...]) -> "pd.DataFrame":
     )
 
 
-def _crawls_result(collection: Collection, crawls: "pd.DataFrame") -> dg.MaterializeResult:
+def _crawls_result(collection: Collection, crawls: "pd.DataFrame") -> dg.MaterializeResult[None]:
     last = crawls.iloc[-1]
-    metadata: dict[str, object] = {
-        "dagster/row_count": len(crawls),
-        "last_crawl": str(last["crawl"]),
-        "last_crawl_started_at": last["started_at"].isoformat(),
-    }
-    return dg.MaterializeResult(asset_key=asset_key(collection, "crawls"), metadata=metadata)
+    return dg.MaterializeResult(
+        asset_key=asset_key(collection, "crawls"),
+        metadata={
+            "dagster/row_count": len(crawls),
+            "last_crawl": str(last["crawl"]),
+            "last_crawl_started_at": last["started_at"].isoformat(),
+        },
+    )

@@ -84,7 +84,7 @@ def compare_with_truth(parameters: pd.DataFrame, truth: pd.DataFrame) -> pd.Data
     for fit in shells.to_dict("records"):
         for parameter in _COMPARED:
             is_printed_kappa = fit["form"] == "paper" and parameter == "kappa"
-            true = float(known.loc[fit["clock"], "core_share" if is_printed_kappa else parameter])  # type: ignore[arg-type]
+            true = float(known.loc[fit["clock"], "core_share" if is_printed_kappa else parameter])
             rows.append(
                 {
                     "projection": fit["projection"],

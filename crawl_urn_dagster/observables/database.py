@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from crawl_urn_dagster.observables.schema import TABLES, Table
-from crawl_urn_dagster.observables.statements import load_statement
+from crawl_urn_dagster.statements import load_statement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

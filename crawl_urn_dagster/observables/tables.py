@@ -13,7 +13,7 @@ import pandas as pd
 
 from crawl_urn_dagster.observables.database import ObservablesFile, create_table
 from crawl_urn_dagster.observables.schema import CAPTURE_HISTORY_COUNTS
-from crawl_urn_dagster.observables.statements import load_statement
+from crawl_urn_dagster.statements import load_statement
 from crawl_urn_dagster.urn import CaptureHistoryCounts, first_returns, recaptures_from_unions
 
 if TYPE_CHECKING:
@@ -203,11 +203,12 @@ def _m_array_table(
 
 
 def _positions(crawls: pd.DataFrame, labels: pd.Series) -> npt.NDArray[np.intp]:
-    return pd.Index(crawls["crawl"]).get_indexer(labels)
+    return np.asarray(pd.Index(crawls["crawl"]).get_indexer(labels))
 
 
 def _share(part: pd.Series, whole: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """Part over whole; NaN, stored as NULL, where the whole is 0 or unknown."""
     whole = np.asarray(whole, dtype=np.float64)
     result = np.full(len(whole), np.nan)
-    return np.divide(part.to_numpy(dtype=np.float64), whole, out=result, where=whole > 0)
+    np.divide(part.to_numpy(dtype=np.float64), whole, out=result, where=whole > 0)
+    return result

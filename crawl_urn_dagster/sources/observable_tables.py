@@ -63,7 +63,7 @@ class ObservableTablesSource(TablesSource):
 
     location_fields: ClassVar[tuple[str, ...]] = ("pairs", "windows", "calendar")
 
-    type: Literal["observable_tables"]
+    type: Literal["observable_tables"] = "observable_tables"
     pairs: Location | None = None
     windows: Location | None = None
     calendar: Location | None = None

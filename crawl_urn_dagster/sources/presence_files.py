@@ -6,10 +6,11 @@ lists (`presence_list`), or capture histories (`observables`).
 
 from __future__ import annotations
 
+import tempfile
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from crawl_urn_dagster.observables.statements import load_statement
+from crawl_urn_dagster.statements import load_statement
 from crawl_urn_dagster.sources.base import InputFile, Presence
 from crawl_urn_dagster.sources.calendar import crawls_frame
 from crawl_urn_dagster.sources.files import temporary_beside
@@ -25,18 +26,20 @@ if TYPE_CHECKING:
 
 @contextmanager
 def engine(scratch: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open an in-memory DuckDB that spills to a folder and downloads nothing."""
+    """Open an in-memory DuckDB that spills to a folder of its own under another, and downloads nothing."""
     import duckdb
 
-    connection = duckdb.connect(
-        config={
-            "temp_directory": str(scratch / "spill"),
-            "autoinstall_known_extensions": False,
-            "autoload_known_extensions": False,
-        }
-    )
-    with connection:
-        yield connection
+    scratch.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="spill-", dir=scratch) as spill:
+        connection = duckdb.connect(
+            config={
+                "temp_directory": spill,
+                "autoinstall_known_extensions": False,
+                "autoload_known_extensions": False,
+            }
+        )
+        with connection:
+            yield connection
 
 
 def write_presence(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from crawl_urn_dagster.observables.statements import load_statement
+from crawl_urn_dagster.statements import load_statement
 from crawl_urn_dagster.sources.base import Listing, Presence, PresenceSource, Selection, SourceError
 from crawl_urn_dagster.sources.calendar import check_label, date_crawls, fetch_calendar, select_run
 from crawl_urn_dagster.sources.locations import Location, is_glob
@@ -52,7 +52,7 @@ class PresenceListSource(PresenceSource):
 
     location_fields: ClassVar[tuple[str, ...]] = ("path", "calendar")
 
-    type: Literal["presence_list"]
+    type: Literal["presence_list"] = "presence_list"
     path: Location
     crawl_column: str | None = Field(default=None, min_length=1)
     element_column: str = Field(default="element", min_length=1)

@@ -43,7 +43,7 @@ class PublishedWindowsSource(TablesSource):
 
     location_fields: ClassVar[tuple[str, ...]] = ("windows", "calendar")
 
-    type: Literal["published_windows"]
+    type: Literal["published_windows"] = "published_windows"
     windows: Location
     calendar: Location | None = None
 

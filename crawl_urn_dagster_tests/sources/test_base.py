@@ -20,9 +20,7 @@ def test_listed_names_the_closest_and_not_all_of_many():
 
 
 def test_relative_paths_are_taken_from_a_folder(tmp_path):
-    source = ObservableTablesSource(
-        type="observable_tables", pairs="pairs.csv", calendar="https://example.org/crawls.csv"
-    )
+    source = ObservableTablesSource(pairs="pairs.csv", calendar="https://example.org/crawls.csv")
     placed = source.relative_to(tmp_path)
     assert placed.pairs == str(tmp_path / "pairs.csv")
     assert placed.windows is None
@@ -31,9 +29,7 @@ def test_relative_paths_are_taken_from_a_folder(tmp_path):
 
 
 def test_missing_files_are_local_ones(tmp_path, write):
-    source = PresenceListSource(
-        type="presence_list", path=f"{tmp_path}/*.csv", calendar="https://example.org/c"
-    )
+    source = PresenceListSource(path=f"{tmp_path}/*.csv", calendar="https://example.org/c")
     assert source.missing_files() == [f"{tmp_path}/*.csv"]
     write("a.csv", "x")
     assert source.missing_files() == []

@@ -23,7 +23,7 @@ DATED = (
 
 
 def source(**settings):
-    return ObservableTablesSource(type="observable_tables", **settings)
+    return ObservableTablesSource(**settings)
 
 
 def test_both_tables(files, write):

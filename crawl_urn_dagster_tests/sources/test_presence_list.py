@@ -21,7 +21,7 @@ LIST = "crawl,element\n2024-01,a\n2024-01,b\n2024-02,b\n"
 
 
 def source(path, **settings):
-    return PresenceListSource(type="presence_list", path=path, **settings)
+    return PresenceListSource(path=path, **settings)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ WHOLE = Selection()
 
 
 def source(windows, calendar=None, **settings):
-    return PublishedWindowsSource(type="published_windows", windows=windows, calendar=calendar, **settings)
+    return PublishedWindowsSource(windows=windows, calendar=calendar, **settings)
 
 
 def windows_of(tables):

@@ -1,6 +1,6 @@
 import pytest
 
-from crawl_urn_dagster.observables.statements import load_statement
+from crawl_urn_dagster.statements import load_statement
 
 
 def test_a_statement_is_found_by_name():
