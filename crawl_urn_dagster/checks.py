@@ -5,7 +5,7 @@ Here: one check per rule, each a step of its own, with the figures and what to d
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import dagster as dg
 
@@ -203,7 +203,7 @@ def _headline_fit(collection: Collection) -> dg.AssetChecksDefinition:
 def _kappa_drift(collection: Collection) -> dg.AssetChecksDefinition:
     def judge(home: CollectionHome) -> dg.AssetCheckResult:
         table = home.observables.read("drift").set_index("parameter")
-        row = table.loc["kappa"]
+        row = cast("dict[str, Any]", table.loc["kappa"].to_dict())
         if isinstance(row["reason"], str):
             return dg.AssetCheckResult(
                 passed=True, severity=_WARN, description=f"Drift of the core was not judged: {row['reason']}."

@@ -17,8 +17,9 @@ SECONDS_PER_DAY = 86_400
 
 def calendar_disorder(crawls: pd.DataFrame) -> pd.DataFrame:
     """Crawls of table `crawls` that do not start later than the crawl before them."""
-    days = crawls["started_at"].diff().dt.total_seconds() / SECONDS_PER_DAY
-    return crawls.assign(days_after_previous=days).loc[days <= 0, ["crawl", "started_at", "days_after_previous"]]
+    days: pd.Series[float] = crawls["started_at"].diff().dt.total_seconds() / SECONDS_PER_DAY
+    found = crawls[["crawl", "started_at"]].assign(days_after_previous=days)
+    return found[days <= 0]
 
 
 def dated_by_week(crawls: pd.DataFrame) -> pd.DataFrame:

@@ -68,9 +68,7 @@ def minimise(curve: Curve, observed: FloatArray, starts: Iterable[tuple[float, .
     while True:
         nearest = np.rint(best.parameters)
         near = np.flatnonzero(best.free & (abs(best.parameters - nearest) <= _NEAR_BOUND))
-        on_bounds = [
-            minimise_holding(curve, observed, best, int(index), float(nearest[index])) for index in near
-        ]
+        on_bounds = [minimise_holding(curve, observed, best, int(index), float(nearest[index])) for index in near]
         candidate = min(on_bounds, key=lambda optimum: optimum.cost, default=None)
         tolerated = best.cost * (1 + _RELATIVE_COST) + _ROUNDING_COST * observed.size
         if candidate is None or candidate.cost > tolerated:
@@ -85,9 +83,7 @@ def minimise_holding(curve: Curve, observed: FloatArray, near: Optimum, index: i
     return _search(curve, observed, start, free, _EVALUATIONS)
 
 
-def _search(
-    curve: Curve, observed: FloatArray, start: FloatArray, free: BoolArray, evaluations: int
-) -> Optimum:
+def _search(curve: Curve, observed: FloatArray, start: FloatArray, free: BoolArray, evaluations: int) -> Optimum:
     """Least squares over the free parameters from one start; the others stay where they start.
 
     Derivatives are central differences, of all parameters in one evaluation of the curve. Only a negligible

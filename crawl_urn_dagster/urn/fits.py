@@ -126,9 +126,7 @@ def mean_by(lag: npt.ArrayLike, values: npt.ArrayLike) -> tuple[FloatArray, Floa
     -------
     The distinct lags in increasing order, the mean of each, and how many values it is of.
     """
-    lags, index, counts = np.unique(
-        np.asarray(lag, dtype=np.float64), return_inverse=True, return_counts=True
-    )
+    lags, index, counts = np.unique(np.asarray(lag, dtype=np.float64), return_inverse=True, return_counts=True)
     return lags, np.bincount(index, weights=np.asarray(values, dtype=np.float64)) / counts, counts
 
 
@@ -158,9 +156,7 @@ def fit_containment_log_linear(lag: npt.ArrayLike, containment: npt.ArrayLike, *
     return _inverted(points, fitted, float(np.exp(slope)), float(np.exp(intercept)))
 
 
-def fit_containment_core_shell(
-    lag: npt.ArrayLike, containment: npt.ArrayLike, *, form: Form, clock: Clock
-) -> Fit:
+def fit_containment_core_shell(lag: npt.ArrayLike, containment: npt.ArrayLike, *, form: Form, clock: Clock) -> Fit:
     """Fit floor + (1 - floor) c α^d to containment; the floor is μ in the exact form, κ in the paper's.
 
     The two forms draw the same curves; the exact κ is mapped back from μ. Lag 0 is left out. Parameters are
@@ -221,9 +217,7 @@ def invert_discovery_tail(t: npt.ArrayLike, ratio: npt.ArrayLike) -> Fit:
     """
     lengths, curve = _curve_in_order(t, ratio)
     half = slice((len(lengths) - 1) // 2 + 1, None)
-    points = _points(
-        "discovery_tail", "homogeneous", "exact", "crawl", abscissa=lengths[half], observed=curve[half]
-    )
+    points = _points("discovery_tail", "homogeneous", "exact", "crawl", abscissa=lengths[half], observed=curve[half])
     if points.status == "too_few_points":
         return points
     nu_inf, intercept = _line(points.abscissa, points.observed)
@@ -292,9 +286,7 @@ def _finite(**named: npt.ArrayLike) -> list[FloatArray]:
     for name, values in zip(named, arrays, strict=True):
         if not np.isfinite(values).all():
             index = int(np.flatnonzero(~np.isfinite(values))[0])
-            raise ValueError(
-                f"{name} {index} is {values[index]}; expected finite numbers: leave unknown points out"
-            )
+            raise ValueError(f"{name} {index} is {values[index]}; expected finite numbers: leave unknown points out")
     return arrays
 
 

@@ -47,9 +47,7 @@ class SimulatedHistories:
 
     def presence(self) -> tuple[IntArray, IntArray]:
         """Return crawl index and element number of every capture, by crawl and then by element."""
-        elements = [
-            np.flatnonzero(self.packed[:, crawl // 8] & _bit(crawl)) for crawl in range(self.n_crawls)
-        ]
+        elements = [np.flatnonzero(self.packed[:, crawl // 8] & _bit(crawl)) for crawl in range(self.n_crawls)]
         crawls = np.repeat(np.arange(self.n_crawls), [len(captured) for captured in elements])
         return crawls, np.concatenate(elements)
 

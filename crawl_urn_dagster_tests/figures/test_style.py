@@ -29,6 +29,7 @@ from crawl_urn_dagster_tests.figures.frames import (
     homogeneous,
     parameters,
     tables,
+    texts,
     words,
 )
 
@@ -82,6 +83,7 @@ def test_text_from_data_is_shown_as_it_is():
     fits = all_fits().assign(first_crawl=HOSTILE, last_crawl=HOSTILE, reason=HOSTILE)
     for figure in all_figures(made._replace(crawls=crawls, discovery_curve=windows), fits, title=HOSTILE):
         assert "a $\\frac{1}{0}$ _b_ <script>&\N{REPLACEMENT CHARACTER}" in words(figure)
+        assert not any(text.get_parse_math() for text in texts(figure))
         assert faults(figure) == []
 
 

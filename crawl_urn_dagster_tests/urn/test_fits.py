@@ -198,9 +198,7 @@ def test_a_fit_at_a_bound_says_that_kappa_is_open_too():
 @pytest.mark.parametrize("crawls", [12, 51])
 def test_discovery_curve_leaves_kappa_on_a_ridge(crawls):
     t = np.arange(1, crawls)
-    fit = fit_discovery_core_shell(
-        *mean_curve(CoreShellUrn(0.4, 0.75, 0.6).discovery_curve(t), t), clock="crawl"
-    )
+    fit = fit_discovery_core_shell(*mean_curve(CoreShellUrn(0.4, 0.75, 0.6).discovery_curve(t), t), clock="crawl")
     assert fit.status == "not_identified"
     assert fit.reason.startswith("The fit of discovery_curve leaves kappa open: at 0.300 instead of 0.400")
 
@@ -282,9 +280,7 @@ def test_lag_zero_and_windows_of_one_crawl_and_empty_overlaps_are_left_out():
     urn = Urn(0.8, 0.5)
     lags = np.arange(12)
     g = urn.containment(lags)
-    assert fit_containment_core_shell(lags, g, form="exact", clock="crawl").abscissa.tolist() == list(
-        range(1, 12)
-    )
+    assert fit_containment_core_shell(lags, g, form="exact", clock="crawl").abscissa.tolist() == list(range(1, 12))
     g[[3, 7]] = [0, -0.01]
     fit = fit_containment_log_linear(lags, g, clock="crawl")
     assert fit.abscissa.tolist() == [1, 2, 4, 5, 6, 8, 9, 10, 11]

@@ -146,9 +146,7 @@ def test_exact_containment_is_the_count_of_shared_elements(kappa, alpha, coverag
     lags = np.arange(1, 20)
     shared = kappa + (1 - kappa) * coverage**2 * alpha**lags
     size = kappa + (1 - kappa) * coverage
-    np.testing.assert_allclose(
-        CoreShellUrn(kappa, alpha, coverage).containment(lags), shared / size, rtol=1e-12
-    )
+    np.testing.assert_allclose(CoreShellUrn(kappa, alpha, coverage).containment(lags), shared / size, rtol=1e-12)
 
 
 @given(FRACTION, FRACTION)

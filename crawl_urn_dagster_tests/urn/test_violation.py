@@ -63,9 +63,7 @@ def test_lags_that_are_nowhere_known_and_crawls_without_elements_are_left_out():
 
 def test_first_returns_of_an_urn_fall_as_its_chance_to_be_missed():
     alpha, coverage = 0.8, 0.3
-    histories = simulate(
-        times=np.arange(41), core=0, shell=50_000, alpha=alpha, coverage=coverage, seed=8
-    ).counts()
+    histories = simulate(times=np.arange(41), core=0, shell=50_000, alpha=alpha, coverage=coverage, seed=8).counts()
     sizes, recaptures = np.diagonal(histories.intersections()), histories.recaptures()
     returns = first_returns(sizes, recaptures)
     lag = np.arange(1, 9)
