@@ -49,7 +49,7 @@ class DriftSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     window_crawls: int = Field(default=12, ge=5)
-    threshold: float = Field(default=0.05, gt=0, le=1)
+    threshold: float = Field(default=0.1, gt=0, le=1)
 
 
 class Collection(BaseModel):

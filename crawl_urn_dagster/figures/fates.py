@@ -101,9 +101,7 @@ def _draw_bar(axes: Axes, row: Row) -> None:
     tops = np.cumsum(np.array(fates))
     color = CONTAINMENT_COLOUR if row["projection"] == "containment" else DISCOVERY_COLOUR
     fills = (color, tint(color), "white")
-    for name, share, top, fill, hatch, height in zip(
-        _FATES, fates, tops, fills, _HATCHES, _LABEL_HEIGHTS, strict=True
-    ):
+    for name, share, top, fill, hatch, height in zip(_FATES, fates, tops, fills, _HATCHES, _LABEL_HEIGHTS, strict=True):
         axes.bar(
             0,
             share,
@@ -133,7 +131,5 @@ def _draw_bar(axes: Axes, row: Row) -> None:
     axes.set_xticks([])
     axes.spines["bottom"].set_visible(False)
     axes.set_ylabel(f"fraction of the {row['component']}'s elements")
-    share = (
-        "" if row["component"] == "urn" or pd.isna(row["share"]) else f", {number(row['share'])} of the urn"
-    )
+    share = "" if row["component"] == "urn" or pd.isna(row["share"]) else f", {number(row['share'])} of the urn"
     axes.set_title(f"{row['component']}{share}")

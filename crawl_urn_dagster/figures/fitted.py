@@ -24,7 +24,6 @@ from crawl_urn_dagster.figures.labels import (
     fit_name,
     glossary,
     has_urn,
-    mean_gap,
     span,
     status_note,
     wrapped,
@@ -183,7 +182,7 @@ def _fits(
     if not rows:
         key.append(_text_key("no fit"))
     has_gaps = clock == "year" and discovery_curve is not None
-    gap_note = f"; discovery curves at the mean gap, {mean_gap(crawls):.3f} years" if has_gaps else ""
+    gap_note = f"; discovery curves at the mean gap, {_mean_gap(crawls):.3f} years" if has_gaps else ""
     text_lines = 2 + sum(1 + str(line.get_label()).count("\n") for line in key)
     figure = new_figure(
         height=_PANELS_HEIGHT + LINE * text_lines,
@@ -214,7 +213,7 @@ def _panels(
     if containment is not None:
         panels.append(_containment_panel(containment, clock))
     if discovery_curve is not None:
-        panels.append(_discovery_panel(discovery_curve, clock, mean_gap(crawls)))
+        panels.append(_discovery_panel(discovery_curve, clock, _mean_gap(crawls)))
     if not panels:
         raise ValueError("both containment and discovery_curve are absent; pass at least one of the tables")
     return panels
@@ -258,6 +257,11 @@ def _discovery_panel(discovery_curve: pd.DataFrame, clock: str, gap_years: float
         x_label=f"{clock}s after the start crawl{', T' if clock == 'crawl' else ''}",
         y_label="distinct elements over the size\nof the start crawl, U(s, T)/U(s, 0)",
     )
+
+
+def _mean_gap(crawls: pd.DataFrame) -> float:
+    """Mean gap between consecutive crawls in years; 0 for one crawl."""
+    return float(crawls["years"].max() - crawls["years"].min()) / max(len(crawls) - 1, 1)
 
 
 def _fit_rows(parameters: pd.DataFrame, model: str, clock: str) -> list[Row]:
@@ -328,7 +332,8 @@ def _fit_key(row: Row) -> Line2D:
     """Make the legend entry of a fit or of the truth, with its values; without a line where none is drawn."""
     if _repeats_exact_curve(row):
         status = "" if row["status"] == "ok" else f" ({row['status']})"
-        return _text_key(f"{fit_name(row)}: the same curve; its {estimate(row, 'kappa')} is μ{status}")
+        kappa = "no estimate" if pd.isna(row["kappa"]) else estimate(row, "kappa")
+        return _text_key(f"{fit_name(row)}: the same curve, {kappa}{status}")
     values = estimates(row) or "no estimate"
     label = "\n".join(line for line in (fit_name(row), values, status_note(row)) if line)
     return Line2D([], [], **_curve_style(row), label=label) if has_urn(row) else _text_key(label)

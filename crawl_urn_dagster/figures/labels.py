@@ -9,14 +9,11 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 
 from crawl_urn_dagster.figures.style import plain_text
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     #: A row of table `parameters` or `truth`.
     Row = dict[Any, Any]
 
@@ -31,12 +28,10 @@ FIT_NAMES = {
     ("homogeneous", "discovery_tail"): "straight line through the discovery curve's tail, inverted",
     ("core_shell", "containment"): "fit of containment",
     ("core_shell", "discovery_curve"): "fit of the discovery curve",
-    (
-        "core_shell",
-        "discovery_increments",
-    ): "fit of the discovery curve's increments (consistency check only)",
+    ("core_shell", "discovery_increments"): "fit of the discovery increments (consistency check only)",
     ("simulation", "truth"): "truth of the simulation",
 }
+_FORMS = {"exact": ", exact form", "paper": ", paper form (its κ is μ)"}
 _SYMBOLS = {"kappa": "κ", "core_share": "μ", "alpha": "α", "coverage": "c"}
 _UNITS = ((1e9, "billion elements"), (1e6, "million elements"), (1e3, "thousand elements"))
 _YEARS_WITHOUT_DAYS = 3
@@ -50,7 +45,7 @@ def has_urn(row: Row) -> bool:
 
 def fit_name(row: Row) -> str:
     """Name the fit of a row of `parameters`, with its form where forms differ."""
-    form = f", {row['form']} form" if row["model"] == "core_shell" else ""
+    form = _FORMS[row["form"]] if row["model"] == "core_shell" else ""
     return FIT_NAMES[row["model"], row["projection"]] + form
 
 
@@ -115,13 +110,3 @@ def span(crawls: pd.DataFrame) -> str:
     """Write how many crawls there are and from when to when."""
     first_and_last = dict.fromkeys(dates(crawls.iloc[[0, -1]]))
     return f"{counted(len(crawls), 'crawl')}, {' to '.join(first_and_last)}"
-
-
-def mean_gap(crawls: pd.DataFrame) -> float:
-    """Mean gap between consecutive crawls in years; 0 for one crawl."""
-    return float(crawls["years"].max() - crawls["years"].min()) / max(len(crawls) - 1, 1)
-
-
-def spread_positions(n: int, *, at_most: int) -> npt.NDArray[np.intp]:
-    """Choose evenly spread positions among 0 … n-1, from 0 on."""
-    return np.arange(0, n, -(-n // at_most))

@@ -13,7 +13,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.ticker import MaxNLocator
 
-from crawl_urn_dagster.figures.labels import counted, dates, scaled_unit, span, spread_positions
+from crawl_urn_dagster.figures.labels import counted, dates, scaled_unit, span
 from crawl_urn_dagster.figures.style import (
     CLOUD_POINT,
     CONTAINMENT_COLOUR,
@@ -78,7 +78,7 @@ def discovery_heat_map(crawls: pd.DataFrame, discovery_curve: pd.DataFrame, *, t
             zorder=0,
         )
         figure.legend([missing], ["window not in the table"], loc="outside lower right")
-    ticks = spread_positions(n, at_most=6)
+    ticks = _spread_positions(n, at_most=6)
     axes.set_xticks(ticks, np.array(dates(crawls))[ticks])
     lengths = np.unique(discovery_curve["window_crawls"])
     axes.yaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
@@ -97,6 +97,11 @@ def _cells(crawls: pd.DataFrame, discovery_curve: pd.DataFrame, longest: int) ->
     start = [index[crawl] for crawl in discovery_curve["start_crawl"]]
     cells[discovery_curve["window_crawls"] - 1, start] = discovery_curve["distinct_elements"]
     return cells
+
+
+def _spread_positions(n: int, *, at_most: int) -> npt.NDArray[np.intp]:
+    """Choose evenly spread positions among 0 … n-1, from 0 on."""
+    return np.arange(0, n, -(-n // at_most))
 
 
 @in_style
@@ -132,7 +137,7 @@ def discovery_curves_by_start(crawls: pd.DataFrame, discovery_curve: pd.DataFram
         label="start crawl, s (start date)",
         pad=0.02,
     )
-    ticks = spread_positions(len(starts), at_most=8)
+    ticks = _spread_positions(len(starts), at_most=8)
     key.set_ticks(list(ticks), labels=list(np.array(dates(starts))[ticks]))
     key.minorticks_off()
     return figure

@@ -126,9 +126,7 @@ def plain_text(text: str, *, at_most: int = 100) -> str:
 
     Control characters would break lines, or the XML of an SVG.
     """
-    line = "".join(
-        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text
-    )
+    line = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
     return line if len(line) <= at_most else f"{line[: at_most - 1]}…"
 
 

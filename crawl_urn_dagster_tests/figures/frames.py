@@ -38,8 +38,7 @@ def tables(n_crawls, *, gap_days=GAP_DAYS, elements=1_000):
         pd.DataFrame(
             {
                 "crawl": [f"crawl-{k:03d}" for k in range(n_crawls)],
-                "started_at": pd.Timestamp("2020-01-13")
-                + pd.to_timedelta(np.arange(n_crawls) * gap_days, "D"),
+                "started_at": pd.Timestamp("2020-01-13") + pd.to_timedelta(np.arange(n_crawls) * gap_days, "D"),
                 "dated_by": "table",
                 "elements": np.diagonal(histories.intersections()),
             }
@@ -102,11 +101,7 @@ def texts(figure):
         if not min(axis.get_view_interval()) - 1e-9 <= tick.get_loc() <= max(axis.get_view_interval()) + 1e-9
         for label in (tick.label1, tick.label2)
     }
-    return [
-        text
-        for text in figure.findobj(Text)
-        if text.get_visible() and text.get_text() and text not in out_of_view
-    ]
+    return [text for text in figure.findobj(Text) if text.get_visible() and text.get_text() and text not in out_of_view]
 
 
 def words(figure):

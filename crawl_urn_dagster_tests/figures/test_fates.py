@@ -90,7 +90,7 @@ def test_a_status_that_is_not_ok_is_stated_and_dashes_the_bars():
 def test_shares_of_the_urn_are_unknown_under_the_form_of_the_paper():
     figure = fates_of_an_element(parameters(core_shell(form="paper", headline=True)), title=TITLE)
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["core", "shell"]
-    assert "fit of containment, paper form" in words(figure)
+    assert "fit of containment, paper form (its κ is μ)" in words(figure)
 
 
 @pytest.mark.parametrize("status", ["model_violation", "too_few_points", "not_converged"])

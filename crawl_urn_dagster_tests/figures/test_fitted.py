@@ -41,16 +41,12 @@ def draw(figure_of, fits, made, *, clock="crawl", **options):
 def test_on_the_clock_of_crawls_points_are_means(made):
     figure = draw(homogeneous_fits, parameters(), made)
     by_lag, by_length = (observed(axes) for axes in figure.axes)
-    means = [
-        made.containment["containment"][made.containment["lag_crawls"] == lag].mean() for lag in range(1, 24)
-    ]
+    means = [made.containment["containment"][made.containment["lag_crawls"] == lag].mean() for lag in range(1, 24)]
     np.testing.assert_array_equal(by_lag.get_xdata(), range(1, 24))
     np.testing.assert_allclose(by_lag.get_ydata(), means, rtol=1e-12)
     ratio, length = made.discovery_curve["ratio"], made.discovery_curve["window_crawls"]
     np.testing.assert_array_equal(by_length.get_xdata(), range(1, 24))
-    np.testing.assert_allclose(
-        by_length.get_ydata(), [ratio[length == t + 1].mean() for t in range(1, 24)], rtol=1e-12
-    )
+    np.testing.assert_allclose(by_length.get_ydata(), [ratio[length == t + 1].mean() for t in range(1, 24)], rtol=1e-12)
     assert (by_lag.get_color(), by_length.get_color()) == (tint(CONTAINMENT_COLOUR), tint(DISCOVERY_COLOUR))
     assert (by_lag.get_marker(), by_length.get_marker()) == ("o", "s")
     assert [axes.get_xlabel() for axes in figure.axes] == ["lag (crawls)", "crawls after the start crawl, T"]
@@ -91,9 +87,7 @@ def test_both_panels_have_the_curves_of_both_projections(made):
         np.testing.assert_array_equal(length.get_xdata(), range(24))
         np.testing.assert_allclose(length.get_ydata(), urn.discovery_curve(np.arange(24)), rtol=1e-12)
     end = Urn(0.85, 0.6).asymptote()
-    np.testing.assert_allclose(
-        by_length[TAIL].get_ydata(), end.nu_inf * np.arange(24) + end.intercept, rtol=1e-12
-    )
+    np.testing.assert_allclose(by_length[TAIL].get_ydata(), end.nu_inf * np.arange(24) + end.intercept, rtol=1e-12)
     assert entry(figure, "log-linear fit")[0] == "log-linear fit of containment\nα = 0.900    c = 0.700"
     assert entry(figure, "fit of the disc")[0] == "fit of the discovery curve\nα = 0.800    c = 0.500"
     assert entry(figure, "straight")[0] == (
@@ -128,13 +122,10 @@ def test_core_and_shell_are_drawn_in_the_exact_form_and_the_printed_kappa_is_lis
         "fit of containment, exact form\nκ = 0.400    μ = 0.526    α = 0.750    c = 0.600"
     )
     printed, handle = entry(figure, "fit of containment, paper")
-    assert printed == "fit of containment, paper form: the same curve; its κ = 0.526 is μ"
+    assert printed == "fit of containment, paper form (its κ is μ): the same curve, κ = 0.526"
     assert handle.get_linestyle() == "None"
-    assert "consistency check only" in entry(figure, "fit of the discovery curve's inc")[0]
-    assert (
-        "κ core's share of the urn, μ core's share of a crawl; of the shell: α survival per crawl"
-        in words(figure)
-    )
+    assert "consistency check only" in entry(figure, "fit of the discovery inc")[0]
+    assert "κ core's share of the urn, μ core's share of a crawl; of the shell: α survival per crawl" in words(figure)
 
 
 def test_on_the_clock_of_years_survival_is_per_year(made):
@@ -176,9 +167,7 @@ def test_a_withheld_fit_has_no_line_and_no_numbers(made, status):
     figure = draw(homogeneous_fits, fits, made)
     assert [curves(axes) for axes in figure.axes] == [{}, {}]
     label, handle = entry(figure, "withheld")
-    assert label == (
-        f"withheld: log-linear fit of containment; fit of the discovery curve\n{status}: {reason}"
-    )
+    assert label == (f"withheld: log-linear fit of containment; fit of the discovery curve\n{status}: {reason}")
     assert handle.get_linestyle() == "None"
     assert "0.912" not in words(figure)
 
@@ -194,6 +183,11 @@ def test_values_of_no_urn_are_listed_and_not_drawn(made):
     assert label.endswith("\nα = 0.750    c = 1.832\nnot_identified: outside 0 and 1")
     assert handle.get_linestyle() == "None"
     assert "no estimate\nnot_identified: there is no line" in entry(figure, "log-linear")[0]
+    unknown = core_shell(form="paper", status="not_identified")
+    for row in unknown:
+        row.update(kappa=None, core_share=None)
+    figure = draw(core_shell_fits, parameters(unknown), made)
+    assert entry(figure, "fit of containment, paper")[0].endswith("no estimate (not_identified)")
 
 
 def test_limits_are_in_the_legend_when_they_are_known(made):

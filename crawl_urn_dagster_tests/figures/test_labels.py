@@ -12,7 +12,6 @@ from crawl_urn_dagster.figures.labels import (
     number,
     scaled_unit,
     span,
-    spread_positions,
     status_note,
 )
 
@@ -88,10 +87,3 @@ def test_dates_have_days_when_the_calendar_is_short():
     assert dates(crawls.iloc[:2]) == ["2020-01-13", "2020-02-24"]
     assert span(crawls) == "3 crawls, 2020-01 to 2023-06"
     assert span(crawls.iloc[:1]) == "1 crawl, 2020-01-13"
-
-
-def test_positions_are_spread_evenly():
-    assert spread_positions(3, at_most=6).tolist() == [0, 1, 2]
-    assert spread_positions(12, at_most=6).tolist() == [0, 2, 4, 6, 8, 10]
-    assert spread_positions(51, at_most=6).tolist() == [0, 9, 18, 27, 36, 45]
-    assert spread_positions(1, at_most=6).tolist() == [0]

@@ -85,9 +85,7 @@ def test_heat_map_of_an_unknown_crawl_names_it():
 
 def test_a_line_per_start_crawl_from_grey_to_black():
     made = tables(9)
-    figure = discovery_curves_by_start(
-        made.crawls, made.discovery_curve.sample(frac=1, random_state=1), title=TITLE
-    )
+    figure = discovery_curves_by_start(made.crawls, made.discovery_curve.sample(frac=1, random_state=1), title=TITLE)
     axes, colour_bar = figure.axes
     assert len(axes.lines) == 9
     for line, crawl in zip(axes.lines, made.crawls["crawl"], strict=True):
@@ -142,9 +140,7 @@ def test_containment_by_lag_shows_every_pair_and_the_mean_of_a_lag():
 
 
 def test_published_windows_of_common_crawl(shared_data):
-    published = pd.read_csv(
-        shared_data / "common_crawl_statistics" / "url_last_n_crawls.csv", index_col="crawl"
-    )
+    published = pd.read_csv(shared_data / "common_crawl_statistics" / "url_last_n_crawls.csv", index_col="crawl")
     labels, n = published.index, len(published)
     started = pd.date_range("2008-05-09", periods=n, freq="52D")
     crawls = pd.DataFrame(

@@ -57,9 +57,7 @@ def all_fits():
             for fit in (
                 core_shell(clock=clock, alpha=alpha, headline=clock == "crawl"),
                 core_shell(clock=clock, alpha=alpha, form="paper", kappa=0.5263),
-                core_shell(
-                    "discovery_curve", clock=clock, alpha=alpha, status="not_identified", reason=reason
-                ),
+                core_shell("discovery_curve", clock=clock, alpha=alpha, status="not_identified", reason=reason),
                 homogeneous(clock=clock, alpha=alpha),
                 homogeneous("discovery_curve", clock=clock, status="not_converged", reason=reason),
             )
