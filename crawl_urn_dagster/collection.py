@@ -133,8 +133,7 @@ def load_collections(path: Path) -> tuple[Collection, ...]:
         ) from error
     folder = path.resolve().parent
     collections = [
-        collection.model_copy(update={"source": collection.source.relative_to(folder)})
-        for collection in configured
+        collection.model_copy(update={"source": collection.source.relative_to(folder)}) for collection in configured
     ]
     wrong = [f"{path}: {line}" for line in (*_repeated_names(collections), *_missing_files(collections))]
     if wrong:

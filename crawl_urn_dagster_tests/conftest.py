@@ -1,8 +1,12 @@
 """Fixtures shared by all tests: where the real data and the reference values are, if they are there."""
 
+import os
 from pathlib import Path
 
-import pytest
+# Two test processes on two cores: more threads in each only get in each other's way. Before numpy is loaded.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import pytest  # noqa: E402
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 

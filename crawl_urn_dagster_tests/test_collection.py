@@ -105,7 +105,7 @@ class TestLoading:
     def test_defaults_and_settings(self, load):
         demo, _, urls, edu, _ = load(EXAMPLE)
         assert (demo.clock, demo.selection) == ("crawl", Selection(None, None))
-        assert (demo.drift.window_crawls, demo.drift.threshold) == (12, 0.05)
+        assert (demo.drift.window_crawls, demo.drift.threshold) == (12, 0.1)
         assert (urls.clock, urls.source.relative_error, demo.source.relative_error) == ("year", 0.008, 0.0)
         assert (edu.drift.window_crawls, edu.drift.threshold) == (10, 0.1)
 
@@ -206,9 +206,7 @@ def test_what_is_wrong_is_said_with_file_and_place(load, text, message):
 
 
 def test_every_error_is_said_at_once(load):
-    text = EXAMPLE.replace("granularity: host", "granularity: hosts").replace(
-        "window_crawls: 10", "window_crawls: x"
-    )
+    text = EXAMPLE.replace("granularity: host", "granularity: hosts").replace("window_crawls: 10", "window_crawls: x")
     with pytest.raises(CollectionsError) as caught:
         load(text)
     lines = str(caught.value).splitlines()

@@ -332,7 +332,7 @@ def _fit_key(row: Row) -> Line2D:
     """Make the legend entry of a fit or of the truth, with its values; without a line where none is drawn."""
     if _repeats_exact_curve(row):
         status = "" if row["status"] == "ok" else f" ({row['status']})"
-        kappa = "no estimate" if pd.isna(row["kappa"]) else estimate(row, "kappa")
+        kappa = estimate(row, "kappa") or "no estimate"
         return _text_key(f"{fit_name(row)}: the same curve, {kappa}{status}")
     values = estimates(row) or "no estimate"
     label = "\n".join(line for line in (fit_name(row), values, status_note(row)) if line)

@@ -59,7 +59,9 @@ def number(value: float) -> str:
 
 
 def estimate(row: Row, name: str) -> str:
-    """Write a parameter with its symbol, and its 95 % limits where both are known."""
+    """Write a parameter with its symbol, and its 95 % limits where both are known; empty when unknown."""
+    if pd.isna(row.get(name)):
+        return ""
     low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
     limits = "" if pd.isna(low) or pd.isna(high) else f" ({number(low)}–{number(high)})"
     return f"{_SYMBOLS[name]} = {number(row[name])}{limits}"
@@ -67,7 +69,7 @@ def estimate(row: Row, name: str) -> str:
 
 def estimates(row: Row) -> str:
     """Write the known parameters of a fit or a truth."""
-    return "    ".join(estimate(row, name) for name in _SYMBOLS if not pd.isna(row.get(name)))
+    return "    ".join(filter(None, (estimate(row, name) for name in _SYMBOLS)))
 
 
 def status_note(row: Row) -> str:

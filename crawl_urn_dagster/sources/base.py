@@ -123,9 +123,7 @@ class SourceConfig(BaseModel, ABC):
 
     def relative_to(self, folder: Path) -> Self:
         """Return a copy in which relative paths are taken from a folder; http(s) addresses stay."""
-        return self.model_copy(
-            update={name: in_folder(folder, value) for name, value in self._locations().items()}
-        )
+        return self.model_copy(update={name: in_folder(folder, value) for name, value in self._locations().items()})
 
     def missing_files(self) -> list[str]:
         """Local files that are configured and not there, and globs that match none."""

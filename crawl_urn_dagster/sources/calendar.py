@@ -142,9 +142,7 @@ def _collinfo_entries(text: str, location: str) -> Iterator[tuple[str, str, str]
         yield where, entry["id"], started
 
 
-def fetch_calendar(
-    files: Files, location: str | None
-) -> tuple[dict[str, datetime] | None, tuple[InputFile, ...]]:
+def fetch_calendar(files: Files, location: str | None) -> tuple[dict[str, datetime] | None, tuple[InputFile, ...]]:
     """Fetch and read the calendar of a source, when it has one, and say which file it was."""
     if location is None:
         return None, ()
@@ -203,9 +201,7 @@ def _date_crawl(
         if calendar is None
         else f"add it to the calendar; {listed(label, calendar)}"
     )
-    raise SourceError(
-        f"{where}: crawl {label!r} cannot be dated, it is no date (such as {_DATE_FORMS}); {what_to_do}"
-    )
+    raise SourceError(f"{where}: crawl {label!r} cannot be dated, it is no date (such as {_DATE_FORMS}); {what_to_do}")
 
 
 def _iso_week_monday(label: str) -> datetime | None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from crawl_urn_dagster.sources.base import InputFile, SourceError
 from crawl_urn_dagster.sources.download import download
@@ -24,7 +24,7 @@ from crawl_urn_dagster.sources.locations import existing, is_remote
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_SHA256 = r"^[0-9a-f]{64}$"
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 _VERSIONS_KEPT = 2
 
 
@@ -42,7 +42,7 @@ class _Entry(BaseModel):
     url: str
     etag: str | None
     last_modified: str | None
-    sha256: str = Field(pattern=_SHA256)
+    sha256: str
     bytes: int
 
 
@@ -122,9 +122,7 @@ class Files:
         folder = self._folder(url)
         metadata = folder / "entry.json"
         held = _read_entry(metadata, url)
-        validators = (
-            {} if held is None else {"If-None-Match": held.etag, "If-Modified-Since": held.last_modified}
-        )
+        validators = {} if held is None else {"If-None-Match": held.etag, "If-Modified-Since": held.last_modified}
         with temporary_beside(metadata) as temporary:
             received = download(
                 url,
@@ -164,6 +162,7 @@ def _read_entry(metadata: Path, url: str) -> _Entry | None:
     """Read what the cache holds of an address; None when that is nothing, or not whole."""
     try:
         entry = _Entry.model_validate_json(metadata.read_bytes())
+        # Also proof that the entry names no file outside of the folder: no other name is its file's hash.
         whole = entry.sha256 == _sha256_now(metadata.parent / entry.sha256)
     # SourceError: another process puts the same content in place just now.
     except (FileNotFoundError, ValidationError, SourceError):
@@ -173,7 +172,7 @@ def _read_entry(metadata: Path, url: str) -> _Entry | None:
 
 def _prune(folder: Path) -> None:
     """Remove all but the newest contents; the one before stays, for a process that was just given it."""
-    contents = [path for path in folder.iterdir() if re.fullmatch(_SHA256, path.name)]
+    contents = [path for path in folder.iterdir() if _SHA256.fullmatch(path.name)]
     with suppress(FileNotFoundError):  # another process removes the same ones
         for path in sorted(contents, key=lambda path: path.stat().st_mtime_ns)[:-_VERSIONS_KEPT]:
             path.unlink()

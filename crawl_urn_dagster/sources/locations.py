@@ -29,9 +29,7 @@ def _check(location: str) -> str:
     if not address.hostname:
         raise ValueError("is an address without a host")
     if address.username or address.password:
-        raise ValueError(
-            "holds a user name or password, which would be stored with the results; put them in ~/.netrc"
-        )
+        raise ValueError("holds a user name or password, which would be stored with the results; put them in ~/.netrc")
     return location
 
 
@@ -41,9 +39,7 @@ Location = Annotated[str, StringConstraints(min_length=1), AfterValidator(_check
 
 def is_glob(location: str) -> bool:
     """Whether a location stands for several local files; a file of exactly that name is no glob."""
-    return (
-        not is_remote(location) and not _GLOB_CHARACTERS.isdisjoint(location) and not Path(location).exists()
-    )
+    return not is_remote(location) and not _GLOB_CHARACTERS.isdisjoint(location) and not Path(location).exists()
 
 
 def existing(location: str) -> list[str]:

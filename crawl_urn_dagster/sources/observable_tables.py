@@ -164,9 +164,7 @@ def _table_dates(pair_rows: Mapping[tuple[str, str], Row]) -> dict[str, datetime
     return dates
 
 
-def _check_order(
-    crawls: Sequence[DatedCrawl], rows: Mapping[tuple[str, str], Row], *, may_be_equal: bool
-) -> None:
+def _check_order(crawls: Sequence[DatedCrawl], rows: Mapping[tuple[str, str], Row], *, may_be_equal: bool) -> None:
     position = {crawl.crawl: index for index, crawl in enumerate(crawls)}
     for (first, second), row in rows.items():
         gap = position[second] - position[first]
@@ -218,9 +216,5 @@ def _crawl_sizes(
 def _pairs_frame(pairs: PairCounts, selected: Collection[str]) -> pd.DataFrame:
     import pandas as pd
 
-    rows = [
-        (*crawls, *counts)
-        for crawls, counts in pairs.items()
-        if crawls[0] in selected and crawls[1] in selected
-    ]
+    rows = [(*crawls, *counts) for crawls, counts in pairs.items() if crawls[0] in selected and crawls[1] in selected]
     return pd.DataFrame(rows, columns=list(PAIR_COLUMNS)).astype(dict.fromkeys(PAIR_COLUMNS[2:], "int64"))

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from crawl_urn_dagster.statements import load_statement
 from crawl_urn_dagster.sources.base import Listing, Presence, PresenceSource, Selection, SourceError
 from crawl_urn_dagster.sources.calendar import check_label, date_crawls, fetch_calendar, select_run
 from crawl_urn_dagster.sources.locations import Location, is_glob
 from crawl_urn_dagster.sources.presence_files import engine, write_presence
 from crawl_urn_dagster.sources.tables import find_column, is_gzip, open_text, read_header
+from crawl_urn_dagster.statements import load_statement
 
 if TYPE_CHECKING:
     import duckdb
@@ -61,9 +61,7 @@ class PresenceListSource(PresenceSource):
     @model_validator(mode="after")
     def _two_columns(self) -> Self:
         if self.crawl_column == self.element_column:
-            raise ValueError(
-                f"crawl_column and element_column are both {self.element_column!r}; expected two columns"
-            )
+            raise ValueError(f"crawl_column and element_column are both {self.element_column!r}; expected two columns")
         return self
 
     def list_crawls(self, files: Files, selection: Selection) -> Listing:
@@ -132,9 +130,7 @@ class PresenceListSource(PresenceSource):
         parameters: dict[str, Any] = {"source": str(local.path), "target": str(target)}
         try:
             raw = _describe_parquet(connection, local) if _is_parquet(local) else _describe_csv(local)
-            element = raw.identifiers[
-                find_column(raw.header, self.element_column, location, meaning="element")
-            ]
+            element = raw.identifiers[find_column(raw.header, self.element_column, location, meaning="element")]
             label = self._label_of_path(raw.header, location)
             if label is None:
                 name = self.crawl_column or _DEFAULT_CRAWL_COLUMN

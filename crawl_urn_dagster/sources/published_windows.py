@@ -108,11 +108,7 @@ class PublishedWindowsSource(TablesSource):
 
 def _window_lengths(header: list[str], location: str) -> dict[str, int]:
     """Read the number of crawls of each column but the first."""
-    lengths = {
-        name: int(name)
-        for name in header[1:]
-        if name.isascii() and name.isdecimal() and 0 < int(name) < 10_000
-    }
+    lengths = {name: int(name) for name in header[1:] if name.isascii() and name.isdecimal() and 0 < int(name) < 10_000}
     if header[0] != _CRAWL or not lengths or len(set(lengths.values())) != len(header) - 1:
         raise SourceError(
             f"{location}: has columns {header[:20]}, expected {_CRAWL!r}, then numbers of crawls, each once, "

@@ -85,9 +85,7 @@ class SimulatedSource(PresenceSource):
         first = calendar.index(selected[0])
         labels = [crawl.crawl for crawl in selected]
         with engine(files.cache) as connection:
-            connection.register(
-                "captures", pd.DataFrame({"crawl_index": crawl_index - first, "element": element})
-            )
+            connection.register("captures", pd.DataFrame({"crawl_index": crawl_index - first, "element": element}))
             connection.register("labels", pd.DataFrame({"crawl_index": range(len(labels)), "crawl": labels}))
             return write_presence(
                 connection,
@@ -123,9 +121,7 @@ class SimulatedSource(PresenceSource):
 
     def _input(self) -> InputFile:
         """Return the parameters in the place of a file."""
-        parameters = ",".join(
-            f"{name}={getattr(self, name)}" for name in type(self).model_fields if name != "type"
-        )
+        parameters = ",".join(f"{name}={getattr(self, name)}" for name in type(self).model_fields if name != "type")
         text = f"simulated:{parameters}"
         return InputFile(text, len(text), hashlib.sha256(text.encode()).hexdigest())
 

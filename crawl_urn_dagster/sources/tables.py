@@ -62,9 +62,7 @@ def open_text(local: LocalFile) -> Iterator[TextIO]:
         with _open(local) as stream:
             start = stream.read(200).lstrip()
             if start.startswith("<"):
-                raise SourceError(
-                    f"{location}: is a web page or XML, it starts with {start[:40]!r}; check the address"
-                )
+                raise SourceError(f"{location}: is a web page or XML, it starts with {start[:40]!r}; check the address")
             stream.seek(0)
             yield stream
     except UnicodeDecodeError as error:
@@ -148,9 +146,7 @@ def read_rows(local: LocalFile, columns: Mapping[str, str] | None = None) -> tup
     try:
         header = _parse_header(reader, location)
         wanted = columns if columns is not None else {name: name for name in header}
-        positions = {
-            name: find_column(header, in_file, location, meaning=name) for name, in_file in wanted.items()
-        }
+        positions = {name: find_column(header, in_file, location, meaning=name) for name, in_file in wanted.items()}
         rows = []
         for cells in reader:
             where = f"{location}, line {reader.line_num}"

@@ -67,9 +67,7 @@ class TestDates:
         assert parse_date(text) is None
 
     @given(
-        date=st.datetimes(datetime(1990, 1, 2), datetime(2099, 12, 30)).map(
-            lambda d: d.replace(microsecond=0)
-        ),
+        date=st.datetimes(datetime(1990, 1, 2), datetime(2099, 12, 30)).map(lambda d: d.replace(microsecond=0)),
         hours=st.integers(-12, 12),
     )
     def test_round_trip(self, date, hours):
@@ -124,9 +122,7 @@ class TestCalendar:
         return read_calendar(files.fetch(write("crawls", content)))
 
     def test_csv(self, files, write):
-        assert self.read(
-            files, write, "id,name,from,to\nb,,2024-02-01,\na,x,2024-01-01T01:02:03,\nc,,,\n"
-        ) == {
+        assert self.read(files, write, "id,name,from,to\nb,,2024-02-01,\na,x,2024-01-01T01:02:03,\nc,,,\n") == {
             "a": datetime(2024, 1, 1, 1, 2, 3),
             "b": datetime(2024, 2, 1),
         }

@@ -60,9 +60,7 @@ def slow_headers(handler):
 
 
 def test_busy_server_is_asked_again(files, server):
-    server.answers["/a"] = in_turn(
-        busy(503), busy(429, Retry_After="1"), lambda handler: reply(handler, b"fine")
-    )
+    server.answers["/a"] = in_turn(busy(503), busy(429, Retry_After="1"), lambda handler: reply(handler, b"fine"))
     assert files.fetch(server.url("/a")).path.read_bytes() == b"fine"
     assert len(server.asked("/a")) == 3
 
@@ -85,16 +83,16 @@ def test_retry_after_past_the_deadline_is_not_waited_for(files, server):
 @pytest.mark.parametrize("status", [204, 206, 304, 400, 404, 410])
 def test_other_answers_are_errors_at_once(files, server, status):
     server.answers["/a"] = busy(status)
-    with pytest.raises(
-        SourceError, match=rf"/a: the server answered {status} .*expected 200; check the address"
-    ):
+    with pytest.raises(SourceError, match=rf"/a: the server answered {status} .*expected 200; check the address"):
         files.fetch(server.url("/a"))
     assert len(server.asked("/a")) == 1
 
 
 def test_truncated_file_is_an_error(hasty, server):
     server.answers["/a"] = truncated
-    with pytest.raises(SourceError, match=r"/a: .*(truncated|IncompleteRead)"):
+    with pytest.raises(
+        SourceError, match=r"/a: the connection failed: .*IncompleteRead\(10 bytes read, 90 more expected\)"
+    ):
         hasty.fetch(server.url("/a"))
     assert [path for path in hasty.cache.rglob("*") if path.is_file()] == []
 
@@ -186,9 +184,7 @@ def test_address_that_makes_no_sense_is_an_error(files):
 
 def test_file_is_asked_for_as_it_is_stored(files, server):
     """A server that compresses all the same is understood: the file is then gzip, and read as such."""
-    server.answers["/a"] = lambda handler: reply(
-        handler, gzip.compress(b"id,from\n"), Content_Encoding="gzip"
-    )
+    server.answers["/a"] = lambda handler: reply(handler, gzip.compress(b"id,from\n"), Content_Encoding="gzip")
     local = files.fetch(server.url("/a"))
     assert server.asked("/a")[0]["Accept-Encoding"] == "identity"
     assert read_text(local) == "id,from\n"

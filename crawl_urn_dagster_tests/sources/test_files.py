@@ -133,9 +133,7 @@ class TestCache:
         assert files.fetch(server.url("/a")) == files.fetch(server.url("/a"))
         assert len(server.asked("/a")) == 2
 
-    @pytest.mark.parametrize(
-        "damage", ["content changed", "content gone", "entry cut", "entry of another address"]
-    )
+    @pytest.mark.parametrize("damage", ["content changed", "content gone", "entry cut", "entry of another address"])
     def test_broken_entry_is_fetched_again(self, files, server, damage):
         server.answers["/a"] = versioned([b"one"])
         local = files.fetch(server.url("/a"))

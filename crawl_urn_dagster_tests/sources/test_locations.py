@@ -10,9 +10,7 @@ from crawl_urn_dagster.sources.locations import Location, existing, in_folder, i
 CHECKED = TypeAdapter(Location)
 
 
-@pytest.mark.parametrize(
-    "location", ["a.csv", "/a/b.csv", "lists/*.csv", "https://example.org/a", "HTTP://x/a"]
-)
+@pytest.mark.parametrize("location", ["a.csv", "/a/b.csv", "lists/*.csv", "https://example.org/a", "HTTP://x/a"])
 def test_paths_and_addresses_are_locations(location):
     assert CHECKED.validate_python(location) == location
 

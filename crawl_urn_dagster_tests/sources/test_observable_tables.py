@@ -12,10 +12,7 @@ PAIRS = (
     "crawl_i,crawl_j,lag,size_i,size_j,intersection\n"
     "2024-01,2024-02,1,10,20,5\n2024-02,2024-03,1,20,30,8\n2024-01,2024-03,2,10,30,2\n"
 )
-WINDOWS = (
-    "start,end,T,union\n2024-01,2024-01,0,10\n2024-01,2024-03,2,47\n"
-    "2024-02,2024-03,1,nan\n2024-03,2024-03,0,30\n"
-)
+WINDOWS = "start,end,T,union\n2024-01,2024-01,0,10\n2024-01,2024-03,2,47\n2024-02,2024-03,1,nan\n2024-03,2024-03,0,30\n"
 DATED = (
     "crawl_i,crawl_j,size_i,size_j,intersection,started_i,started_j\n"
     "a,b,10,20,5,2024-01-03,2024-02-05\nb,c,20,30,8,2024-02-05,2024-03-01\n"
@@ -83,9 +80,7 @@ def test_columns_by_other_names(files, write):
         "size_j": "m",
         "intersection": "in both, est.",
     }
-    assert source(pairs=table, columns=columns).read_tables(files, WHOLE).pairs["intersection"].tolist() == [
-        5
-    ]
+    assert source(pairs=table, columns=columns).read_tables(files, WHOLE).pairs["intersection"].tolist() == [5]
 
 
 def test_calendar_dates_names(files, write):
@@ -218,10 +213,7 @@ class TestRealTables:
                 for row in csv.DictReader(file)
             }
         with (folder / "edu_url_discovery_hll.csv").open(newline="") as file:
-            windows = {
-                (row["start"], row["end"], int(row["T"]) + 1, int(row["union"]))
-                for row in csv.DictReader(file)
-            }
+            windows = {(row["start"], row["end"], int(row["T"]) + 1, int(row["union"])) for row in csv.DictReader(file)}
         assert set(tables.pairs.itertuples(index=False, name=None)) == pairs
         assert set(tables.windows.itertuples(index=False, name=None)) == windows
         assert len(tables.crawls) == 65

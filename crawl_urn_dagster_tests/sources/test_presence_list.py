@@ -134,9 +134,7 @@ class TestParquet:
 
     def test_missing_column_and_damage_are_named(self, files, tmp_path, write):
         path = parquet(tmp_path / "a.parquet", "SELECT '2024-01' AS crawl, 'a' AS elements")
-        with pytest.raises(
-            SourceError, match=r"a\.parquet: has no column 'element'.*did you mean 'elements'"
-        ):
+        with pytest.raises(SourceError, match=r"a\.parquet: has no column 'element'.*did you mean 'elements'"):
             source(path).list_crawls(files, WHOLE)
         with pytest.raises(SourceError, match=r"b\.parquet: cannot be read: "):
             source(write("b.parquet", b"PAR1" + b"x" * 40)).list_crawls(files, WHOLE)
@@ -284,9 +282,7 @@ def test_failed_reading_leaves_the_last_presence(files, write, tmp_path):
 
 def test_wrong_column_is_noticed_by_its_many_crawls(files, write):
     rows = "".join(f"host{number},2024-01\n" for number in range(MAX_CRAWLS + 1))
-    with pytest.raises(
-        SourceError, match=r"has more than 10,000 crawls \('host0', 'host1', \.\.\.\); check which"
-    ):
+    with pytest.raises(SourceError, match=r"has more than 10,000 crawls \('host0', 'host1', \.\.\.\); check which"):
         source(write("a.csv", f"crawl,element\n{rows}")).list_crawls(files, WHOLE)
 
 

@@ -127,15 +127,11 @@ def test_real_tables(files, shared_data, table, calendar):
         for length, value in row.items()
         if value != "nan"
     }
-    read = set(
-        tables.windows[["end_crawl", "window_crawls", "distinct_elements"]].itertuples(index=False, name=None)
-    )
+    read = set(tables.windows[["end_crawl", "window_crawls", "distinct_elements"]].itertuples(index=False, name=None))
     assert read == published
     # Crawls after the calendar was published are dated by their week, and only those.
     calendar_text = (shared_data / calendar).read_text()
-    undated = {
-        crawl for crawl in rows if f'"{crawl}"' not in calendar_text and f"{crawl}," not in calendar_text
-    }
+    undated = {crawl for crawl in rows if f'"{crawl}"' not in calendar_text and f"{crawl}," not in calendar_text}
     by_week = tables.crawls.loc[tables.crawls["dated_by"] == "iso_week", "crawl"]
     assert set(by_week) == undated
     assert bool(undated) == (calendar == "collinfo.json" and table == "url_last_n_crawls.csv")

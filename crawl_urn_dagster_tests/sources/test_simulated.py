@@ -72,9 +72,7 @@ def test_selection_takes_captures_of_the_same_simulation(files, tmp_path):
     source.read_presence(files, WHOLE, tmp_path / "whole")
     part = source.read_presence(files, Selection(crawls[3], crawls[7]), tmp_path / "part")
     assert part.crawls["crawl"].tolist() == list(crawls[3:8])
-    assert captures(tmp_path / "part") == [
-        row for row in captures(tmp_path / "whole") if row[0] in crawls[3:8]
-    ]
+    assert captures(tmp_path / "part") == [row for row in captures(tmp_path / "whole") if row[0] in crawls[3:8]]
     with pytest.raises(SourceError, match=r"simulated:.*last_crawl '2020-01-18' is not among the crawls"):
         source.list_crawls(files, Selection(last_crawl="2020-01-18"))
 

@@ -137,9 +137,7 @@ class TestCounts:
         ],
     )
     def test_what_is_no_count(self, text):
-        with pytest.raises(
-            SourceError, match=r"t\.csv, line 2, union: found .*, expected a count of at least 0"
-        ):
+        with pytest.raises(SourceError, match=r"t\.csv, line 2, union: found .*, expected a count of at least 0"):
             self.parse(text)
 
     def test_fraction_of_an_exact_count(self):
