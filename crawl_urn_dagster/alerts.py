@@ -95,7 +95,9 @@ def post_alert(webhook: str, payload: dict[str, Any]) -> None:
     from requests.adapters import HTTPAdapter
     from urllib3.util import Retry
 
-    retries = Retry(total=_TRIES - 1, backoff_factor=0.5, status_forcelist=[429, 500, 502, 503, 504], allowed_methods=["POST"])
+    retries = Retry(
+        total=_TRIES - 1, backoff_factor=0.5, status_forcelist=[429, 500, 502, 503, 504], allowed_methods=["POST"]
+    )
     with requests.Session() as session:
         for scheme in ("http://", "https://"):
             session.mount(scheme, HTTPAdapter(max_retries=retries))

@@ -13,11 +13,11 @@ import dagster as dg
 
 from crawl_urn_dagster.alerts import alert_sensors
 from crawl_urn_dagster.assets import collection_assets
-from crawl_urn_dagster.specs import home_key
 from crawl_urn_dagster.checks import collection_checks
 from crawl_urn_dagster.resources import CollectionHome
 from crawl_urn_dagster.schedules import monthly_schedule
 from crawl_urn_dagster.sensors import new_crawl_sensor
+from crawl_urn_dagster.specs import home_key
 
 if TYPE_CHECKING:
     import os

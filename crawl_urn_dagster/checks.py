@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import dagster as dg
 
-from crawl_urn_dagster.specs import asset_key, home_key, home_of, numbers, pool
 from crawl_urn_dagster.collection import Collection
 from crawl_urn_dagster.resources import CollectionHome
+from crawl_urn_dagster.specs import asset_key, home_key, home_of, numbers, pool
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +35,13 @@ def collection_checks(collection: Collection) -> list[dg.AssetChecksDefinition]:
 
 
 def _check(
-    collection: Collection, asset: str, name: str, description: str, judge: Callable[[CollectionHome], dg.AssetCheckResult], *, blocking: bool = False
+    collection: Collection,
+    asset: str,
+    name: str,
+    description: str,
+    judge: Callable[[CollectionHome], dg.AssetCheckResult],
+    *,
+    blocking: bool = False,
 ) -> dg.AssetChecksDefinition:
     """One check as a step of its own; the judge gets the collection's home."""
 
@@ -93,9 +99,7 @@ def _calendar_checks(collection: Collection) -> list[dg.AssetChecksDefinition]:
         )
 
     return [
-        _check(
-            collection, "crawls", "calendar_strictly_increasing", "Crawls start one after another.", increasing
-        ),
+        _check(collection, "crawls", "calendar_strictly_increasing", "Crawls start one after another.", increasing),
         _check(collection, "crawls", "calendar_complete", "The calendar has a date for every crawl.", complete),
     ]
 
@@ -173,9 +177,7 @@ def _containment_in_range(collection: Collection) -> dg.AssetChecksDefinition:
             todo="Check the source's table, or its relative_error.",
         )
 
-    return _check(
-        collection, "containment", "in_range", "Containment is in [0, 1], within the source's error.", judge
-    )
+    return _check(collection, "containment", "in_range", "Containment is in [0, 1], within the source's error.", judge)
 
 
 def _headline_fit(collection: Collection) -> dg.AssetChecksDefinition:
@@ -234,15 +236,11 @@ def _fit_checks(collection: Collection) -> list[dg.AssetChecksDefinition]:
 
     return [
         _fit_check(collection, *kind)
-        for kind in fit_kinds(
-            containment=collection.has_containment, discovery_curve=collection.has_discovery_curve
-        )
+        for kind in fit_kinds(containment=collection.has_containment, discovery_curve=collection.has_discovery_curve)
     ]
 
 
-def _fit_check(
-    collection: Collection, projection: str, model: str, form: str, clock: str
-) -> dg.AssetChecksDefinition:
+def _fit_check(collection: Collection, projection: str, model: str, form: str, clock: str) -> dg.AssetChecksDefinition:
     def judge(home: CollectionHome) -> dg.AssetCheckResult:
         table = home.observables.read("parameters")
         of_kind = (

@@ -132,9 +132,7 @@ def _look_before_running(chosen: list[Collection], home: Path, console: Console)
         console.print(f"{one.name}: {len(listing.crawls)} crawls, {listing.crawls[0]} to {listing.crawls[-1]}")
 
 
-def _run_one(
-    location: CodeLocation, instance: dg.DagsterInstance, collection: Collection, console: Console
-) -> Outcome:
+def _run_one(location: CodeLocation, instance: dg.DagsterInstance, collection: Collection, console: Console) -> Outcome:
     """Execute the collection's job, a line per finished step."""
     from dagster import DagsterEventType
 
@@ -159,9 +157,7 @@ def _run_one(
     return read_outcome(instance, recorded.run_id)
 
 
-def _summarise(
-    chosen: list[Collection], outcomes: dict[str, Outcome], home: Path, console: Console
-) -> None:
+def _summarise(chosen: list[Collection], outcomes: dict[str, Outcome], home: Path, console: Console) -> None:
     """Print the closing table, findings, headlines in words, where everything is, and errors."""
     from rich.table import Table
 
@@ -179,9 +175,7 @@ def _summarise(
         headline = read_headline(files.observables.read("parameters"))
         crawls = files.observables.read("crawls")
         elements = (
-            count_all_elements(crawls, files.observables.read("discovery_curve"))
-            if one.has_discovery_curve
-            else None
+            count_all_elements(crawls, files.observables.read("discovery_curve")) if one.has_discovery_curve else None
         )
         table.add_row(
             one.name,

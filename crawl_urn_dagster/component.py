@@ -14,6 +14,7 @@ from dagster.components.scaffold.scaffold import Scaffolder, ScaffoldRequest, sc
 from crawl_urn_dagster.build import build_defs
 from crawl_urn_dagster.collection import Collection, demo_collection
 
+
 def _collection(_context: dg.ResolutionContext, model: Collection) -> Collection:
     return model
 

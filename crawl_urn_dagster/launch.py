@@ -78,9 +78,7 @@ class CodeLocation:
         )
         self._origin = RemoteRepositoryOrigin(
             code_location_origin=ManagedGrpcPythonEnvCodeLocationOrigin(
-                loadable_target_origin=LoadableTargetOrigin(
-                    executable_path=sys.executable, module_name=_MODULE
-                ),
+                loadable_target_origin=LoadableTargetOrigin(executable_path=sys.executable, module_name=_MODULE),
                 location_name=_LOCATION,
             ),
             repository_name=SINGLETON_REPOSITORY_NAME,

@@ -79,7 +79,9 @@ def read_outcome(instance: dg.DagsterInstance, run_id: str) -> Outcome:
         if event.step_key not in reported_steps
     ]
     if not errors and not reported_steps:
-        errors = [event.message or "the run failed" for event in _events(instance, run_id, dg.DagsterEventType.RUN_FAILURE)]
+        errors = [
+            event.message or "the run failed" for event in _events(instance, run_id, dg.DagsterEventType.RUN_FAILURE)
+        ]
     return Outcome(tuple(failed), tuple(errors))
 
 

@@ -63,7 +63,10 @@ def render_report(
     parts += [f"![{figure.replace('_', ' ')}](figures/{figure}.png)" for figure in figures]
     parts += ["## Fits", _fits(frames["parameters"])]
     if "truth" in frames:
-        parts += ["## Estimates against the simulated truth", _table(compare_with_truth(frames["parameters"], frames["truth"]))]
+        parts += [
+            "## Estimates against the simulated truth",
+            _table(compare_with_truth(frames["parameters"], frames["truth"])),
+        ]
     if not headline.withheld:
         parts += ["## In an operator's terms", _OPERATOR_NOTE, _operator_terms(frames)]
     parts += ["## Drift", _drift(frames["drift"])]

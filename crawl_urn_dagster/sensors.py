@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from crawl_urn_dagster.specs import FINGERPRINT, asset_key, home_key
 from crawl_urn_dagster.sources import fingerprint
+from crawl_urn_dagster.specs import FINGERPRINT, asset_key, home_key
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.collection import Collection
@@ -55,15 +55,11 @@ def new_crawl_sensor(collection: Collection, job_name: str) -> dg.SensorDefiniti
         if materialization and materialization.metadata[FINGERPRINT].value == found:
             return dg.SkipReason(f"Nothing new: {what}.")
 
-        under_way = context.instance.get_runs(
-            dg.RunsFilter(job_name=job_name, statuses=list(NOT_FINISHED)), limit=1
-        )
+        under_way = context.instance.get_runs(dg.RunsFilter(job_name=job_name, statuses=list(NOT_FINISHED)), limit=1)
         if under_way:
             return dg.SkipReason(f"Run {under_way[0].run_id} is under way; looking again when it has ended.")
 
-        attempts = context.instance.get_run_records(
-            dg.RunsFilter(job_name=job_name, tags={FINGERPRINT: found})
-        )
+        attempts = context.instance.get_run_records(dg.RunsFilter(job_name=job_name, tags={FINGERPRINT: found}))
         since = report.timestamp if report else 0.0
         failed = sum(attempt.create_timestamp.timestamp() > since for attempt in attempts)
         if failed >= MAX_ATTEMPTS:

@@ -67,7 +67,9 @@ def home_key(collection: Collection) -> str:
     return f"{collection.name}_home"
 
 
-def home_of(context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext, collection: Collection) -> CollectionHome:
+def home_of(
+    context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext, collection: Collection
+) -> CollectionHome:
     """Return the collection's home from a running step."""
     home: CollectionHome = getattr(context.resources, home_key(collection))
     return home

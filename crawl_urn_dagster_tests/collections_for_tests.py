@@ -23,9 +23,7 @@ def labels(n_crawls=N_CRAWLS):
 
 def histories(n_crawls=N_CRAWLS, *, urn=URN, kappa=KAPPA, coverage=COVERAGE, seed=7):
     core = round(kappa * urn)
-    return simulate(
-        times=np.arange(n_crawls), core=core, shell=urn - core, alpha=ALPHA, coverage=coverage, seed=seed
-    )
+    return simulate(times=np.arange(n_crawls), core=core, shell=urn - core, alpha=ALPHA, coverage=coverage, seed=seed)
 
 
 def presence_frame(simulated):

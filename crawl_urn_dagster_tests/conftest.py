@@ -6,7 +6,7 @@ from pathlib import Path
 # Two test processes on two cores: more threads in each only get in each other's way. Before numpy is loaded.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-import pytest  # noqa: E402
+import pytest
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 

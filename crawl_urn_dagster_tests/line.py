@@ -26,9 +26,7 @@ class Line:
 
     def run(self, tags=None):
         job = self.defs.resolve_job_def(f"{self.collection.name}_update")
-        result = job.execute_in_process(
-            instance=self.instance, raise_on_error=False, tags=tags, run_config=QUIET
-        )
+        result = job.execute_in_process(instance=self.instance, raise_on_error=False, tags=tags, run_config=QUIET)
         self.outcome = read_outcome(self.instance, result.run_id)
         return result
 

@@ -186,11 +186,13 @@ def test_the_ui_has_the_earlier_run_and_re_executes_it(good_run):
     try:
         locations = "{ workspaceOrError { ... on Workspace { locationEntries { name loadStatus } } } }"
         ui.wait_until(
-            lambda: [
-                (entry["name"], entry["loadStatus"])
-                for entry in ui.ask(locations)["workspaceOrError"]["locationEntries"]
-            ]
-            == [("crawl_urn_dagster", "LOADED")],
+            lambda: (
+                [
+                    (entry["name"], entry["loadStatus"])
+                    for entry in ui.ask(locations)["workspaceOrError"]["locationEntries"]
+                ]
+                == [("crawl_urn_dagster", "LOADED")]
+            ),
             seconds=90,
         )
         runs = ui.ask("{ runsOrError { ... on Runs { results { runId jobName status } } } }")["runsOrError"]["results"]
@@ -207,9 +209,7 @@ def test_the_ui_has_the_earlier_run_and_re_executes_it(good_run):
         run_id = launched["run"]["runId"]
         again = ui.wait_until(
             lambda: (
-                run
-                if (run := ui.ask(status, id=run_id)["runOrError"])["status"] in {"SUCCESS", "FAILURE"}
-                else None
+                run if (run := ui.ask(status, id=run_id)["runOrError"])["status"] in {"SUCCESS", "FAILURE"} else None
             ),
             seconds=120,
         )

@@ -64,9 +64,7 @@ def test_two_components_live_in_one_project():
 )
 def test_a_wrong_attribute_is_named(collection, said):
     with create_defs_folder_sandbox() as sandbox:
-        path = sandbox.scaffold_component(
-            component_cls=CrawlUrnComponent, defs_yaml_contents=contents(**collection)
-        )
+        path = sandbox.scaffold_component(component_cls=CrawlUrnComponent, defs_yaml_contents=contents(**collection))
         with (
             pytest.raises(ComponentTreeException) as raised,
             sandbox.load_component_and_build_defs(defs_path=path),

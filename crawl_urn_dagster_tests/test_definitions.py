@@ -24,9 +24,7 @@ def names_of(defs, collection):
 
 
 def in_a_fresh_process(code, **environment):
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
-    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
     return result.stdout.split()
 
 

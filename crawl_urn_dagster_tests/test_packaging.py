@@ -42,7 +42,12 @@ def test_the_wheel_carries_the_statements_inside_the_package(built, tmp_path):
     )
     # -P and PYTHONPATH: from the unpacked wheel, not from the checkout.
     result = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
     )
     where, statement = result.stdout.splitlines()[:2]
     assert where.startswith(str(tmp_path))
@@ -66,11 +71,7 @@ def test_every_statement_is_used():
 
 def test_no_statement_is_written_in_python():
     pattern = re.compile(r"\b(SELECT .* FROM|INSERT INTO|CREATE (OR REPLACE )?TABLE|COPY \()", re.IGNORECASE)
-    found = [
-        str(path)
-        for path in (ROOT / "crawl_urn_dagster").rglob("*.py")
-        if pattern.search(path.read_text())
-    ]
+    found = [str(path) for path in (ROOT / "crawl_urn_dagster").rglob("*.py") if pattern.search(path.read_text())]
     assert found == []
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from crawl_urn_dagster.specs import asset_spec, assets_of, home_of, numbers
 from crawl_urn_dagster.collection import Collection
+from crawl_urn_dagster.specs import asset_spec, assets_of, home_of, numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,9 +102,7 @@ def estimate_assets(collection: Collection) -> list[dg.AssetsDefinition]:
         file.replace({"operator_terms": table})
         return dg.MaterializeResult(metadata={"dagster/row_count": len(table)})
 
-    drift_spec = asset_spec(
-        collection, "drift", kinds=scipy_duckdb, deps=["crawls", "parameters", *observables]
-    )
+    drift_spec = asset_spec(collection, "drift", kinds=scipy_duckdb, deps=["crawls", "parameters", *observables])
 
     @assets_of(collection, "drift", [drift_spec])
     def drift(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:

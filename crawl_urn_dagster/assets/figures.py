@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import dagster as dg
 
 from crawl_urn_dagster.assets.estimates import fitted_observables, read_fitted_observables
-from crawl_urn_dagster.specs import asset_spec, assets_of, home_of
 from crawl_urn_dagster.collection import Collection
 from crawl_urn_dagster.sources import SimulatedSource
+from crawl_urn_dagster.specs import asset_spec, assets_of, home_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -92,9 +92,7 @@ def figure_assets(collection: Collection) -> list[dg.AssetsDefinition]:
     ]
 
 
-def _figure(
-    collection: Collection, name: str, deps: list[str], description: str, draw: Draw
-) -> dg.AssetsDefinition:
+def _figure(collection: Collection, name: str, deps: list[str], description: str, draw: Draw) -> dg.AssetsDefinition:
     spec = asset_spec(collection, name, kinds={"matplotlib"}, deps=deps, description=description)
 
     @assets_of(collection, name, [spec])
@@ -133,9 +131,7 @@ def _draw_discovery_curves(collection: Collection) -> Draw:
     def draw(file: "ObservablesFile") -> "Figure":
         from crawl_urn_dagster.figures import discovery_curves_by_start
 
-        return discovery_curves_by_start(
-            file.read("crawls"), file.read("discovery_curve"), title=_title(collection)
-        )
+        return discovery_curves_by_start(file.read("crawls"), file.read("discovery_curve"), title=_title(collection))
 
     return draw
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import dagster as dg
 
-from crawl_urn_dagster.specs import asset_key, asset_spec, assets_of, home_of
 from crawl_urn_dagster.collection import Collection
+from crawl_urn_dagster.specs import asset_key, asset_spec, assets_of, home_of
 
 _FROM_HISTORIES = ("discovery_curve", "containment", "m_array", "first_returns")
 
@@ -19,9 +19,7 @@ def observable_assets(collection: Collection) -> list[dg.AssetsDefinition]:
     """Assets from presence to observable tables; none where the source publishes the tables itself."""
     if not collection.has_histories:
         return []
-    counts_spec = asset_spec(
-        collection, "capture_history_counts", kinds={"duckdb"}, deps=["presence", "crawls"]
-    )
+    counts_spec = asset_spec(collection, "capture_history_counts", kinds={"duckdb"}, deps=["presence", "crawls"])
 
     @assets_of(collection, "capture_history_counts", [counts_spec])
     def capture_history_counts(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:

@@ -8,9 +8,9 @@ from pathlib import Path
 import dagster as dg
 
 from crawl_urn_dagster.assets.figures import PARAMETER_FIGURES, observable_figures
-from crawl_urn_dagster.specs import FINGERPRINT, asset_spec, assets_of, home_of
 from crawl_urn_dagster.collection import Collection
 from crawl_urn_dagster.sources import SimulatedSource
+from crawl_urn_dagster.specs import FINGERPRINT, asset_spec, assets_of, home_of
 
 
 def report_asset(collection: Collection) -> dg.AssetsDefinition:
@@ -29,8 +29,8 @@ def report_asset(collection: Collection) -> dg.AssetsDefinition:
 
     @assets_of(collection, "report", [spec])
     def report(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
-        from crawl_urn_dagster.estimates.headline import read_headline
         from crawl_urn_dagster.atomic import replacing
+        from crawl_urn_dagster.estimates.headline import read_headline
         from crawl_urn_dagster.report import render_report
         from crawl_urn_dagster.sources import InputFile, fingerprint
 

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from crawl_urn_dagster.specs import asset_key, asset_spec, assets_of, home_of
 from crawl_urn_dagster.collection import Collection
 from crawl_urn_dagster.sources import InputFile, PresenceSource, SimulatedSource, TablesSource
+from crawl_urn_dagster.specs import asset_key, asset_spec, assets_of, home_of
 
 if TYPE_CHECKING:
     import pandas as pd
-
 
 
 def source_assets(collection: Collection) -> list[dg.AssetsDefinition]:

@@ -68,9 +68,7 @@ def discovery_points(
     return np.arange(end.max(initial=0) + 1.0), np.zeros_like(end), end, mean
 
 
-def fit_all(
-    crawls: pd.DataFrame, containment: pd.DataFrame | None, discovery_curve: pd.DataFrame | None
-) -> list[Fit]:
+def fit_all(crawls: pd.DataFrame, containment: pd.DataFrame | None, discovery_curve: pd.DataFrame | None) -> list[Fit]:
     """Every fit on every clock that the tables allow, each with the verdict of the violation rule.
 
     The tail and the increments of the discovery curve are defined for equal gaps only, so for clock ``crawl`` only.

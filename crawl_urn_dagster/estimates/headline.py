@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pandas as pd
 
+from crawl_urn_dagster.urn import WITHHELD
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crawl_urn_dagster.urn import Fit
-
-#: Statuses of which no number may stand for the collection.
-WITHHELD = ("model_violation", "too_few_points", "not_converged")
 
 _PREFERENCE = (
     ("containment", "core_shell", "exact"),

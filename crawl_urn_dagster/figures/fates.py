@@ -13,7 +13,6 @@ import pandas as pd
 
 from crawl_urn_dagster.figures.labels import (
     MODEL_NAMES,
-    WITHHELD,
     estimates,
     fit_name,
     glossary,
@@ -30,7 +29,7 @@ from crawl_urn_dagster.figures.style import (
     plain_text,
     tint,
 )
-from crawl_urn_dagster.urn import Urn
+from crawl_urn_dagster.urn import WITHHELD, Urn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,7 +17,6 @@ from matplotlib.ticker import MaxNLocator
 from crawl_urn_dagster.figures.labels import (
     FIT_NAMES,
     MODEL_NAMES,
-    WITHHELD,
     counted,
     estimate,
     estimates,
@@ -38,7 +37,7 @@ from crawl_urn_dagster.figures.style import (
     new_figure,
     points,
 )
-from crawl_urn_dagster.urn import CoreShellUrn
+from crawl_urn_dagster.urn import WITHHELD, CoreShellUrn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     #: A row of table `parameters` or `truth`.
     Row = dict[Any, Any]
 
-#: Statuses of which no number may be shown and no curve drawn.
-WITHHELD = frozenset({"model_violation", "too_few_points", "not_converged"})
-
 MODEL_NAMES = {"homogeneous": "homogeneous urn", "core_shell": "core and shell"}
 #: Fits by model and projection, in the order of a legend.
 FIT_NAMES = {

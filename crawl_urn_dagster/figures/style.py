@@ -7,7 +7,6 @@ Not here: what a figure shows (one module per subject), or numbers and dates as 
 from __future__ import annotations
 
 import io
-import os
 import textwrap
 from contextlib import contextmanager
 from functools import wraps
@@ -16,6 +15,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 import matplotlib.style
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+
+from crawl_urn_dagster.atomic import replacing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -146,10 +147,10 @@ def save_figure(figure: Figure, stem: Path) -> tuple[Path, Path]:
     -------
     Paths ``<stem>.png`` and ``<stem>.svg``.
     """
-    stem.parent.mkdir(parents=True, exist_ok=True)
     png, svg = stem.with_name(f"{stem.name}.png"), stem.with_name(f"{stem.name}.svg")
-    _replace(png, _render(figure, "png", dpi=_DPI))
-    _replace(svg, _render(figure, "svg", dpi=_SVG_DPI))
+    for path, dpi in ((png, _DPI), (svg, _SVG_DPI)):
+        with replacing(path) as temporary:
+            temporary.write_bytes(_render(figure, path.suffix[1:], dpi=dpi))
     return png, svg
 
 
@@ -176,12 +177,3 @@ def _render(figure: Figure, file_format: str, *, dpi: int) -> bytes:
     with style():
         figure.savefig(buffer, format=file_format, dpi=dpi, metadata=metadata)
     return buffer.getvalue()
-
-
-def _replace(path: Path, content: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_bytes(content)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

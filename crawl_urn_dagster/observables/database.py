@@ -98,9 +98,7 @@ class ObservablesFile:
         for name, frame in frames.items():
             unknown = [column for column in frame.columns if column not in TABLES[name].column_names]
             if unknown:
-                raise ValueError(
-                    f"table {name} has no columns {unknown}; it has {list(TABLES[name].column_names)}"
-                )
+                raise ValueError(f"table {name} has no columns {unknown}; it has {list(TABLES[name].column_names)}")
         with self.writing() as connection:
             for name, frame in frames.items():
                 create_table(connection, TABLES[name])

@@ -57,21 +57,15 @@ def containment_out_of_range(containment: pd.DataFrame, relative_error: float) -
 
     An intersection from sketches is size_i + size_j - union and carries the error of all three.
     """
-    size_i, size_j, both = (
-        containment[column].astype(np.float64) for column in ("size_i", "size_j", "intersection")
-    )
+    size_i, size_j, both = (containment[column].astype(np.float64) for column in ("size_i", "size_j", "intersection"))
     error = relative_error * np.sqrt(size_i**2 + size_j**2 + (size_i + size_j - both) ** 2)
     excess = np.maximum(-both, both - np.minimum(size_i, size_j))
     broken = excess > STANDARD_ERRORS_ALLOWED * error
     columns = ["crawl_i", "crawl_j", "size_i", "size_j", "intersection"]
-    return (
-        containment[broken][columns].assign(excess=excess[broken]).sort_values("excess", ascending=False)
-    )
+    return containment[broken][columns].assign(excess=excess[broken]).sort_values("excess", ascending=False)
 
 
-def _short_of(
-    windows: pd.DataFrame, union: pd.Series, floor: pd.Series, relative_error: float
-) -> pd.DataFrame:
+def _short_of(windows: pd.DataFrame, union: pd.Series, floor: pd.Series, relative_error: float) -> pd.DataFrame:
     """Windows whose union falls short of a floor by more than the error of both allows."""
     allowed = STANDARD_ERRORS_ALLOWED * relative_error * np.hypot(union, floor)
     missing = floor - union

@@ -46,13 +46,9 @@ def _with_limits(name: str, description: str) -> tuple[Column, ...]:
 
 
 _FIT_KEY = (
-    _required(
-        "projection", "VARCHAR", "the observable that was fitted: containment, discovery_curve, discovery_tail"
-    ),
+    _required("projection", "VARCHAR", "the observable that was fitted: containment, discovery_curve, discovery_tail"),
     _required("model", "VARCHAR", "homogeneous or core_shell"),
-    _required(
-        "form", "VARCHAR", "exact, or paper (the containment form as printed, whose kappa is the core share)"
-    ),
+    _required("form", "VARCHAR", "exact, or paper (the containment form as printed, whose kappa is the core share)"),
     _required("clock", "VARCHAR", "crawl: survival is per crawl; year: survival is per year"),
     Column("stratum", "VARCHAR", "the stratum of the elements; null: all elements"),
     _required("component", "VARCHAR", "urn (homogeneous), core or shell"),
@@ -69,9 +65,7 @@ CRAWLS = Table(
         _required("started_at", "TIMESTAMP", "start of the crawl, UTC"),
         _required("years", "DOUBLE", "years of 365.25 days since the first crawl"),
         Column("elements", "BIGINT", "distinct elements in the crawl (an estimate where the source is sketched)"),
-        _required(
-            "dated_by", "VARCHAR", "where the date is from: table, calendar, label, or iso_week (of the label)"
-        ),
+        _required("dated_by", "VARCHAR", "where the date is from: table, calendar, label, or iso_week (of the label)"),
     ),
 )
 

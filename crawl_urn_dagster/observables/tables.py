@@ -178,13 +178,9 @@ def unions_matrix(crawls: pd.DataFrame, discovery_curve: pd.DataFrame) -> npt.ND
     return unions
 
 
-def _first_returns_frame(
-    sizes: npt.NDArray[np.float64], recaptures: npt.NDArray[np.float64]
-) -> pd.DataFrame:
+def _first_returns_frame(sizes: npt.NDArray[np.float64], recaptures: npt.NDArray[np.float64]) -> pd.DataFrame:
     lag, fraction, fraction_se, n_starts = first_returns(sizes, recaptures)
-    return pd.DataFrame(
-        {"lag_crawls": lag, "fraction": fraction, "fraction_se": fraction_se, "n_starts": n_starts}
-    )
+    return pd.DataFrame({"lag_crawls": lag, "fraction": fraction, "fraction_se": fraction_se, "n_starts": n_starts})
 
 
 def _m_array_table(

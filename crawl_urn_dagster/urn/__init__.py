@@ -5,6 +5,7 @@ Here: the public names. Not here: tables, files, or anything that knows where nu
 
 from crawl_urn_dagster.urn.fits import (
     STATUSES,
+    WITHHELD,
     Clock,
     Fit,
     fit_containment_core_shell,
@@ -36,6 +37,7 @@ from crawl_urn_dagster.urn.violation import FirstReturns, Rule, Violation, block
 
 __all__ = [
     "STATUSES",
+    "WITHHELD",
     "Asymptote",
     "CaptureHistoryCounts",
     "Clock",

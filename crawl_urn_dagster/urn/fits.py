@@ -36,6 +36,8 @@ Model = Literal["homogeneous", "core_shell"]
 
 #: Statuses of a fit, in order of precedence. No fit returns ``model_violation``; see `violation`.
 STATUSES = ("model_violation", "too_few_points", "not_converged", "at_bound", "not_identified", "ok")
+#: Statuses of which no number may be shown and no curve drawn.
+WITHHELD = ("model_violation", "too_few_points", "not_converged")
 
 _URNS: dict[Model, type[Urn] | type[CoreShellUrn]] = {"homogeneous": Urn, "core_shell": CoreShellUrn}
 _STARTS: dict[Model, tuple[tuple[float, ...], ...]] = {

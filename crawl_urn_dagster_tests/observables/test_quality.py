@@ -61,9 +61,7 @@ def test_a_shrinking_union_is_found_unless_the_source_error_explains_it():
 
 
 def test_a_union_is_compared_with_the_largest_shorter_one_of_its_own_start():
-    two_starts = pd.concat(
-        [windows(100, 90, 95), windows(50, 60, 70).assign(start_crawl="b")], ignore_index=True
-    )
+    two_starts = pd.concat([windows(100, 90, 95), windows(50, 60, 70).assign(start_crawl="b")], ignore_index=True)
     assert discovery_decreases(two_starts, 0.0)["missing"].tolist() == [10, 5]
 
 

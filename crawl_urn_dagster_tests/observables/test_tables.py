@@ -179,9 +179,21 @@ def test_published_windows_give_the_first_returns_they_determine():
 def test_an_empty_crawl_has_no_share_of_anything():
     names = ["a", "b"]
     crawls = crawls_table(
-        pd.DataFrame({"crawl": names, "started_at": pd.to_datetime(["2020-01-01", "2020-02-01"]), "elements": [0, 5], "dated_by": "label"})
+        pd.DataFrame(
+            {
+                "crawl": names,
+                "started_at": pd.to_datetime(["2020-01-01", "2020-02-01"]),
+                "elements": [0, 5],
+                "dated_by": "label",
+            }
+        )
     )
     windows = pd.DataFrame(
-        {"start_crawl": ["a", "a", "b"], "end_crawl": ["a", "b", "b"], "window_crawls": [1, 2, 1], "distinct_elements": [0, 5, 5]}
+        {
+            "start_crawl": ["a", "a", "b"],
+            "end_crawl": ["a", "b", "b"],
+            "window_crawls": [1, 2, 1],
+            "distinct_elements": [0, 5, 5],
+        }
     )
     assert discovery_curve_table(crawls, windows)["ratio"].isna().tolist() == [True, True, False]
