@@ -69,7 +69,7 @@ def _alert_sensor(
 
 
 def alert_payload(collection: str, run_id: str, job: str, outcome: Outcome) -> dict[str, Any]:
-    """What is posted: a text that chat tools show, and the same as data."""
+    """Compose what is posted: a text that chat tools show, and the same as data."""
     lines = [f"{collection}: {len(outcome.errors)} errors, {len(outcome.failed_checks)} failed checks"]
     lines += [f"error in {error}" for error in outcome.errors]
     lines += [f"{check.severity} {check.asset} {check.check}: {check.description}" for check in outcome.failed_checks]

@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import dagster as dg
 from dagster._core.definitions.reconstruct import ReconstructableRepository
 from dagster._core.definitions.repository_definition.valid_definitions import SINGLETON_REPOSITORY_NAME
 from dagster._core.execution.api import execute_run_iterator
@@ -22,6 +21,8 @@ from crawl_urn_dagster.atomic import replacing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import dagster as dg
 
 _MODULE = "crawl_urn_dagster.definitions"
 _LOCATION = "crawl_urn_dagster"

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 
 from crawl_urn_dagster.observables.schema import TABLES
-from crawl_urn_dagster.resources import CollectionHome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from crawl_urn_dagster.collection import Collection
+    from crawl_urn_dagster.resources import CollectionHome
 
 #: Metadata of a report, and tag of a run: the content of the source that it is made from.
 FINGERPRINT = "crawl_urn/fingerprint"

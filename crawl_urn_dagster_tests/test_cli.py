@@ -216,7 +216,8 @@ def test_the_ui_has_the_earlier_run_and_re_executes_it(good_run):
         assert again == {"status": "SUCCESS", "parentRunId": parent["runId"]}
         metadata = ui.ask(
             """{ assetOrError(assetKey: {path: ["fitting", "headline"]}) { ... on Asset {
-                   assetMaterializations { runId metadataEntries { label ... on FloatMetadataEntry { floatValue } } } } } }"""
+                   assetMaterializations { runId metadataEntries {
+                       label ... on FloatMetadataEntry { floatValue } } } } } }"""
         )["assetOrError"]["assetMaterializations"]
         assert {materialization["runId"] for materialization in metadata} == {run_id, parent["runId"]}
         plotted = {entry["label"] for entry in metadata[0]["metadataEntries"] if "floatValue" in entry}

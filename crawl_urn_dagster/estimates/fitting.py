@@ -52,7 +52,7 @@ def containment_points(containment: pd.DataFrame, clock: Clock) -> tuple[FloatAr
 def discovery_points(
     crawls: pd.DataFrame, discovery_curve: pd.DataFrame, clock: Clock
 ) -> tuple[FloatArray, IndexArray, IndexArray, FloatArray]:
-    """Times of crawls, and start, end and ratio of windows that fits use, from table `discovery_curve`.
+    """Find times of crawls, and start, end and ratio of windows that fits use, from table `discovery_curve`.
 
     Clock ``crawl``: the mean over all starts of U(s, T)/U(s, 0), as windows of equal gaps; clock ``year``: every
     window with its own gaps.
