@@ -39,6 +39,11 @@ _home_option = click.option(
 )
 
 
+_CHECKS_NAMED = 3
+# A pipe or a file has no width of its own; a table for 80 columns would break every word.
+_WIDTH_OF_NO_TERMINAL = 160
+
+
 @click.group()
 @click.version_option(package_name="crawl-urn-dagster")
 def main() -> None:
@@ -55,6 +60,8 @@ def run(collections: Path | None, home: Path, select: tuple[str, ...]) -> None:
 
     home = _set_environment(collections, home)
     console = Console(highlight=False, soft_wrap=True)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = _WIDTH_OF_NO_TERMINAL
     chosen = _choose(_load(collections), select)
     _look_before_running(chosen, home, console)
 
@@ -165,7 +172,9 @@ def _summarise(chosen: list[Collection], outcomes: dict[str, Outcome], home: Pat
     from crawl_urn_dagster.observables.tables import count_all_elements
     from crawl_urn_dagster.resources import CollectionHome
 
-    table = Table("collection", "crawls", "elements", "headline", "status", "figures")
+    table = Table()
+    for title in ("collection", "crawls", "elements", "headline", "status", "figures"):
+        table.add_column(title, overflow="fold", justify="right" if title in {"crawls", "elements"} else "left")
     sentences = []
     for one in chosen:
         if outcomes[one.name].errors:
@@ -181,15 +190,16 @@ def _summarise(chosen: list[Collection], outcomes: dict[str, Outcome], home: Pat
             one.name,
             str(len(crawls)),
             "not known" if elements is None else f"{elements:,}",
-            f"{headline.fit_name}: {headline.numbers}",
+            headline.numbers,
             headline.status,
-            str(files.figures),
+            _shown_path(files.figures),
         )
-        sentences.append(f"{one.name}: {headline.sentence}")
+        sentences.append(f"{one.name} ({headline.fit_name}): {headline.sentence}")
     console.print(table)
     for name, outcome in outcomes.items():
         for (severity, description), checks in _grouped(outcome).items():
-            console.print(f"{severity} {name}, {', '.join(checks)}: {description}")
+            more = f" and {len(checks) - _CHECKS_NAMED} more" if len(checks) > _CHECKS_NAMED else ""
+            console.print(f"{severity} {name}, {', '.join(checks[:_CHECKS_NAMED])}{more}: {description}")
     for sentence in sentences:
         console.print(sentence)
     console.print(
@@ -199,6 +209,11 @@ def _summarise(chosen: list[Collection], outcomes: dict[str, Outcome], home: Pat
     for name, outcome in outcomes.items():
         for error in outcome.errors:
             click.echo(f"Error: collection {name}: {error}", err=True)
+
+
+def _shown_path(path: Path) -> str:
+    """Path from here when it is below, so that it can be copied; else the whole path."""
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def _grouped(outcome: Outcome) -> dict[tuple[str, str], list[str]]:

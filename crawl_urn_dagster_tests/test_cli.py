@@ -25,7 +25,7 @@ COMMAND = Path(sys.executable).with_name("crawl-urn")
 
 def environment(**values):
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("CRAWL_URN", "DAGSTER"))}
-    return {**clean, "COLUMNS": "200", **values}
+    return {**clean, "COLUMNS": "160", **values}
 
 
 def crawl_urn(*arguments, cwd, **values):
@@ -72,8 +72,9 @@ def test_progress_and_the_closing_table_are_printed(good_run):
     assert any(line.endswith("headline_headline_fit  failed") for line in steps)
     text = " ".join(result.stdout.split())
     assert "model_violation" in text
-    assert "fitting: Of each crawl, " in text
-    assert "avoiding: No urn parameters are given (model_violation): elements first return more often" in text
+    assert "fitting (core_shell containment, exact form, per crawl): Of each crawl, " in text
+    assert "per crawl): No urn parameters are given (model_violation): Elements first return more often" in text
+    assert "| home/fitting/figures" in text.replace("│", "|")
     assert f"Everything is under {folder / 'home'}" in text
 
 
