@@ -33,6 +33,8 @@ _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 _INSTANCE_SETTINGS = """\
 telemetry:
   enabled: false
+nux:
+  enabled: false
 concurrency:
   pools:
     default_limit: 1
