@@ -229,14 +229,9 @@ def _key_path(loc: tuple[int | str, ...], content: Any) -> str:
             if depth == 1 and isinstance(content["collections"][part], dict):
                 name = content["collections"][part].get("name")
                 path += f" ({name})" if isinstance(name, str) else ""
-        elif not _is_source_type(loc, depth):
+        elif (depth, loc[2:3]) != (3, ("source",)):  # there pydantic puts the source's type, which is no key
             path += f".{part}" if path else part
     return path
-
-
-def _is_source_type(loc: tuple[int | str, ...], depth: int) -> bool:
-    """Whether a part of a location is no key but the type of the source, which pydantic adds."""
-    return depth == 3 and loc[2] == "source"
 
 
 def _model_at(loc: tuple[int | str, ...]) -> type[BaseModel]:

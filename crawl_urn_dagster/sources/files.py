@@ -9,20 +9,20 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
-import uuid
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ValidationError
 
+from crawl_urn_dagster.atomic import replacing
 from crawl_urn_dagster.sources.base import InputFile, SourceError
 from crawl_urn_dagster.sources.download import download
 from crawl_urn_dagster.sources.locations import existing, is_remote
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _VERSIONS_KEPT = 2
@@ -109,9 +109,8 @@ class Files:
         """
         path = self._folder(key) / version
         if not path.exists():
-            with temporary_beside(path) as temporary:
+            with replacing(path) as temporary:
                 make(temporary)
-                temporary.replace(path)
             _prune(path.parent)
         return path
 
@@ -123,7 +122,7 @@ class Files:
         metadata = folder / "entry.json"
         held = _read_entry(metadata, url)
         validators = {} if held is None else {"If-None-Match": held.etag, "If-Modified-Since": held.last_modified}
-        with temporary_beside(metadata) as temporary:
+        with replacing(metadata) as temporary:
             received = download(
                 url,
                 temporary,
@@ -132,30 +131,13 @@ class Files:
                 max_bytes=self.max_bytes,
             )
             if received is not None:
+                temporary.chmod(0o644)
                 temporary.replace(folder / received.sha256)
-                held = _Entry(
-                    url=url,
-                    etag=received.etag,
-                    last_modified=received.last_modified,
-                    sha256=received.sha256,
-                    bytes=received.bytes,
-                )
-                temporary.write_text(held.model_dump_json(indent=1), encoding="utf-8")
-                temporary.replace(metadata)
-                _prune(folder)
-        assert held is not None  # noqa: S101 - without a copy there are no validators, and never "not modified"
+                held = _Entry(url=url, **asdict(received))
+            assert held is not None  # noqa: S101 - without a copy there are no validators, and never "not modified"
+            temporary.write_text(held.model_dump_json(indent=1), encoding="utf-8")
+        _prune(folder)
         return LocalFile(folder / held.sha256, InputFile(url, held.bytes, held.sha256))
-
-
-@contextmanager
-def temporary_beside(target: Path) -> Iterator[Path]:
-    """Path of a temporary file in the target's folder, for `Path.replace`; removed if it is still there."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.parent / f".{uuid.uuid4().hex}.part"
-    try:
-        yield temporary
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _read_entry(metadata: Path, url: str) -> _Entry | None:

@@ -10,9 +10,9 @@ import tempfile
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from crawl_urn_dagster.atomic import replacing
 from crawl_urn_dagster.sources.base import InputFile, Presence
 from crawl_urn_dagster.sources.calendar import crawls_frame
-from crawl_urn_dagster.sources.files import temporary_beside
 from crawl_urn_dagster.statements import load_statement
 
 if TYPE_CHECKING:
@@ -68,9 +68,8 @@ def write_presence(
     inputs
         The files that are copied from.
     """
-    with temporary_beside(destination) as temporary:
+    with replacing(destination) as temporary:
         target = {"target": str(temporary)}
         (rows,) = connection.execute(load_statement(statement), {**parameters, **target}).fetchall()[0]
         counted = connection.execute(load_statement("count_presence"), {"presence": str(temporary)}).fetchall()
-        temporary.replace(destination)
     return Presence(crawls_frame(crawls, dict(counted)), rows, inputs)

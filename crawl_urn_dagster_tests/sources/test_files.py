@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from crawl_urn_dagster.sources import Files, SourceError
-from crawl_urn_dagster.sources.files import temporary_beside
 from crawl_urn_dagster_tests.sources.conftest import reply
 
 
@@ -218,10 +217,3 @@ class TestDerived:
         for version in ("0" * 64, "1" * 64, "2" * 64):
             files.derive("key", version, lambda path: path.write_text("derived"))
         assert contents(files.cache) == ["1" * 64, "2" * 64]
-
-
-def test_temporary_file_is_removed_when_it_is_not_put_in_place(tmp_path):
-    target = tmp_path / "new folder" / "target"
-    with temporary_beside(target) as temporary:
-        temporary.write_text("half")
-    assert list(target.parent.iterdir()) == []

@@ -269,7 +269,7 @@ def test_what_is_no_list_leaves_nothing(files, write, tmp_path, content, message
     assert not destination.exists()
     if "cannot be dated" not in message:
         assert _converted(files) == []
-    assert [path for path in files.cache.rglob("*.part") if path.is_file()] == []
+    assert list(files.cache.rglob("*.partial")) == []
 
 
 def test_failed_reading_leaves_the_last_presence(files, write, tmp_path):
