@@ -13,12 +13,14 @@ import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from crawl_urn_dagster.sources import PresenceSource, Selection, SimulatedSource, Source
-from crawl_urn_dagster.sources.base import SourceConfig, listed
+from crawl_urn_dagster.sources.inputs import listed
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pydantic_core import ErrorDetails
+
+    from crawl_urn_dagster.sources.base import SourceConfig
 
 MAX_CONFIGURATION_BYTES = 2**20
 

@@ -6,6 +6,7 @@ Here: comparing what a collection's source has with what was last materialised. 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import dagster as dg
@@ -26,6 +27,8 @@ NOT_FINISHED = (
 )
 MAX_ATTEMPTS = 3
 INTERVAL_SECONDS = 15 * 60
+# For each file; Dagster gives a tick 60 s.
+_DEADLINE_SECONDS = 20
 
 
 def new_crawl_sensor(collection: Collection, job_name: str) -> dg.SensorDefinition:
@@ -46,7 +49,8 @@ def new_crawl_sensor(collection: Collection, job_name: str) -> dg.SensorDefiniti
     )
     def new_crawl(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         home: CollectionHome = getattr(context.resources, key)
-        listing = collection.source.list_crawls(home.files, collection.selection)
+        files = replace(home.files, deadline_seconds=_DEADLINE_SECONDS)
+        listing = collection.source.list_crawls(files, collection.selection)
         found = fingerprint(listing.inputs)
         what = f"{len(listing.crawls)} crawls to {listing.crawls[-1]}, content {found}"
 

@@ -8,18 +8,16 @@ from typing import Annotated
 from pydantic import Field
 
 from crawl_urn_dagster.sources.base import (
-    InputFile,
     Listing,
     ObservableTables,
     Presence,
     PresenceSource,
     Selection,
     SourceConfig,
-    SourceError,
     TablesSource,
-    fingerprint,
 )
 from crawl_urn_dagster.sources.files import Files, LocalFile
+from crawl_urn_dagster.sources.inputs import InputFile, SourceError, fingerprint
 from crawl_urn_dagster.sources.observable_tables import ObservableTablesSource
 from crawl_urn_dagster.sources.presence_list import PresenceListSource
 from crawl_urn_dagster.sources.published_windows import PublishedWindowsSource

@@ -1,13 +1,11 @@
 """What every source is: typed configuration that can say which crawls there are and give their data.
 
-Here: the two kinds of source, what they return, and the error they raise. Not here: any format (one module
-each), fetching of files (`files`), dating of crawls (`calendar`), or anything about Dagster.
+Here: the two kinds of source and what they return. Not here: any format (one module each), fetching of files
+(`files`), dating of crawls (`calendar`), or anything about Dagster.
 """
 
 from __future__ import annotations
 
-import difflib
-import hashlib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -17,41 +15,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from crawl_urn_dagster.sources.locations import existing, in_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
     import pandas as pd
     from typing_extensions import Self
 
     from crawl_urn_dagster.sources.files import Files
-
-
-class SourceError(ValueError):
-    """The source cannot be read as configured; the message says where, what was found and expected."""
-
-
-def listed(found: str, expected: Iterable[str]) -> str:
-    """Say what was expected instead of a word: the closest match if there is one, and the first 20 of all."""
-    options = list(dict.fromkeys(expected))
-    close = difflib.get_close_matches(found, options, n=1)
-    hint = f"did you mean {close[0]!r}? " if close else ""
-    more = f", ... ({len(options)} in all)" if len(options) > 20 else ""
-    return f"{hint}expected one of: {', '.join(options[:20])}{more}"
-
-
-@dataclass(frozen=True)
-class InputFile:
-    """A file as it was read: where it is from, its size in bytes, the hash of its content."""
-
-    location: str
-    bytes: int
-    sha256: str
-
-
-def fingerprint(inputs: tuple[InputFile, ...]) -> str:
-    """Hash of the locations and contents of some inputs, 16 hexadecimal digits."""
-    lines = sorted(f"{file.location}\t{file.sha256}\n" for file in inputs)
-    return hashlib.sha256("".join(lines).encode()).hexdigest()[:16]
+    from crawl_urn_dagster.sources.inputs import InputFile
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
-from crawl_urn_dagster.sources.base import SourceError, listed
+from crawl_urn_dagster.sources.inputs import SourceError, listed
 from crawl_urn_dagster.sources.tables import read_rows, read_text
 
 if TYPE_CHECKING:
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from crawl_urn_dagster.sources.base import InputFile, Selection
+    from crawl_urn_dagster.sources.base import Selection
     from crawl_urn_dagster.sources.files import Files, LocalFile
+    from crawl_urn_dagster.sources.inputs import InputFile
 
 _LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._:+ -]{0,62}[A-Za-z0-9._:+-])?")
 _ISO_DATE = re.compile(

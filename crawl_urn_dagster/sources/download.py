@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urljoin
 
-from crawl_urn_dagster.sources.base import SourceError
+from crawl_urn_dagster.sources.inputs import SourceError
 from crawl_urn_dagster.sources.locations import is_remote
 
 if TYPE_CHECKING:

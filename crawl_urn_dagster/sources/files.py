@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ValidationError
 
 from crawl_urn_dagster.atomic import replacing
-from crawl_urn_dagster.sources.base import InputFile, SourceError
 from crawl_urn_dagster.sources.download import download
+from crawl_urn_dagster.sources.inputs import InputFile, SourceError
 from crawl_urn_dagster.sources.locations import existing, is_remote
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from crawl_urn_dagster.sources.base import ObservableTables, Selection, SourceError, TablesSource, listed
+from crawl_urn_dagster.sources.base import ObservableTables, Selection, TablesSource
 from crawl_urn_dagster.sources.calendar import (
     check_label,
     crawls_frame,
@@ -19,6 +19,7 @@ from crawl_urn_dagster.sources.calendar import (
     require_date,
     select_run,
 )
+from crawl_urn_dagster.sources.inputs import SourceError, listed
 from crawl_urn_dagster.sources.locations import Location  # noqa: TC001 - pydantic reads it
 from crawl_urn_dagster.sources.tables import Row, add_once, parse_count, read_header, read_rows, windows_frame
 
@@ -127,7 +128,7 @@ class ObservableTablesSource(TablesSource):
         return ObservableTables(
             crawls=crawls_frame(selected, sizes),
             pairs=None if pair_file is None else _pairs_frame(pairs, names),
-            windows=None if window_file is None else windows_frame(windows, crawls, names),
+            windows=None if window_file is None else windows_frame(windows, [crawl.crawl for crawl in crawls], names),
             inputs=(*(file.input for file in (pair_file, window_file) if file is not None), *inputs),
         )
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from crawl_urn_dagster.atomic import replacing
-from crawl_urn_dagster.sources.base import InputFile, Presence
+from crawl_urn_dagster.sources.base import Presence
 from crawl_urn_dagster.sources.calendar import crawls_frame
 from crawl_urn_dagster.statements import load_statement
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import duckdb
 
     from crawl_urn_dagster.sources.calendar import DatedCrawl
+    from crawl_urn_dagster.sources.inputs import InputFile
 
 
 @contextmanager

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from crawl_urn_dagster.sources.base import Listing, Presence, PresenceSource, Selection, SourceError
+from crawl_urn_dagster.sources.base import Listing, Presence, PresenceSource, Selection
 from crawl_urn_dagster.sources.calendar import check_label, date_crawls, fetch_calendar, select_run
+from crawl_urn_dagster.sources.inputs import SourceError
 from crawl_urn_dagster.sources.locations import Location, is_glob
 from crawl_urn_dagster.sources.presence_files import engine, write_presence
 from crawl_urn_dagster.sources.tables import find_column, is_gzip, open_text, read_header
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
     import duckdb
     from typing_extensions import Self
 
-    from crawl_urn_dagster.sources.base import InputFile
     from crawl_urn_dagster.sources.calendar import DatedCrawl
     from crawl_urn_dagster.sources.files import Files, LocalFile
+    from crawl_urn_dagster.sources.inputs import InputFile
 
 MAX_CRAWLS = 10_000
 _DEFAULT_CRAWL_COLUMN = "crawl"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from crawl_urn_dagster.sources.base import ObservableTables, Selection, SourceError, TablesSource
+from crawl_urn_dagster.sources.base import ObservableTables, Selection, TablesSource
 from crawl_urn_dagster.sources.calendar import (
     check_label,
     crawls_frame,
@@ -15,6 +15,7 @@ from crawl_urn_dagster.sources.calendar import (
     fetch_calendar,
     select_run,
 )
+from crawl_urn_dagster.sources.inputs import SourceError
 from crawl_urn_dagster.sources.locations import Location  # noqa: TC001 - pydantic reads it
 from crawl_urn_dagster.sources.tables import Row, add_once, parse_count, read_rows, windows_frame
 
@@ -79,7 +80,7 @@ class PublishedWindowsSource(TablesSource):
         return ObservableTables(
             crawls=crawls_frame(selected, sizes),
             pairs=None,
-            windows=windows_frame(windows, crawls, {crawl.crawl for crawl in selected}),
+            windows=windows_frame(windows, [crawl.crawl for crawl in crawls], {crawl.crawl for crawl in selected}),
             inputs=(local.input, *inputs),
         )
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from crawl_urn_dagster.sources.base import InputFile, Listing, Presence, PresenceSource, Selection
+from crawl_urn_dagster.sources.base import Listing, Presence, PresenceSource, Selection
 from crawl_urn_dagster.sources.calendar import DatedCrawl, select_run
+from crawl_urn_dagster.sources.inputs import InputFile
 from crawl_urn_dagster.sources.presence_files import engine, write_presence
 
 if TYPE_CHECKING:

@@ -16,14 +16,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
-from crawl_urn_dagster.sources.base import SourceError, listed
+from crawl_urn_dagster.sources.inputs import SourceError, listed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     import pandas as pd
 
-    from crawl_urn_dagster.sources.calendar import DatedCrawl
     from crawl_urn_dagster.sources.files import LocalFile
 
 MAX_TABLE_CHARACTERS = 64 * 2**20
@@ -209,12 +208,22 @@ def add_once(rows: dict[Key, Row], key: Key, row: Row) -> None:
 
 
 def windows_frame(
-    windows: Mapping[tuple[str, str], int], crawls: Sequence[DatedCrawl], selected: Collection[str]
+    windows: Mapping[tuple[str, str], int], labels: Sequence[str], selected: Collection[str]
 ) -> pd.DataFrame:
-    """Frame of unions by (start, end), of the windows that lie whole within the selected crawls."""
+    """Frame of unions by (start, end), of the windows that lie whole within the selected crawls.
+
+    Parameters
+    ----------
+    windows
+        Distinct elements by first and last crawl.
+    labels
+        All crawls of the source, in time order.
+    selected
+        Those that the collection takes.
+    """
     import pandas as pd
 
-    position = {crawl.crawl: index for index, crawl in enumerate(crawls)}
+    position = {label: index for index, label in enumerate(labels)}
     rows = [
         (start, end, position[end] - position[start] + 1, union)
         for (start, end), union in windows.items()

@@ -1,7 +1,7 @@
 """What sources share: fingerprints, hints, and configuration that knows its files."""
 
 from crawl_urn_dagster.sources import InputFile, ObservableTablesSource, PresenceListSource, fingerprint
-from crawl_urn_dagster.sources.base import listed
+from crawl_urn_dagster.sources.inputs import listed
 
 
 def test_fingerprint_depends_on_locations_and_contents_only():

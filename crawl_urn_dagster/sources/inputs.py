@@ -1,0 +1,42 @@
+"""Files as they were read, and the error of what cannot be read: what every module of a source speaks of.
+
+Here: a file's identity, and how a wrong one is explained. Not here: fetching (`files`), or any format.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class SourceError(ValueError):
+    """The source cannot be read as configured; the message says where, what was found and expected."""
+
+
+def listed(found: str, expected: Iterable[str]) -> str:
+    """Say what was expected instead of a word: the closest match if there is one, and the first 20 of all."""
+    options = list(dict.fromkeys(expected))
+    close = difflib.get_close_matches(found, options, n=1)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    more = f", ... ({len(options)} in all)" if len(options) > 20 else ""
+    return f"{hint}expected one of: {', '.join(options[:20])}{more}"
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """A file as it was read: where it is from, its size in bytes, the hash of its content."""
+
+    location: str
+    bytes: int
+    sha256: str
+
+
+def fingerprint(inputs: tuple[InputFile, ...]) -> str:
+    """Hash of the locations and contents of some inputs, 16 hexadecimal digits."""
+    lines = sorted(f"{file.location}\t{file.sha256}\n" for file in inputs)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()[:16]
