@@ -7,6 +7,11 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
+from hypothesis import settings
+
+# The same examples in every run, and no time limit on any: a busy machine is no failure.
+settings.register_profile("suite", derandomize=True, deadline=None)
+settings.load_profile("suite")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 

@@ -72,28 +72,28 @@ def launch(line, request):
 
 
 def test_what_was_never_materialised_is_new(line, source):
-    source.publish(12)
+    source.publish(8)
     request = tick(line)
     assert request.run_key.endswith("-1")
     assert launch(line, request).success
 
 
 def test_nothing_new_is_skipped_with_what_is_there(line, source):
-    source.publish(12)
+    source.publish(8)
     launch(line, tick(line))
-    assert tick(line).startswith("Nothing new: 12 crawls to 2020-11-09, content ")
+    assert tick(line).startswith("Nothing new: 8 crawls to 2020-07-20, content ")
 
 
 def test_a_new_crawl_and_a_revision_are_each_requested_once(line, source):
-    source.publish(12)
+    source.publish(8)
     launch(line, tick(line))
-    source.publish(13)
+    source.publish(9)
     request = tick(line)
     launch(line, request)
-    assert len(line.home.observables.read("crawls")) == 13
+    assert len(line.home.observables.read("crawls")) == 9
     assert isinstance(tick(line), str)
 
-    source.publish(13, seed=8)
+    source.publish(9, seed=8)
     revision = tick(line)
     assert revision.run_key != request.run_key
     launch(line, revision)
@@ -103,7 +103,7 @@ def test_a_new_crawl_and_a_revision_are_each_requested_once(line, source):
 def test_content_that_comes_back_is_new_again_under_another_key(line, source):
     keys = []
     for seed in (7, 8, 7):
-        source.publish(12, seed=seed)
+        source.publish(8, seed=seed)
         request = tick(line)
         keys.append(request.run_key)
         launch(line, request)
@@ -111,7 +111,7 @@ def test_content_that_comes_back_is_new_again_under_another_key(line, source):
 
 
 def test_a_failed_run_is_asked_for_again_and_then_left_to_a_person(line, source, tmp_path):
-    source.publish(12)
+    source.publish(8)
     (tmp_path / "home").mkdir(exist_ok=True)
     (tmp_path / "home" / "remote").write_text("a file where the folder should be")
     keys = []
@@ -128,7 +128,7 @@ def test_a_failed_run_is_asked_for_again_and_then_left_to_a_person(line, source,
 
 
 def test_a_run_under_way_is_waited_for(line, source):
-    source.publish(12)
+    source.publish(8)
     job = line.defs.resolve_job_def("remote_update")
     run = line.instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED)
     assert run.run_id in tick(line)
@@ -154,7 +154,7 @@ def test_a_collection_that_is_violated_is_not_asked_for_again(tmp_path, source):
 
 
 def test_an_outage_is_an_error_and_not_a_skip(line, source):
-    source.publish(12)
+    source.publish(8)
     launch(line, tick(line))
     source.close()
     with pytest.raises((OSError, SourceError), match=r"pairs\.csv"):

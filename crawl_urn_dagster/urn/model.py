@@ -377,8 +377,8 @@ def _mean(core_share: Fraction, core: Fraction, shell: FloatArray) -> FloatArray
 
 
 def _ratio(numerator: Fraction, denominator: Fraction, undefined: Fraction = 0.0) -> FloatArray:
-    """Quotient, infinite over zero, and ``undefined`` where it is 0/0."""
-    with np.errstate(divide="ignore", invalid="ignore"):
+    """Quotient, infinite over what is zero or as good as zero, and ``undefined`` where it is 0/0."""
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         quotient = np.divide(numerator, denominator)
     return _array(np.where(np.isnan(quotient), undefined, quotient))
 

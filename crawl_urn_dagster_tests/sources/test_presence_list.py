@@ -101,7 +101,7 @@ def test_repeated_captures_count_once(read, write):
 TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1, max_size=12)
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(elements=st.lists(TEXT.filter(lambda text: text.strip(" ")), min_size=1, max_size=40))
 def test_any_element_survives(read, write, elements):
     text = io.StringIO(newline="")

@@ -89,7 +89,7 @@ def test_header_of_a_long_file_is_read_alone(local):
 TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=8)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=st.lists(st.tuples(TEXT, TEXT), max_size=5))
 def test_any_text_survives(local, rows):
     written = io.StringIO(newline="")

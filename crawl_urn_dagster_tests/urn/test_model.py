@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from crawl_urn_dagster.urn import (
@@ -56,6 +56,7 @@ def test_reference_values_at_uneven_cadence(shared_reference):
 
 
 @given(FRACTION, FRACTION)
+@example(1.0, 5e-324)  # the least coverage that is not 0
 def test_seen_fraction_obeys_its_recurrence(alpha, coverage):
     seen = Urn(alpha, coverage).seen_fraction(ROUNDS)
     assert seen[0] == 0
