@@ -18,6 +18,8 @@ from crawl_urn_dagster_tests.collections_for_tests import (
 )
 from crawl_urn_dagster_tests.line import Line
 
+pytestmark = pytest.mark.slow
+
 
 class Receiver:
     """A webhook that keeps what it was sent, and answers from a list of statuses, then 200."""

@@ -7,6 +7,8 @@ import pytest
 from crawl_urn_dagster_tests.collections_for_tests import histories, presence_collection, tables_collection
 from crawl_urn_dagster_tests.line import QUIET, Line
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def line(tmp_path_factory):

@@ -20,6 +20,9 @@ from crawl_urn_dagster_tests.collections_for_tests import (
     tables_collection,
 )
 
+pytestmark = pytest.mark.slow
+
+
 COMMAND = Path(sys.executable).with_name("crawl-urn")
 
 

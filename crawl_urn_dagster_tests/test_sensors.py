@@ -13,6 +13,8 @@ from crawl_urn_dagster.sources import SourceError
 from crawl_urn_dagster_tests.collections_for_tests import histories, pairs_frame
 from crawl_urn_dagster_tests.line import Line
 
+pytestmark = pytest.mark.slow
+
 
 class Source:
     """A pair table behind an HTTP address; it can be republished, and go down."""

@@ -90,6 +90,7 @@ def test_long_text_from_data_is_cut():
     assert faults(containment_by_lag(*tables(3)[:2], title="wide" * 30)) == []
 
 
+@pytest.mark.slow
 def test_saving_writes_the_same_bytes_every_time(tmp_path):
     fits, made = all_fits(), tables(6)
     for number, figures in enumerate(zip(all_figures(made, fits), all_figures(made, fits), strict=True)):

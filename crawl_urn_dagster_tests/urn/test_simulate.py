@@ -123,6 +123,7 @@ def test_impossible_urns_are_refused(change, message):
         simulate(**{**urn, **change}, seed=1)
 
 
+@pytest.mark.slow
 def test_containment_in_the_exact_form_gives_kappa_and_in_the_papers_form_mu():
     kappa, alpha, coverage, elements = 0.4, 0.75, 0.6, 400_000
     core = int(kappa * elements)
