@@ -61,5 +61,6 @@ def test_python_runs_as_shown(tmp_path, code):
         "collections:\n"
         f"  - {{name: mine, granularity: url, source: {{type: observable_tables, pairs: {pairs.name}}}}}\n"
     )
-    checked = code + "\nassert len(list(defs.resolve_all_asset_keys())) > 0\n"
-    subprocess.run([sys.executable, "-c", checked], cwd=tmp_path, check=True)
+    printing = code + "\nprint(len(list(defs.resolve_all_asset_keys())))\n"
+    result = subprocess.run([sys.executable, "-c", printing], cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert int(result.stdout) > 0

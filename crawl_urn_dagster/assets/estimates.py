@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from crawl_urn_dagster.observables.database import ObservablesFile
 
+_FITTED = {"scipy", "duckdb"}
+
 
 def fitted_observables(collection: Collection) -> list[str]:
     """Names of the observable tables that the collection's fits use."""
@@ -34,10 +36,19 @@ def read_fitted_observables(
 
 
 def estimate_assets(collection: Collection) -> list[dg.AssetsDefinition]:
-    """Assets from observable tables to parameters, operator terms and drift."""
-    observables = fitted_observables(collection)
-    scipy_duckdb = {"scipy", "duckdb"}
-    parameters_spec = asset_spec(collection, "parameters", kinds=scipy_duckdb, deps=["crawls", *observables])
+    """Assets from observable tables to parameters, their headline, operator terms and drift."""
+    return [
+        _parameters(collection),
+        _headline(collection),
+        _operator_terms(collection),
+        _drift(collection),
+    ]
+
+
+def _parameters(collection: Collection) -> dg.AssetsDefinition:
+    parameters_spec = asset_spec(
+        collection, "parameters", kinds=_FITTED, deps=["crawls", *fitted_observables(collection)]
+    )
 
     @assets_of(collection, "parameters", [parameters_spec])
     def parameters(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
@@ -61,6 +72,10 @@ def estimate_assets(collection: Collection) -> list[dg.AssetsDefinition]:
             }
         )
 
+    return parameters
+
+
+def _headline(collection: Collection) -> dg.AssetsDefinition:
     headline_spec = asset_spec(
         collection,
         "headline",
@@ -91,6 +106,10 @@ def estimate_assets(collection: Collection) -> list[dg.AssetsDefinition]:
             }
         )
 
+    return headline
+
+
+def _operator_terms(collection: Collection) -> dg.AssetsDefinition:
     terms_spec = asset_spec(collection, "operator_terms", kinds={"duckdb"}, deps=["crawls", "parameters"])
 
     @assets_of(collection, "operator_terms", [terms_spec])
@@ -102,7 +121,13 @@ def estimate_assets(collection: Collection) -> list[dg.AssetsDefinition]:
         file.replace({"operator_terms": table})
         return dg.MaterializeResult(metadata={"dagster/row_count": len(table)})
 
-    drift_spec = asset_spec(collection, "drift", kinds=scipy_duckdb, deps=["crawls", "parameters", *observables])
+    return operator_terms
+
+
+def _drift(collection: Collection) -> dg.AssetsDefinition:
+    drift_spec = asset_spec(
+        collection, "drift", kinds=_FITTED, deps=["crawls", "parameters", *fitted_observables(collection)]
+    )
 
     @assets_of(collection, "drift", [drift_spec])
     def drift(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
@@ -122,4 +147,4 @@ def estimate_assets(collection: Collection) -> list[dg.AssetsDefinition]:
         file.replace({"drift": table})
         return dg.MaterializeResult(metadata={"dagster/row_count": len(table)})
 
-    return [parameters, headline, operator_terms, drift]
+    return drift
