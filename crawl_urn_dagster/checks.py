@@ -80,20 +80,20 @@ def _none_of(
 
 def _calendar_checks(collection: Collection) -> list[dg.AssetChecksDefinition]:
     def increasing(home: CollectionHome) -> dg.AssetCheckResult:
-        from crawl_urn_dagster.observables.quality import calendar_disorder
+        from crawl_urn_dagster.observables.quality import STARTS_IN_TURN, calendar_disorder
 
         return _none_of(
             calendar_disorder(home.observables.read("crawls")),
-            rule="each crawl starts later than the one before",
+            rule=STARTS_IN_TURN,
             todo="Correct the dates in the calendar: lags and survival per year depend on them.",
         )
 
     def complete(home: CollectionHome) -> dg.AssetCheckResult:
-        from crawl_urn_dagster.observables.quality import dated_by_week
+        from crawl_urn_dagster.observables.quality import IN_CALENDAR, dated_by_week
 
         return _none_of(
             dated_by_week(home.observables.read("crawls")),
-            rule="every crawl is in the calendar",
+            rule=IN_CALENDAR,
             todo="They are dated by the ISO week of their label, which can be weeks off: add them to the calendar.",
             severity=_WARN,
         )
@@ -131,21 +131,21 @@ def _discovery_checks(collection: Collection) -> list[dg.AssetChecksDefinition]:
     relative_error = collection.source.relative_error
 
     def non_decreasing(home: CollectionHome) -> dg.AssetCheckResult:
-        from crawl_urn_dagster.observables.quality import discovery_decreases
+        from crawl_urn_dagster.observables.quality import NON_DECREASING, discovery_decreases
 
         return _none_of(
             discovery_decreases(home.observables.read("discovery_curve"), relative_error),
-            rule="a longer window has at least the elements of a shorter one from the same start",
+            rule=NON_DECREASING,
             todo="Check the source's table, or its relative_error.",
         )
 
     def at_least_largest(home: CollectionHome) -> dg.AssetCheckResult:
-        from crawl_urn_dagster.observables.quality import discovery_below_largest_crawl
+        from crawl_urn_dagster.observables.quality import AT_LEAST_LARGEST, discovery_below_largest_crawl
 
         file = home.observables
         return _none_of(
             discovery_below_largest_crawl(file.read("discovery_curve"), file.read("crawls"), relative_error),
-            rule="a window has at least the elements of its largest crawl",
+            rule=AT_LEAST_LARGEST,
             todo="Check the source's table, or its relative_error.",
         )
 
@@ -169,11 +169,11 @@ def _discovery_checks(collection: Collection) -> list[dg.AssetChecksDefinition]:
 
 def _containment_in_range(collection: Collection) -> dg.AssetChecksDefinition:
     def judge(home: CollectionHome) -> dg.AssetCheckResult:
-        from crawl_urn_dagster.observables.quality import containment_out_of_range
+        from crawl_urn_dagster.observables.quality import WITHIN_SMALLER, containment_out_of_range
 
         return _none_of(
             containment_out_of_range(home.observables.read("containment"), collection.source.relative_error),
-            rule="an intersection is between 0 and the smaller crawl",
+            rule=WITHIN_SMALLER,
             todo="Check the source's table, or its relative_error.",
         )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import socket
 import sys
 import time
 from pathlib import Path
@@ -67,12 +68,21 @@ def run(collections: Path | None, home: Path, select: tuple[str, ...]) -> None:
 
     from dagster import DagsterInstance
 
-    from crawl_urn_dagster.launch import CodeLocation, instance_folder
+    from crawl_urn_dagster.build import job_name
+    from crawl_urn_dagster.launch import AlreadyRunningError, CodeLocation, instance_folder, sole_run_of
 
-    location = CodeLocation()
-    with DagsterInstance.from_config(str(instance_folder(home))) as instance:
-        outcomes = {one.name: _run_one(location, instance, one, console) for one in chosen}
-    _summarise(chosen, outcomes, home, console)
+    location, folder = CodeLocation(), instance_folder(home)
+    outcomes: dict[str, Outcome] = {}
+    with DagsterInstance.from_config(str(folder)) as instance:
+        try:
+            for one in chosen:
+                with sole_run_of(instance, folder, job_name(one)):
+                    outcomes[one.name] = _run_one(location, instance, one, console)
+                if outcomes[one.name].interrupted:
+                    break
+        except AlreadyRunningError as error:
+            raise click.ClickException(str(error)) from error
+    _summarise([one for one in chosen if one.name in outcomes], outcomes, home, console)
     if any(outcome.errors for outcome in outcomes.values()):
         sys.exit(1)
 
@@ -91,10 +101,19 @@ def ui(collections: Path | None, home: Path, host: str, port: int) -> None:
 
     from crawl_urn_dagster.launch import instance_folder, workspace_file
 
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise click.ClickException(f"{host}:{port} cannot be used ({error.strerror}); choose --port") from error
+
     folder = instance_folder(home)
     os.environ["DAGSTER_HOME"] = str(folder)
     workspace = str(workspace_file(folder))
-    command = [sys.executable, "-m", "dagster", "dev", "-w", workspace, "-h", host, "-p", str(port)]
+    # The command is for plain Dagster, too; that it has a successor is not the user's concern.
+    quiet = ["-W", "ignore:Function `dev_command` is superseded"]
+    command = [sys.executable, *quiet, "-m", "dagster", "dev", "-w", workspace, "-h", host, "-p", str(port)]
     os.execv(sys.executable, command)  # noqa: S606
 
 
@@ -127,16 +146,20 @@ def _choose(collections: tuple[Collection, ...], names: tuple[str, ...]) -> list
 
 
 def _look_before_running(chosen: list[Collection], home: Path, console: Console) -> None:
-    """List every source, so that what is configured wrongly is said before anything runs."""
+    """List every source, so that all that is configured wrongly is said before anything runs."""
     from crawl_urn_dagster.resources import CollectionHome
 
+    wrong = []
     for one in chosen:
         files = CollectionHome(folder=str(home), collection=one.name).files
         try:
             listing = one.source.list_crawls(files, one.selection)
         except (OSError, ValueError) as error:
-            raise click.ClickException(f"collection {one.name}: {error}") from error
+            wrong.append(f"collection {one.name}: {error}")
+            continue
         console.print(f"{one.name}: {len(listing.crawls)} crawls, {listing.crawls[0]} to {listing.crawls[-1]}")
+    if wrong:
+        raise click.ClickException("\n".join(wrong))
 
 
 def _run_one(location: CodeLocation, instance: dg.DagsterInstance, collection: Collection, console: Console) -> Outcome:

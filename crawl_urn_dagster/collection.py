@@ -188,7 +188,8 @@ def _repeated_names(collections: list[Collection]) -> list[str]:
 def _missing_files(collections: list[Collection]) -> list[str]:
     return [
         f"collections[{index}] ({collection.name}).source: there is no file {missing}; expected an existing "
-        "file (relative paths are taken from the configuration's folder) or an http(s) address"
+        "file, or a glob such as folder/*.csv.gz (relative paths are taken from the configuration's folder), or an "
+        "http(s) address"
         for index, collection in enumerate(collections)
         for missing in collection.source.missing_files()
     ]

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dagster import DagsterRunStatus, RunsFilter
 from dagster._core.definitions.reconstruct import ReconstructableRepository
 from dagster._core.definitions.repository_definition.valid_definitions import SINGLETON_REPOSITORY_NAME
 from dagster._core.execution.api import execute_run_iterator
 from dagster._core.remote_origin import ManagedGrpcPythonEnvCodeLocationOrigin, RemoteRepositoryOrigin
 from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
+from filelock import FileLock, Timeout
 
 from crawl_urn_dagster.atomic import replacing
 
@@ -29,6 +32,10 @@ _LOCATION = "crawl_urn_dagster"
 
 # The console shows the command's own progress; the whole log is in the instance.
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+
+# On the runs of this module: no daemon watches over their process.
+_OWN_RUN = {"crawl_urn/launched_by": "crawl-urn"}
+_UNFINISHED = [DagsterRunStatus.NOT_STARTED, DagsterRunStatus.STARTING, DagsterRunStatus.STARTED]
 
 _INSTANCE_SETTINGS = """\
 telemetry:
@@ -72,6 +79,36 @@ def workspace_file(folder: Path) -> Path:
     return path
 
 
+class AlreadyRunningError(RuntimeError):
+    """Another process runs the same job in the same instance."""
+
+
+@contextmanager
+def sole_run_of(instance: dg.DagsterInstance, folder: Path, job_name: str) -> Iterator[None]:
+    """Make sure that no other process of this command runs a job, and clear up after one that was killed.
+
+    A killed process leaves its run unfinished and its place in the collection's pool taken, for ever: whoever holds the
+    lock knows that no such process is alive.
+
+    Raises
+    ------
+    AlreadyRunningError
+        When another process holds the lock.
+    """
+    lock = FileLock(folder / f"{job_name}.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise AlreadyRunningError(f"another crawl-urn run is at {job_name}; wait for it, or end it") from None
+    try:
+        for run in instance.get_runs(RunsFilter(job_name=job_name, tags=_OWN_RUN, statuses=_UNFINISHED)):
+            instance.report_run_failed(run, "The process of this run ended before the run did.")
+            instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
+        yield
+    finally:
+        lock.release()
+
+
 class CodeLocation:
     """The shipped code location, loaded in this process."""
 
@@ -93,6 +130,7 @@ class CodeLocation:
         return instance.create_run_for_job(
             job.get_definition(),
             run_config=_QUIET,
+            tags=_OWN_RUN,
             remote_job_origin=self._origin.get_job_origin(job_name),
             job_code_origin=job.get_python_origin(),
         )

@@ -45,6 +45,11 @@ class Outcome:
     failed_checks: tuple[FailedCheck, ...]
     errors: tuple[str, ...]
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether somebody ended the run, with Ctrl-C or a signal."""
+        return any(dg.DagsterExecutionInterruptedError.__name__ in error for error in self.errors)
+
 
 def read_outcome(instance: dg.DagsterInstance, run_id: str) -> Outcome:
     """Read what a run found.

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from crawl_urn_dagster.estimates.headline import Headline
 
+_WORST_SHOWN = 5
 _FIT = ["projection", "model", "form", "clock", "component"]
 
 
@@ -28,6 +29,7 @@ def render_report(
     headline: Headline,
     frames: Mapping[str, pd.DataFrame],
     *,
+    broken_rules: Mapping[str, pd.DataFrame],
     figures: Sequence[str],
 ) -> str:
     """Page of a collection.
@@ -41,6 +43,8 @@ def render_report(
     frames
         Tables of the contract by name: crawls, parameters, operator_terms, drift and inputs, with first_returns
         and truth where the collection has them.
+    broken_rules
+        Rows that break a rule of `observables.quality`, by the rule in words.
     figures
         Names of the figures that the page shows, from ``figures/`` beside it.
     """
@@ -61,6 +65,7 @@ def render_report(
             "may be quoted as a property of the crawl.",
         ]
     parts += [f"![{figure.replace('_', ' ')}](figures/{figure}.png)" for figure in figures]
+    parts += ["## Data quality", _quality(broken_rules)]
     parts += ["## Fits", _fits(frames["parameters"])]
     if "truth" in frames:
         parts += [
@@ -83,16 +88,30 @@ def render_report(
 
 _OPERATOR_NOTE = (
     "Times count what is left after the present round: life expectancy is the sum of sampled and hidden time. Hiding "
-    "time is how long an element not seen yet stays unseen before it is seen or gone."
+    "time is how long an element not seen yet stays unseen before it is seen or gone. nu_inf is the long-run fraction "
+    "of a crawl that was never seen before, rho_inf the rest."
 )
+
+
+def _quality(broken_rules: Mapping[str, pd.DataFrame]) -> str:
+    """Show what cannot be true before any number that follows from it."""
+    parts = [
+        f"**Broken: {rule}.** Rows: {len(rows)}; the worst:\n\n{_table(rows.head(_WORST_SHOWN))}"
+        for rule, rows in broken_rules.items()
+    ]
+    return "\n\n".join(parts) or "Calendar, unions and intersections are all within what is possible."
 
 
 def _fits(parameters: pd.DataFrame) -> str:
     shown = ["kappa", "core_share", "alpha", "coverage", "residual_rms", "n_points", "status", "reason"]
     last_of_fit = parameters[parameters["component"] != "core"]
     return (
-        "Survival and coverage are those of the shell, or of the one urn. Limits are not computed yet. Under form "
-        "`paper`, kappa is the core share.\n\n" + _table(last_of_fit[[*_FIT[:4], *shown]])
+        "One row per fit: the observable (discovery_tail is a straight line through the end of the discovery curve, "
+        "discovery_increments a consistency check only), the urn, and the clock that survival counts in. kappa is the "
+        "core's share of the urn, core_share its share of one crawl; alpha and coverage are those of the shell, or of "
+        "the one urn; residual_rms is by how much the fit misses the observable. Intervals are not computed yet. Under "
+        "form `paper`, kappa is the core share. Of a fit that is not ok, believe only what its reason leaves.\n\n"
+        + _table(last_of_fit[[*_FIT[:4], *shown]])
     )
 
 

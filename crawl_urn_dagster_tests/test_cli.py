@@ -2,12 +2,14 @@
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import dagster as dg
 import pytest
 import requests
 import yaml
@@ -133,6 +135,73 @@ def test_an_unknown_name_is_refused_with_the_known_ones(tmp_path):
     result = crawl_urn("run", "--select", "dome", cwd=tmp_path)
     assert result.returncode == 1
     assert result.stderr == "Error: no collection is named dome; there are demo\n"
+
+
+def start(*arguments, cwd):
+    """The command in the background, once it has finished some steps."""
+    process = subprocess.Popen(
+        [COMMAND, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=cwd,
+        env=environment(),
+    )
+    for line in process.stdout:
+        if line.strip().startswith("5/"):
+            return process
+    raise AssertionError("the command ended before its fifth step")
+
+
+def test_a_killed_run_is_cleared_up_by_the_next(tmp_path):
+    configuration = configure(tmp_path, tables_collection(tmp_path, histories(12), windows=False))
+    arguments = ("run", "--collections", configuration, "--home", "home")
+    killed = start(*arguments, cwd=tmp_path)
+    with dg.DagsterInstance.from_config(str(tmp_path / "home" / ".dagster")) as instance:
+        run_id = instance.get_runs()[0].run_id
+        killed.kill()
+        killed.communicate()
+        # As when it is killed inside a step: its place in the pool is taken.
+        instance.event_log_storage.initialize_concurrency_limit_to_default("tabled_duckdb")
+        instance.event_log_storage.claim_concurrency_slot("tabled_duckdb", run_id, "a step")
+        assert not instance.get_run_by_id(run_id).is_finished
+
+        assert crawl_urn(*arguments, cwd=tmp_path).returncode == 0
+        assert instance.get_run_by_id(run_id).status == dg.DagsterRunStatus.FAILURE
+
+
+def test_a_second_run_at_once_is_refused_and_an_interrupt_ends_all(tmp_path):
+    collections = [tables_collection(tmp_path, histories(12), name=name, windows=False) for name in ("first", "second")]
+    arguments = ("run", "--collections", configure(tmp_path, *collections), "--home", "home")
+    running = start(*arguments, cwd=tmp_path)
+    refused = crawl_urn(*arguments, cwd=tmp_path)
+    assert refused.returncode == 1
+    assert refused.stderr == "Error: another crawl-urn run is at first_update; wait for it, or end it\n"
+    running.send_signal(signal.SIGINT)
+    output, errors = running.communicate(timeout=60)
+    assert running.returncode == 1
+    assert "Error: collection first: " in errors
+    assert "second: run" not in output
+
+
+def test_every_faulty_collection_is_named(tmp_path):
+    collections = [tables_collection(tmp_path, histories(12), name=name, windows=False) for name in ("first", "second")]
+    for one in collections:
+        Path(one.source.pairs).write_text("<html>maintenance</html>")
+    result = crawl_urn("run", "--collections", configure(tmp_path, *collections), "--home", "home", cwd=tmp_path)
+    assert result.returncode == 1
+    assert "collection first: " in result.stderr
+    assert "collection second: " in result.stderr
+
+
+def test_the_ui_refuses_a_port_that_is_taken(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        result = crawl_urn("ui", "--home", "home", "--port", port, cwd=tmp_path)
+    assert result.returncode == 1
+    assert result.stderr == f"Error: 127.0.0.1:{port} cannot be used (Address already in use); choose --port\n"
 
 
 def free_port():

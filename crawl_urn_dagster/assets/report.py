@@ -7,6 +7,7 @@ from pathlib import Path
 
 import dagster as dg
 
+from crawl_urn_dagster.assets.estimates import fitted_observables, read_fitted_observables
 from crawl_urn_dagster.assets.figures import PARAMETER_FIGURES, observable_figures
 from crawl_urn_dagster.collection import Collection
 from crawl_urn_dagster.sources import SimulatedSource
@@ -23,7 +24,7 @@ def report_asset(collection: Collection) -> dg.AssetsDefinition:
         collection,
         "report",
         kinds={"markdown"},
-        deps=[*tables, *observed],
+        deps=[*tables, *fitted_observables(collection), *observed],
         description="The page of the collection: the headline in words, why anything is withheld, tables, figures.",
     )
 
@@ -31,6 +32,7 @@ def report_asset(collection: Collection) -> dg.AssetsDefinition:
     def report(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
         from crawl_urn_dagster.atomic import replacing
         from crawl_urn_dagster.estimates.headline import read_headline
+        from crawl_urn_dagster.observables.quality import broken_rules
         from crawl_urn_dagster.report import render_report
         from crawl_urn_dagster.sources import InputFile, fingerprint
 
@@ -40,7 +42,11 @@ def report_asset(collection: Collection) -> dg.AssetsDefinition:
         if headline.withheld:
             _remove_figures(home.figures)
         figures = [*observed, *([] if headline.withheld else PARAMETER_FIGURES)]
-        text = render_report(collection.name, collection.granularity, headline, frames, figures=figures)
+        observables = read_fitted_observables(collection, home.observables)
+        broken = broken_rules(frames["crawls"], *observables, collection.source.relative_error)
+        text = render_report(
+            collection.name, collection.granularity, headline, frames, broken_rules=broken, figures=figures
+        )
         with replacing(home.report) as page:
             page.write_text(text, encoding="utf-8")
         inputs = tuple(InputFile(*row) for row in frames["inputs"].itertuples(index=False))

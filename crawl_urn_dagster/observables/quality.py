@@ -11,8 +11,30 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+STARTS_IN_TURN = "each crawl starts later than the one before"
+IN_CALENDAR = "every crawl is in the calendar"
+NON_DECREASING = "a longer window has at least the elements of a shorter one from the same start"
+AT_LEAST_LARGEST = "a window has at least the elements of its largest crawl"
+WITHIN_SMALLER = "an intersection is between 0 and the smaller crawl"
+
 STANDARD_ERRORS_ALLOWED = 5
 SECONDS_PER_DAY = 86_400
+
+
+def broken_rules(
+    crawls: pd.DataFrame,
+    containment: pd.DataFrame | None,
+    discovery_curve: pd.DataFrame | None,
+    relative_error: float,
+) -> dict[str, pd.DataFrame]:
+    """Rows of the collection's tables that break a rule, by the rule in words; rules that hold are left out."""
+    found = {STARTS_IN_TURN: calendar_disorder(crawls), IN_CALENDAR: dated_by_week(crawls)}
+    if discovery_curve is not None:
+        found[NON_DECREASING] = discovery_decreases(discovery_curve, relative_error)
+        found[AT_LEAST_LARGEST] = discovery_below_largest_crawl(discovery_curve, crawls, relative_error)
+    if containment is not None:
+        found[WITHIN_SMALLER] = containment_out_of_range(containment, relative_error)
+    return {rule: rows for rule, rows in found.items() if len(rows)}
 
 
 def calendar_disorder(crawls: pd.DataFrame) -> pd.DataFrame:

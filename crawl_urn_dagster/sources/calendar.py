@@ -51,12 +51,12 @@ def check_label(label: str, where: str) -> str:
     Raises
     ------
     SourceError
-        When it is not 1 to 64 characters of letters, digits and ``._:+-``, with spaces inside, that start
+        When it is not 1 to 64 characters of ASCII letters, digits and ``._:+-``, with spaces inside, that start
         with a letter or digit.
     """
     if not _LABEL.fullmatch(label):
         raise SourceError(
-            f"{where}: found the crawl label {label[:80]!r}, expected 1 to 64 letters, digits or ._:+- and "
+            f"{where}: found the crawl label {label[:80]!r}, expected 1 to 64 ASCII letters, digits or ._:+- and "
             "spaces inside, starting with a letter or digit"
         )
     return label

@@ -52,8 +52,8 @@ _AT_BOUND = {
     ("coverage", 0): "a crawl samples a vanishing part of the {part}",
     ("coverage", 1): "every crawl samples the whole {part}",
 }
-# Kappa is not identified when it can move so far while no fitted point moves farther than this.
-_KAPPA_MOVE = 0.1
+# A parameter is not identified when it can move so far while no fitted point moves farther than this.
+_PARAMETER_MOVE = 0.1
 _FITTED_MOVE = 0.01
 # A tail this close to one new crawl per crawl says nothing about what is seen again.
 _NOTHING_SEEN_AGAIN = 1e-9
@@ -387,24 +387,37 @@ def _judge(points: Fit, curve: Curve, optimum: Optimum, unit: float) -> tuple[st
     ]
     status = "at_bound" if reasons else "ok"
     if points.model == "core_shell" and optimum.free[0]:
-        openness = _openness_of_kappa(points, curve, optimum, unit)
+        openness = _openness(points, curve, optimum, unit)
         if openness is not None:
             reasons.append(openness)
             status = "not_identified" if status == "ok" else status
     return status, " ".join(reasons) or None
 
 
-def _openness_of_kappa(points: Fit, curve: Curve, optimum: Optimum, unit: float) -> str | None:
-    name = "the floor" if points.projection == "containment" else "kappa"
-    for share in optimum.parameters[0] + np.array([-_KAPPA_MOVE, _KAPPA_MOVE]):
-        if not 0 <= share <= 1:
-            continue
-        other = minimise_holding(curve, points.observed, optimum, 0, share)
-        moved = float(abs(other.fitted - optimum.fitted).max())
-        if moved <= _FITTED_MOVE:
-            return (
-                f"The fit of {points.projection} leaves {name} open: at {share:.3f} instead of "
-                f"{optimum.parameters[0]:.3f}, with alpha {other.parameters[1] ** (1 / unit):.3f} and "
-                f"coverage {other.parameters[2]:.3f}, no fitted point moves by more than {moved:.4f}."
-            )
+def _openness(points: Fit, curve: Curve, optimum: Optimum, unit: float) -> str | None:
+    """Say which parameter of a core-shell fit can move while the fitted points hardly do, if one can.
+
+    Hardly is less than the fit's own misses: what a model cannot resolve does not tell its parameters apart.
+    """
+    names = ["the floor" if points.projection == "containment" else "kappa", "alpha", "coverage"]
+    misses = float(np.sqrt(np.mean((points.observed - optimum.fitted) ** 2)))
+    for index in (k for k in (0, 2, 1) if optimum.free[k]):
+        for value in optimum.parameters[index] + np.array([-_PARAMETER_MOVE, _PARAMETER_MOVE]):
+            if not 0 <= value <= 1:
+                continue
+            other = minimise_holding(curve, points.observed, optimum, index, value)
+            moved = float(abs(other.fitted - optimum.fitted).max())
+            if moved <= max(_FITTED_MOVE, misses):
+                now, then = (_on_clock(parameters, unit) for parameters in (optimum.parameters, other.parameters))
+                rest = " and ".join(f"{names[k]} {then[k]:.3f}" for k in range(3) if k != index)
+                return (
+                    f"The fit of {points.projection} leaves {names[index]} open: at {then[index]:.3f} instead of "
+                    f"{now[index]:.3f}, with {rest}, no fitted point moves by more than {moved:.4f}."
+                )
     return None
+
+
+def _on_clock(parameters: FloatArray, unit: float) -> list[float]:
+    """Parameters of a core-shell fit with survival per unit of the clock."""
+    share, alpha, coverage = (float(parameter) for parameter in parameters)
+    return [share, alpha ** (1 / unit), coverage]

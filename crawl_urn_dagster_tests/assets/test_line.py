@@ -1,6 +1,7 @@
 """The whole line on a real instance and real files, for every kind of source."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from crawl_urn_dagster.estimates.headline import read_headline
@@ -135,6 +136,20 @@ def test_a_violated_collection_withholds_parameters_and_says_why(tmp_path):
     assert "core_shell_fits.png" not in page
     assert set(line.home.observables.read("parameters")["status"]) == {"model_violation"}
     assert "kappa" not in line.metadata("headline")
+
+
+def test_what_cannot_be_true_is_on_the_page_and_a_finding(tmp_path):
+    collection = tables_collection(tmp_path, histories(12), windows=False)
+    pairs = pd.read_csv(collection.source.pairs)
+    pairs.loc[3, "intersection"] = 999_999
+    pairs.to_csv(collection.source.pairs, index=False)
+    line = Line(collection, tmp_path)
+    line.run()
+    assert line.outcome.errors == ()
+    assert "in_range" in {check.check for check in line.outcome.failed_checks}
+    page = line.home.report.read_text()
+    assert "**Broken: an intersection is between 0 and the smaller crawl.** Rows: 1" in page
+    assert "999,999" in page
 
 
 def test_too_few_crawls_are_a_finding_too(tmp_path):

@@ -343,3 +343,12 @@ def test_statuses_are_in_order_of_precedence():
     assert STATUSES[0] == "model_violation"
     assert STATUSES[-1] == "ok"
     assert STATUSES.index("at_bound") < STATUSES.index("not_identified")
+
+
+def test_parameters_that_move_less_than_the_fit_misses_are_open():
+    lag = np.arange(1.0, 51.0)
+    curve = CoreShellUrn(0.4, 0.75, 0.6).containment(lag)
+    assert fit_containment_core_shell(lag, curve, form="exact", clock="crawl").status == "ok"
+    missed = fit_containment_core_shell(lag, curve + 0.1 * np.sin(lag / 3), form="exact", clock="crawl")
+    assert missed.status == "not_identified"
+    assert "leaves" in missed.reason
