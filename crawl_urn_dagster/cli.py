@@ -11,6 +11,7 @@ import os
 import socket
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -97,9 +98,12 @@ def ui(collections: Path | None, home: Path, host: str, port: int) -> None:
     if importlib.util.find_spec("dagster_webserver") is None:
         raise click.ClickException("the UI is not installed: pip install 'crawl-urn-dagster[ui]'")
     home = _set_environment(collections, home)
-    _load(collections)
+    known = _load(collections)
 
-    from crawl_urn_dagster.launch import instance_folder, workspace_file
+    from dagster import DagsterInstance
+
+    from crawl_urn_dagster.build import job_name
+    from crawl_urn_dagster.launch import AlreadyRunningError, instance_folder, sole_run_of, workspace_file
 
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -109,6 +113,11 @@ def ui(collections: Path | None, home: Path, host: str, port: int) -> None:
             raise click.ClickException(f"{host}:{port} cannot be used ({error.strerror}); choose --port") from error
 
     folder = instance_folder(home)
+    with DagsterInstance.from_config(str(folder)) as instance:
+        for one in known:
+            # A run that was killed would look as if it were under way, and sensors would wait for it.
+            with suppress(AlreadyRunningError), sole_run_of(instance, folder, job_name(one)):
+                pass
     os.environ["DAGSTER_HOME"] = str(folder)
     workspace = str(workspace_file(folder))
     # The command is for plain Dagster, too; that it has a successor is not the user's concern.

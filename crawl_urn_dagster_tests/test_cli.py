@@ -255,6 +255,10 @@ class Ui:
 
 def test_the_ui_has_the_earlier_run_and_re_executes_it(good_run):
     folder, _ = good_run
+    with dg.DagsterInstance.from_config(str(folder / "home" / ".dagster")) as instance:
+        of_command = instance.get_runs()[0].tags
+        killed = dg.DagsterRun(job_name="avoiding_update", status=dg.DagsterRunStatus.STARTED, tags=of_command)
+        instance.add_run(killed)
     ui = Ui(folder, folder / "collections.yaml")
     try:
         locations = "{ workspaceOrError { ... on Workspace { locationEntries { name loadStatus } } } }"
@@ -268,6 +272,8 @@ def test_the_ui_has_the_earlier_run_and_re_executes_it(good_run):
             ),
             seconds=90,
         )
+        status = "query($id: ID!) { runOrError(runId: $id) { ... on Run { status parentRunId } } }"
+        assert ui.ask(status, id=killed.run_id)["runOrError"]["status"] == "FAILURE"
         runs = ui.ask("{ runsOrError { ... on Runs { results { runId jobName status } } } }")["runsOrError"]["results"]
         parent = next(run for run in runs if run["jobName"] == "fitting_update")
         assert parent["status"] == "SUCCESS"
@@ -278,7 +284,6 @@ def test_the_ui_has_the_earlier_run_and_re_executes_it(good_run):
             parent=parent["runId"],
         )["launchRunReexecution"]
         assert launched["__typename"] == "LaunchRunSuccess", launched
-        status = "query($id: ID!) { runOrError(runId: $id) { ... on Run { status parentRunId } } }"
         run_id = launched["run"]["runId"]
         again = ui.wait_until(
             lambda: (
