@@ -10,13 +10,29 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from crawl_urn_dagster.api import CrawlFit, Crawls, fit, read_counts, read_presence, read_source
     from crawl_urn_dagster.build import build_defs
     from crawl_urn_dagster.collection import Collection, demo_collection, load_collections
     from crawl_urn_dagster.component import CrawlUrnComponent
 
-__all__ = ["Collection", "CrawlUrnComponent", "build_defs", "demo_collection", "load_collections"]
+__all__ = [
+    "Collection",
+    "CrawlFit",
+    "CrawlUrnComponent",
+    "Crawls",
+    "build_defs",
+    "demo_collection",
+    "fit",
+    "load_collections",
+    "read_counts",
+    "read_presence",
+    "read_source",
+]
 
 _HOMES = {
+    **dict.fromkeys(
+        ("CrawlFit", "Crawls", "fit", "read_counts", "read_presence", "read_source"), "crawl_urn_dagster.api"
+    ),
     "Collection": "crawl_urn_dagster.collection",
     "CrawlUrnComponent": "crawl_urn_dagster.component",
     "build_defs": "crawl_urn_dagster.build",

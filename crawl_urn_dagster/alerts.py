@@ -1,114 +1,318 @@
-"""Alerts: failed checks and failed runs, posted to a webhook.
+"""Alerts: what people are told of, each event once.
 
-Here: what is sent, and the sensors that send it when a run has ended. Not here: what failed (`outcomes`), or when
-something has drifted (`checks`).
+Here: which events there are, what is said of them, and the sensor that sends it. Not here: what a run found
+(`outcomes`), when something has drifted (`checks`), or how a service takes a message (apprise).
+
+An event is a check that failed and did not fail for the same cause before (of the fits, only the headline's: it speaks
+for the collection), a run that ended in an error and is not the next attempt at what failed before, or a source that is
+stale. What each target was told is kept in the instance.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from itertools import dropwhile, islice
+from typing import TYPE_CHECKING, NamedTuple
 
 import dagster as dg
+from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 
-from crawl_urn_dagster.outcomes import Outcome, read_outcome
+from crawl_urn_dagster.outcomes import Outcome, grouped_checks, read_outcome
+from crawl_urn_dagster.partitions import INGEST
+from crawl_urn_dagster.specs import FINGERPRINT, asset_key, job_names
 
 if TYPE_CHECKING:
-    from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
+    from collections.abc import Iterator, Sequence
+
+    from apprise import NotifyBase
 
     from crawl_urn_dagster.collection import Collection
+    from crawl_urn_dagster.outcomes import FailedCheck
 
-_TIMEOUT_SECONDS = 10
-_TRIES = 4
+# What could not be delivered for longer is not news any more.
+_LOOK_BACK = timedelta(days=7)
+_RUNS_LOOKED_AT = 200
+# Of runs in which the UI makes chosen assets.
+_ASSET_JOB = "__ASSET_JOB"
+_EVALUATED = {AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordStatus.FAILED}
+_EVALUATIONS_LOOKED_AT = 50
+_MAX_CHARACTERS = 4000
+_NAMED = 3
+# Kept beside the targets of an event of which nobody is to be told any more, also no target that is added later.
+_SETTLED = "-"
 
 
 class AlertError(RuntimeError):
-    """An alert was not delivered; the message does not hold the address, which may be a secret."""
+    """An alert was not delivered; the message does not hold the target's address, which may be a secret."""
 
 
-def alert_sensors(
-    collection: Collection, job: UnresolvedAssetJobDefinition, webhook: str | None
-) -> list[dg.SensorDefinition]:
-    """Sensors that post what a run of the collection's job found, when it has ended well or not.
+@dataclass(frozen=True)
+class Alert:
+    """What is told of one event, or of those of one run.
+
+    Attributes
+    ----------
+    event
+        Its name, which never comes again.
+    title, body
+        What is said: plain text.
+    severity
+        ``warning`` or ``failure``.
+    """
+
+    event: str
+    title: str
+    body: str
+    severity: str
+
+
+def alert_sensor(
+    collection: Collection, targets: Sequence[str], *, ui_url: str | None, figure: str
+) -> dg.SensorDefinition:
+    """Sensor that sends what happened to a collection, the oldest first, and again later what was not taken.
 
     Parameters
     ----------
-    webhook
-        Address that takes a JSON POST; without one the sensors are off, and skip with that reason.
+    targets
+        Addresses in apprise's notation; without any the sensor is off, and skips with that reason.
+    ui_url
+        Where people see the UI, for links; None: runs and assets are named.
+    figure
+        Figure that alerts link to when no failed check names another.
     """
-    return [
-        _alert_sensor(collection, job, webhook, dg.DagsterRunStatus.SUCCESS),
-        _alert_sensor(collection, job, webhook, dg.DagsterRunStatus.FAILURE),
-    ]
 
-
-def _alert_sensor(
-    collection: Collection,
-    job: UnresolvedAssetJobDefinition,
-    webhook: str | None,
-    status: dg.DagsterRunStatus,
-) -> dg.SensorDefinition:
-    @dg.run_status_sensor(
-        run_status=status,
-        name=f"{collection.name}_alert_on_{status.value.lower()}",
-        description=f"Posts failed checks of runs of {job.name} to the webhook, when they end in {status.value}.",
-        monitored_jobs=[job],
-        default_status=dg.DefaultSensorStatus.RUNNING if webhook else dg.DefaultSensorStatus.STOPPED,
+    @dg.sensor(
+        name=f"{collection.name}_alerts",
+        description=f"Tells of drift, failed fits, failed runs and a stale source of {collection.name}.",
+        default_status=dg.DefaultSensorStatus.RUNNING if targets else dg.DefaultSensorStatus.STOPPED,
+        # It requests nothing; Dagster wants a target nevertheless.
+        asset_selection=dg.AssetSelection.assets(asset_key(collection, "report")),
     )
-    def alert(context: dg.RunStatusSensorContext) -> dg.SkipReason | None:
-        run = context.dagster_run
-        outcome = read_outcome(context.instance, run.run_id)
-        if not outcome.failed_checks and not outcome.errors:
-            return dg.SkipReason(f"Run {run.run_id} failed no check.")
-        if webhook is None:
-            return dg.SkipReason("No webhook address is set.")
-        post_alert(webhook, alert_payload(collection.name, run.run_id, run.job_name, outcome))
-        return None
+    def alerts(context: dg.SensorEvaluationContext) -> dg.SkipReason:
+        if not targets:
+            return dg.SkipReason("No target is set.")
+        parsed = parse_targets(targets)
+        told = 0
+        for alert in new_alerts(context.instance, collection, ui_url=ui_url, figure=figure):
+            deliver(context.instance, parsed, alert)
+            told += 1
+        return dg.SkipReason(f"Told of {told} events." if told else "Nothing new to tell.")
 
-    return alert
-
-
-def alert_payload(collection: str, run_id: str, job: str, outcome: Outcome) -> dict[str, Any]:
-    """Compose what is posted: a text that chat tools show, and the same as data."""
-    lines = [f"{collection}: {len(outcome.errors)} errors, {len(outcome.failed_checks)} failed checks"]
-    lines += [f"error in {error}" for error in outcome.errors]
-    lines += [f"{check.severity} {check.asset} {check.check}: {check.description}" for check in outcome.failed_checks]
-    return {
-        "text": "\n".join(lines),
-        "collection": collection,
-        "run_id": run_id,
-        "job": job,
-        "errors": list(outcome.errors),
-        "failed_checks": [asdict(check) for check in outcome.failed_checks],
-    }
+    return alerts
 
 
-def post_alert(webhook: str, payload: dict[str, Any]) -> None:
-    """Post one alert, again after a pause when the receiver is busy or out of reach.
+class Target(NamedTuple):
+    """Where alerts are sent.
+
+    Attributes
+    ----------
+    identity
+        Hash of the address; too little is left of it to find out a secret in the address.
+    service
+        apprise's access to it.
+    """
+
+    identity: str
+    service: NotifyBase
+
+
+def parse_targets(addresses: Sequence[str]) -> list[Target]:
+    """Read addresses in apprise's notation.
 
     Raises
     ------
     AlertError
-        When it was not taken.
+        When one is none.
     """
-    import requests
-    from requests.adapters import HTTPAdapter
-    from urllib3.util import Retry
+    import logging
 
-    retries = Retry(
-        total=_TRIES - 1, backoff_factor=0.5, status_forcelist=[429, 500, 502, 503, 504], allowed_methods=["POST"]
-    )
-    with requests.Session() as session:
-        for scheme in ("http://", "https://"):
-            session.mount(scheme, HTTPAdapter(max_retries=retries))
-        try:
-            response = session.post(webhook, json=payload, timeout=_TIMEOUT_SECONDS)
-        except requests.RequestException as error:
-            # The cause would carry the address into the log.
+    import apprise
+
+    # What it logs holds whole addresses.
+    logging.getLogger("apprise").setLevel(logging.CRITICAL + 1)
+    targets = []
+    for number, address in enumerate(addresses, start=1):
+        service = apprise.Apprise.instantiate(address)
+        if not isinstance(service, apprise.NotifyBase):
             raise AlertError(
-                f"the alert of run {payload['run_id']} was not delivered: {type(error).__name__}"
-            ) from None
-    if not response.ok:
-        raise AlertError(
-            f"the alert of run {payload['run_id']} was not taken: the receiver answered {response.status_code}"
+                f"target {number} of {len(addresses)} is no address that apprise knows; expected one such as "
+                "slack://..., mailto://... or json://host/path"
+            )
+        identity = str(service.url_id())  # type: ignore[no-untyped-call]
+        targets.append(Target(identity, service))
+    return targets
+
+
+def new_alerts(
+    instance: dg.DagsterInstance, collection: Collection, *, ui_url: str | None, figure: str
+) -> Iterator[Alert]:
+    """Find the events of a collection of which not all were told, the oldest first."""
+    runs = _ended_runs(instance, collection)
+    names = {run.run_id: f"crawl_urn/{collection.name}/run/{run.run_id}" for run in runs}
+    told = _told(instance, set(names.values()))
+    for run in runs:
+        event = names[run.run_id]
+        if _SETTLED in told[event]:
+            continue
+        outcome = _news(instance, collection, run)
+        if outcome.errors or outcome.failed_checks:
+            yield _alert_of(
+                collection, event, run, outcome, _links(collection, run.run_id, ui_url, _drawn_in(outcome) or figure)
+            )
+        else:
+            _remember(instance, event, {_SETTLED})
+    stale = _stale(instance, collection, datetime.now(timezone.utc))
+    if stale and _SETTLED not in _told(instance, {stale.event})[stale.event]:
+        yield stale
+
+
+def deliver(instance: dg.DagsterInstance, targets: Sequence[Target], alert: Alert) -> None:
+    """Send an alert to the targets that were not told yet.
+
+    Raises
+    ------
+    AlertError
+        When a target did not take it; the others were told, and are not told again.
+    """
+    import apprise
+
+    told = _told(instance, {alert.event})[alert.event]
+    failed = []
+    for number, target in enumerate(targets, start=1):
+        if target.identity in told:
+            continue
+        sender = apprise.Apprise()
+        sender.add(target.service)
+        if sender.notify(title=alert.title, body=alert.body, notify_type=apprise.NotifyType(alert.severity)):
+            told.add(target.identity)
+            _remember(instance, alert.event, told)
+        else:
+            failed.append(f"target {number} of {len(targets)} ({target.service.service_name})")
+    if failed:
+        raise AlertError(f"the alert {alert.title!r} was not taken by {', '.join(failed)}; it is sent again later")
+    _remember(instance, alert.event, told | {_SETTLED})
+
+
+def _told(instance: dg.DagsterInstance, events: set[str]) -> dict[str, set[str]]:
+    """Targets that were told of events."""
+    kept = instance.daemon_cursor_storage.get_cursor_values(events) if events else {}
+    return {event: set(kept[event].split()) if event in kept else set() for event in events}
+
+
+def _remember(instance: dg.DagsterInstance, event: str, told: set[str]) -> None:
+    instance.daemon_cursor_storage.set_cursor_values({event: " ".join(sorted(told))})
+
+
+def _ended_runs(instance: dg.DagsterInstance, collection: Collection) -> list[dg.DagsterRun]:
+    """Find the runs of the collection that ended lately, in the order in which they ended."""
+    since = datetime.now(timezone.utc) - _LOOK_BACK
+    ended = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE]
+    records = [
+        record
+        for job in (*job_names(collection), _ASSET_JOB)
+        for record in instance.get_run_records(
+            dg.RunsFilter(job_name=job, statuses=ended, updated_after=since), limit=_RUNS_LOOKED_AT
         )
+        if job != _ASSET_JOB or _is_of(collection, record.dagster_run)
+    ]
+    records.sort(key=lambda record: record.end_time or record.update_timestamp.timestamp())
+    return [record.dagster_run for record in records]
+
+
+def _is_of(collection: Collection, run: dg.DagsterRun) -> bool:
+    checks = [check.asset_key for check in run.asset_check_selection or ()]
+    return any(key.path[0] == collection.name for key in [*(run.asset_selection or ()), *checks])
+
+
+def _news(instance: dg.DagsterInstance, collection: Collection, run: dg.DagsterRun) -> Outcome:
+    """Read what a run found that was not so before it."""
+    outcome = read_outcome(instance, run.run_id)
+    every_fit = asset_key(collection, "parameters").to_user_string()
+    checks = tuple(
+        check
+        for check in outcome.failed_checks
+        if check.asset != every_fit and not _failed_before(instance, run.run_id, check)
+    )
+    errors = () if outcome.errors and _is_next_attempt(instance, run) else outcome.errors
+    return Outcome(checks, errors)
+
+
+def _failed_before(instance: dg.DagsterInstance, run_id: str, check: FailedCheck) -> bool:
+    """Whether the evaluation before that of a run failed, for the same cause."""
+    key = dg.AssetCheckKey(dg.AssetKey.from_user_string(check.asset), check.check)
+    records = instance.event_log_storage.get_asset_check_execution_history(
+        key, limit=_EVALUATIONS_LOOKED_AT, status=_EVALUATED
+    )
+    earlier = dropwhile(lambda one: one.run_id == run_id, dropwhile(lambda one: one.run_id != run_id, records))
+    before = next(earlier, None)
+    if before is None or before.event is None or before.event.dagster_event is None:
+        return False
+    evaluation = before.event.dagster_event.asset_check_evaluation_data
+    cause = evaluation.metadata.get("cause")
+    return not evaluation.passed and (cause.value if cause else None) == check.metadata.get("cause")
+
+
+def _is_next_attempt(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
+    """Whether the attempt before a run, at the same content, failed with an error, too."""
+    same = {tag: run.tags[tag] for tag in (INGEST, FINGERPRINT, "dagster/sensor_name") if tag in run.tags}
+    if not same:
+        return False
+    attempts = instance.get_runs(dg.RunsFilter(job_name=run.job_name, tags=same), limit=_RUNS_LOOKED_AT)
+    before = next(islice(dropwhile(lambda one: one.run_id != run.run_id, attempts), 1, None), None)
+    return before is not None and bool(read_outcome(instance, before.run_id).errors)
+
+
+def _alert_of(collection: Collection, event: str, run: dg.DagsterRun, found: Outcome, links: list[str]) -> Alert:
+    lines = [f"Error in {error}" for error in found.errors]
+    lines += [
+        f"{severity} {', '.join(checks)}: {description}"
+        for (severity, description), checks in grouped_checks(found).items()
+    ]
+    what = [f"run of {run.job_name} failed"] if found.errors else []
+    names = [check.check for check in found.failed_checks]
+    if names:
+        more = f" and {len(names) - _NAMED} more checks" if len(names) > _NAMED else ""
+        what.append(f"{', '.join(names[:_NAMED])}{more} failed")
+    severe = found.errors or any(check.severity == "ERROR" for check in found.failed_checks)
+    return Alert(
+        event,
+        f"{collection.name}: {', '.join(what)}",
+        "\n".join(["\n".join(lines)[:_MAX_CHARACTERS], *links]),
+        "failure" if severe else "warning",
+    )
+
+
+def _drawn_in(outcome: Outcome) -> str | None:
+    """Return the figure that a failed check says to look at."""
+    named = (check.metadata.get("drawn_in") for check in outcome.failed_checks)
+    return next((str(name) for name in named if name), None)
+
+
+def _links(collection: Collection, run_id: str, ui_url: str | None, figure: str) -> list[str]:
+    run, asset = f"runs/{run_id}", f"assets/{collection.name}/{figure}"
+    base = f"{ui_url.rstrip('/')}/" if ui_url else ""
+    return [f"Run: {base}{run}", f"Figure: {base}{asset}"]
+
+
+def _stale(instance: dg.DagsterInstance, collection: Collection, now: datetime) -> Alert | None:
+    """Tell that the source has had no new crawl for longer than its own cadence allows."""
+    allowed = collection.automation.stale_after_days
+    latest = instance.get_latest_materialization_event(asset_key(collection, "crawls"))
+    materialization = latest.asset_materialization if latest else None
+    if allowed is None or materialization is None:
+        return None
+    crawl = str(materialization.metadata["last_crawl"].value)
+    started = datetime.fromisoformat(str(materialization.metadata["last_crawl_started_at"].value))
+    days = (now - started.replace(tzinfo=timezone.utc)) / timedelta(days=1)
+    if days <= allowed:
+        return None
+    settings = collection.automation
+    return Alert(
+        f"crawl_urn/{collection.name}/stale/{crawl}",
+        f"{collection.name}: the source is stale",
+        f"The last crawl, {crawl}, started {days:.0f} days ago; one is expected every {settings.expect_every_days:g} "
+        f"days, and may be {settings.grace_days:g} days late. Look at the source, and at the ticks of the sensor "
+        f"{collection.name}_new_crawl.",
+        "warning",
+    )

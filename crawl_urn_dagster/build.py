@@ -6,38 +6,40 @@ where the configuration comes from (`definitions`, `component`).
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from crawl_urn_dagster.alerts import alert_sensors
-from crawl_urn_dagster.assets import collection_assets
+from crawl_urn_dagster.alerts import alert_sensor
+from crawl_urn_dagster.assets import collection_assets, read_job
+from crawl_urn_dagster.assets.comparison import comparison_asset, comparison_sensor
 from crawl_urn_dagster.checks import collection_checks
 from crawl_urn_dagster.resources import CollectionHome
-from crawl_urn_dagster.schedules import monthly_schedule
-from crawl_urn_dagster.sensors import new_crawl_sensor
-from crawl_urn_dagster.specs import home_key
+from crawl_urn_dagster.schedules import refresh_schedule
+from crawl_urn_dagster.sensors import ingested_sensor, new_crawl_sensor
+from crawl_urn_dagster.specs import asset_key, home_key, ingest_job_name, job_names, update_job_name
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
+    from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition as Job
+
     from crawl_urn_dagster.collection import Collection
-
-
-def job_name(collection: Collection) -> str:
-    """Name of the job that brings a collection up to date."""
-    return f"{collection.name}_update"
 
 
 def build_defs(
     collections: Sequence[Collection],
     *,
     home: str | os.PathLike[str] = "crawl_urn_home",
-    webhook: str | None = None,
+    alerts: Sequence[str] = (),
+    ui_url: str | None = None,
 ) -> dg.Definitions:
     """Dagster definitions of some collections, to be used as they are or merged with others.
+
+    Two collections or more get a comparison, which is kept beside their folders.
 
     Parameters
     ----------
@@ -45,8 +47,10 @@ def build_defs(
         At least one, with different names.
     home
         Folder for the data of all collections.
-    webhook
-        Address that failed checks and runs are posted to, or None.
+    alerts
+        Where alerts are sent: addresses in apprise's notation.
+    ui_url
+        Where people see the UI, for the links in alerts.
 
     Raises
     ------
@@ -58,24 +62,57 @@ def build_defs(
     repeated = [name for name, times in Counter(one.name for one in collections).items() if times > 1]
     if repeated:
         raise ValueError(f"two collections have the same name: {', '.join(repeated)}")
-    return dg.Definitions.merge(*(_collection_defs(one, home=str(home), webhook=webhook) for one in collections))
+    return dg.Definitions.merge(
+        *(_collection_defs(one, home=str(home), alerts=alerts, ui_url=ui_url) for one in collections),
+        _comparison_defs(collections),
+    )
 
 
-def _collection_defs(collection: Collection, *, home: str, webhook: str | None) -> dg.Definitions:
-    job = dg.define_asset_job(
-        job_name(collection),
-        selection=dg.AssetSelection.key_prefixes(collection.name),
+def _comparison_defs(collections: Sequence[Collection]) -> dg.Definitions:
+    if len(collections) == 1:
+        return dg.Definitions()
+    asset = comparison_asset(collections)
+    return dg.Definitions(assets=_with_code_references([asset]), sensors=[comparison_sensor(asset)])
+
+
+def _with_code_references(assets: list[dg.AssetsDefinition]) -> list[Any]:
+    """Add to each asset the lines of its code, for the UI's link."""
+    with warnings.catch_warnings():
+        # That Dagster may still change this is not the user's concern.
+        warnings.simplefilter("ignore", dg.BetaWarning)
+        return list(dg.with_source_code_references(assets))
+
+
+def _collection_defs(collection: Collection, *, home: str, alerts: Sequence[str], ui_url: str | None) -> dg.Definitions:
+    presence = dg.AssetSelection.assets(asset_key(collection, "presence")) if collection.has_histories else None
+    everything = dg.AssetSelection.key_prefixes(collection.name)
+    update = dg.define_asset_job(
+        update_job_name(collection),
+        selection=everything - presence if presence else everything,
         description=f"Brings {collection.name} up to date: from its source to figures and report.",
         executor_def=dg.in_process_executor,
     )
+    jobs: list[dg.JobDefinition | Job] = [update]
+    sensors = []
+    if collection.has_files:
+        jobs.append(read_job(collection))
+    if presence:
+        ingest = dg.define_asset_job(
+            ingest_job_name(collection),
+            selection=presence,
+            description=f"Reads crawls of {collection.name} into partitions, as many as are asked for in one run.",
+            executor_def=dg.in_process_executor,
+        )
+        jobs.append(ingest)
+        sensors.append(ingested_sensor(collection, update, ingest))
+    sensors.append(new_crawl_sensor(collection, jobs))
+    figure = "containment_by_lag" if collection.has_containment else "discovery_curves_by_start"
+    sensors.append(alert_sensor(collection, alerts, ui_url=ui_url, figure=figure))
     return dg.Definitions(
-        assets=collection_assets(collection),
+        assets=_with_code_references(collection_assets(collection)),
         asset_checks=collection_checks(collection),
-        jobs=[job],
-        sensors=[
-            new_crawl_sensor(collection, job.name),
-            *alert_sensors(collection, job, webhook),
-        ],
-        schedules=[monthly_schedule(collection, job.name)],
+        jobs=jobs,
+        sensors=sensors,
+        schedules=[refresh_schedule(collection, job) for job in job_names(collection)],
         resources={home_key(collection): CollectionHome(folder=home, collection=collection.name)},
     )

@@ -1,15 +1,17 @@
 """Asset checks: what a run says about the tables and fits it made.
 
-Here: one check per rule, each a step of its own, with the figures and what to do in its result. Not here: the rules
-(`observables.quality`, `urn`), or who is told (`alerts`).
+Here: one check per rule, each a step of its own (those of fits are one together), with the figures and what to do in
+its result. Not here: the rules (`observables.quality`, `urn`), or who is told (`alerts`).
 """
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 import dagster as dg
 
 from crawl_urn_dagster.collection import Collection
+from crawl_urn_dagster.observables.schema import SYMBOLS
 from crawl_urn_dagster.resources import CollectionHome
 from crawl_urn_dagster.specs import asset_key, home_key, home_of, numbers, pool
 
@@ -18,20 +20,27 @@ if TYPE_CHECKING:
 
 
 _WORST_SHOWN = 10
-_DRIFT_FIGURES = ("reference_value", "value", "difference", "threshold")
+# More would take as long again as all that was counted before.
+_ROWS_COUNTED_AGAIN = 20_000_000
+# Fewer are no measure of what is usual.
+_PAIRS_BEFORE = 3
 _WARN, _ERROR = dg.AssetCheckSeverity.WARN, dg.AssetCheckSeverity.ERROR
 
 
 def collection_checks(collection: Collection) -> list[dg.AssetChecksDefinition]:
     """Every check of a collection."""
-    checks = [*_calendar_checks(collection), _headline_fit(collection), _kappa_drift(collection)]
+    checks = [*_calendar_checks(collection), _revised_history(collection), _headline_fit(collection)]
+    checks += [_drift(collection, parameter) for parameter in SYMBOLS]
+    checks += [_observed_drift(collection), _coverage_drop(collection)]
     if collection.has_histories:
         checks.append(_histories_complete(collection))
     if collection.has_discovery_curve:
         checks += _discovery_checks(collection)
     if collection.has_containment:
         checks.append(_containment_in_range(collection))
-    return checks + _fit_checks(collection)
+    if collection.has_containment and collection.has_discovery_curve:
+        checks.append(_projections_agree(collection))
+    return [*checks, _fit_checks(collection)]
 
 
 def _check(
@@ -59,22 +68,44 @@ def _check(
     return check
 
 
+def _result(
+    *,
+    passed: bool,
+    severity: dg.AssetCheckSeverity,
+    figure: float | str,
+    threshold: float | str,
+    reason: str,
+    todo: str,
+    **more: Any,
+) -> dg.AssetCheckResult:
+    """Give a check's result: what was found, what is allowed, and when that is exceeded, why and what to do."""
+    return dg.AssetCheckResult(
+        passed=passed,
+        severity=severity,
+        description=reason if passed else f"{reason} {todo}",
+        metadata={
+            "figure": figure,
+            "threshold": threshold,
+            **({} if passed else {"reason": reason, "what_to_do": todo}),
+            **more,
+        },
+    )
+
+
 def _none_of(
-    offenders: "pd.DataFrame", *, rule: str, todo: str, severity: dg.AssetCheckSeverity = _ERROR
+    offenders: "pd.DataFrame", *, rule: str, todo: str, severity: dg.AssetCheckSeverity = _ERROR, **more: Any
 ) -> dg.AssetCheckResult:
     """Pass when nothing offends; else say how many do, show the worst, and say what to do."""
+    found: dict[str, Any] = {"severity": severity, "figure": len(offenders), "threshold": 0, "todo": todo, **more}
     if offenders.empty:
-        return dg.AssetCheckResult(passed=True, description=f"Holds: {rule}.")
+        return _result(passed=True, reason=f"Holds: {rule}.", **found)
     worst = offenders.head(_WORST_SHOWN)
     first = ", ".join(f"{column} {value}" for column, value in worst.iloc[0].items())
-    return dg.AssetCheckResult(
+    return _result(
         passed=False,
-        severity=severity,
-        description=f"{len(offenders)} rows break the rule that {rule}; the worst: {first}. {todo}",
-        metadata={
-            "offenders": len(offenders),
-            "worst": dg.MetadataValue.md(worst.to_markdown(index=False)),
-        },
+        reason=f"{len(offenders)} rows break the rule that {rule}; the worst: {first}.",
+        worst=dg.MetadataValue.md(worst.to_markdown(index=False)),
+        **found,
     )
 
 
@@ -106,23 +137,38 @@ def _calendar_checks(collection: Collection) -> list[dg.AssetChecksDefinition]:
 
 def _histories_complete(collection: Collection) -> dg.AssetChecksDefinition:
     def judge(home: CollectionHome) -> dg.AssetCheckResult:
-        from crawl_urn_dagster.observables.tables import count_distinct_elements, read_capture_histories
+        import pandas as pd
 
-        counted = read_capture_histories(home.observables).distinct_elements
-        present = count_distinct_elements(home.observables, home.presence)
-        return dg.AssetCheckResult(
-            passed=counted == present,
+        from crawl_urn_dagster.observables.tables import count_distinct_keys, read_capture_histories
+
+        labels = home.observables.read("crawls")["crawl"].tolist()
+        partitions = home.presence.read_all(labels)
+        counts = read_capture_histories(home.observables)
+        captured = counts.elements @ counts.seen
+        sizes = pd.DataFrame(
+            {"crawl": labels, "in_histories": captured, "in_presence": [one.elements for one in partitions]}
+        )
+        wrong = sizes[sizes["in_histories"] != sizes["in_presence"]]
+        found = {"elements": counts.distinct_elements}
+        if sum(one.rows for one in partitions) <= _ROWS_COUNTED_AGAIN:
+            found["distinct_in_presence"] = collection.sample_one_in * count_distinct_keys([p.path for p in partitions])
+        worst = f" The first crawl of another size: {wrong.iloc[0].to_dict()}." if len(wrong) else ""
+        return _result(
+            passed=wrong.empty and len(set(found.values())) == 1,
             severity=_ERROR,
-            description=f"Capture histories count {counted:,} elements, the presence list has {present:,}."
-            + ("" if counted == present else " Materialise presence and everything below it again."),
-            metadata={"in_histories": counted, "in_presence": present},
+            figure=len(wrong),
+            threshold=0,
+            reason=f"Capture histories count {counts.distinct_elements:,} elements, {len(wrong)} crawls have "
+            f"another size than their presence partition.{worst}",
+            todo="Delete the folder histories of the collection, and materialise this asset again.",
+            **found,
         )
 
     return _check(
         collection,
         "capture_history_counts",
         "histories_sum_to_elements",
-        "The history counts sum to the distinct elements of the presence list.",
+        "The history counts sum to the elements of each presence partition, and of all together.",
         judge,
     )
 
@@ -185,11 +231,14 @@ def _headline_fit(collection: Collection) -> dg.AssetChecksDefinition:
         from crawl_urn_dagster.estimates.headline import read_headline
 
         headline = read_headline(home.observables.read("parameters"))
-        return dg.AssetCheckResult(
+        return _result(
             passed=not headline.withheld,
             severity=_ERROR,
-            description=headline.sentence,
-            metadata={"fit": headline.fit_name, "status": headline.status},
+            figure=headline.status,
+            threshold="ok, at_bound or not_identified",
+            reason=headline.sentence,
+            todo="Look at the figures of the observables: they show what no urn does, or that more crawls are needed.",
+            fit=headline.fit_name,
         )
 
     return _check(
@@ -202,66 +251,200 @@ def _headline_fit(collection: Collection) -> dg.AssetChecksDefinition:
     )
 
 
-def _kappa_drift(collection: Collection) -> dg.AssetChecksDefinition:
+def _drift(collection: Collection, parameter: str) -> dg.AssetChecksDefinition:
+    symbol = SYMBOLS[parameter]
+
     def judge(home: CollectionHome) -> dg.AssetCheckResult:
         table = home.observables.read("drift").set_index("parameter")
-        row = cast("dict[str, Any]", table.loc["kappa"].to_dict())
+        row = cast("dict[str, Any]", table.loc[parameter].to_dict())
         if isinstance(row["reason"], str):
             return dg.AssetCheckResult(
-                passed=True, severity=_WARN, description=f"Drift of the core was not judged: {row['reason']}."
+                passed=True, severity=_WARN, description=f"Drift of {symbol} was not judged: {row['reason']}."
             )
-        drifted = bool(row["drifted"])
-        return dg.AssetCheckResult(
+        attributed = table["attributed"].fillna(value=False).astype(bool)
+        # What moved only because another parameter did is said there.
+        drifted = bool(row["drifted"]) and bool(attributed[parameter] or not attributed.any())
+        since = f" since {row['since_crawl']}" if drifted else ""
+        return _result(
             passed=not drifted,
             severity=_WARN,
-            description=(
-                f"κ went from {row['reference_value']:.3f} to {row['value']:.3f} since {row['since_crawl']}: "
-                f"a change of {row['difference']:+.3f}, threshold {row['threshold']:g}."
-                + (" Look at the crawler's seeds and scope since then." if drifted else "")
-            ),
-            metadata=numbers(**{name: float(row[name]) for name in _DRIFT_FIGURES}),
+            figure=float(row["statistic"]),
+            threshold=float(row["threshold"]),
+            reason=f"{symbol} went from {row['reference_value']:.3f} to {row['value']:.3f}{since}: a change of "
+            f"{row['difference']:+.3f}; the statistic is {row['statistic']:.3g}, the threshold {row['threshold']:.3g}.",
+            todo="Look at the crawler's seeds, scope and budget since then.",
+            drawn_in="control_charts",
+            **numbers(**{name: float(row[name]) for name in ("reference_value", "value", "difference")}),
         )
 
     return _check(
         collection,
         "drift",
-        "kappa_drift",
-        "κ of the last window of crawls is near κ of the window before it.",
+        f"{parameter}_drift",
+        f"{symbol} of the last crawls is what it was in the reference.",
         judge,
     )
 
 
-def _fit_checks(collection: Collection) -> list[dg.AssetChecksDefinition]:
-    from crawl_urn_dagster.estimates.kinds import fit_kinds
-
-    return [
-        _fit_check(collection, *kind)
-        for kind in fit_kinds(containment=collection.has_containment, discovery_curve=collection.has_discovery_curve)
-    ]
-
-
-def _fit_check(collection: Collection, projection: str, model: str, form: str, clock: str) -> dg.AssetChecksDefinition:
+def _observed_drift(collection: Collection) -> dg.AssetChecksDefinition:
     def judge(home: CollectionHome) -> dg.AssetCheckResult:
-        table = home.observables.read("parameters")
-        of_kind = (
-            (table["projection"] == projection)
-            & (table["model"] == model)
-            & (table["form"] == form)
-            & (table["clock"] == clock)
-        )
-        row = table[of_kind].iloc[-1]
-        passed = row["status"] == "ok"
-        return dg.AssetCheckResult(
-            passed=bool(passed),
+        table = home.observables.read("drift")
+        observed = table[~table["parameter"].isin(SYMBOLS)]
+        if observed.empty:
+            return dg.AssetCheckResult(
+                passed=True, severity=_WARN, description="An urn describes the collection: see drift of its parameters."
+            )
+        return _none_of(
+            observed.loc[observed["drifted"].astype(bool), ["parameter", "since_crawl", "reference_value", "value"]],
+            rule="first returns and crawl sizes stay as they are",
+            todo="Look at the crawler's revisit policy and budget since then; when the change is there to stay, name "
+            "its first crawl as drift.reference_from.",
             severity=_WARN,
-            description="The fit is ok." if passed else f"{row['status']}: {row['reason']}",
-            metadata={"status": str(row["status"]), **numbers(residual_rms=row["residual_rms"])},
         )
 
     return _check(
         collection,
-        "parameters",
-        f"{projection}_{model}_{form}_per_{clock}",
-        f"The {model} fit of {projection} ({form} form, per {clock}) is ok.",
+        "drift",
+        "observed_drift",
+        "Where no urn fits: first returns, the revisit delay they tell, and crawl sizes are what they were.",
         judge,
+    )
+
+
+def _projections_agree(collection: Collection) -> dg.AssetChecksDefinition:
+    def judge(home: CollectionHome) -> dg.AssetCheckResult:
+        table = home.observables.read("diagnosis")
+        rows = table[(table["test"] == "projections") & (table["verdict"] != "not_tested")]
+        if rows.empty:
+            return dg.AssetCheckResult(
+                passed=True, severity=_WARN, description="Not judged: no estimate is had from both curves."
+            )
+        fails = rows[rows["verdict"] == "fails"]
+        worst = cast("dict[str, Any]", rows.sort_values("p_value").iloc[0].to_dict())
+        return _result(
+            passed=fails.empty,
+            severity=_WARN,
+            figure=float(worst["p_value"]),
+            threshold="1 in 100 that any of the parameters would differ so much by chance",
+            reason=f"{worst['subject']} is {worst['observed']:.3f} by containment and {worst['expected']:.3f} by the "
+            f"discovery curve, a difference of {worst['difference']:+.3f} ({worst['difference_low']:+.3f} to "
+            f"{worst['difference_high']:+.3f}), p = {worst['p_value']:.2g}.",
+            todo=str(worst["meaning"]),
+            differing=", ".join(fails["subject"]),
+        )
+
+    return _check(
+        collection,
+        "diagnosis",
+        "projections_agree",
+        "Containment and the discovery curve give the same parameters.",
+        judge,
+    )
+
+
+def _coverage_drop(collection: Collection) -> dg.AssetChecksDefinition:
+    asset = "containment" if collection.has_containment else "discovery_curve"
+    before = collection.drift.window_crawls
+
+    def judge(home: CollectionHome) -> dg.AssetCheckResult:
+        from crawl_urn_dagster.observables.quality import seen_again
+
+        table = home.observables.read(asset)
+        pairs = seen_again(*((table, None) if collection.has_containment else (None, table)))
+        if len(pairs) <= _PAIRS_BEFORE:
+            return dg.AssetCheckResult(
+                passed=True,
+                severity=_WARN,
+                description=f"Not judged: {len(pairs)} pairs of neighbouring crawls; {_PAIRS_BEFORE + 1} are needed.",
+            )
+        last, usual = pairs.iloc[-1], float(pairs["seen_again"].iloc[-1 - before : -1].median())
+        # At least so much, whatever the error of the counting.
+        fall = 1 - float(last["seen_again_high"]) / usual if usual > 0 else 0.0
+        return _result(
+            passed=fall <= collection.coverage_drop,
+            severity=_WARN,
+            figure=fall,
+            threshold=collection.coverage_drop,
+            reason=f"Crawl {last['crawl']} sees {last['seen_again']:.1%} of the crawl before it again; {usual:.1%} is "
+            f"the median of the {min(before, len(pairs) - 1)} pairs before: a relative change of {-fall:+.1%}, where "
+            f"{-collection.coverage_drop:+.1%} is allowed.",
+            todo="Look whether the crawl was cut short, blocked, or seeded otherwise.",
+            cause=str(last["crawl"]),
+        )
+
+    return _check(
+        collection,
+        asset,
+        "coverage_drop",
+        "The last crawl sees as much of the crawl before it again as earlier crawls did.",
+        judge,
+    )
+
+
+def _revised_history(collection: Collection) -> dg.AssetChecksDefinition:
+    def judge(home: CollectionHome) -> dg.AssetCheckResult:
+        revisions = home.observables.read("revisions")
+        return _none_of(
+            revisions,
+            rule="what was published of the past stays as it is",
+            todo="Everything was computed anew; ask the publisher when no correction was announced.",
+            severity=_WARN,
+            cause=hashlib.sha256(revisions.to_csv(index=False).encode()).hexdigest()[:16],
+        )
+
+    return _check(
+        collection,
+        "crawls",
+        "revised_history",
+        "The counts of earlier crawls are what they were before the source's content last changed.",
+        judge,
+    )
+
+
+def _fit_checks(collection: Collection) -> dg.AssetChecksDefinition:
+    """One check per fit; all together are one step, for they judge rows of one table alike."""
+    from crawl_urn_dagster.estimates.kinds import fit_kinds
+
+    kinds = {
+        f"{kind.projection}_{kind.model}_{kind.form}_per_{kind.clock}": kind
+        for kind in fit_kinds(containment=collection.has_containment, discovery_curve=collection.has_discovery_curve)
+    }
+    key = asset_key(collection, "parameters")
+    specs = [
+        dg.AssetCheckSpec(
+            name,
+            asset=key,
+            description=f"The {kind.model} fit of {kind.projection} ({kind.form} form, per {kind.clock}) is ok.",
+        )
+        for name, kind in kinds.items()
+    ]
+
+    @dg.multi_asset_check(
+        name=f"{collection.name}__fits_are_ok",
+        specs=specs,
+        can_subset=True,
+        required_resource_keys={home_key(collection)},
+        pool=pool(collection),
+    )
+    def fits_are_ok(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
+        table = home_of(context, collection).observables.read("parameters")
+        of_all = table[table["stratum"].isna()]
+        for check in sorted(context.selected_asset_check_keys):
+            of_kind = (of_all[list(kinds[check.name]._fields)] == list(kinds[check.name])).all(axis=1)
+            yield _fit_is_ok(of_all[of_kind].iloc[-1])._replace(check_name=check.name, asset_key=key)
+
+    return fits_are_ok
+
+
+def _fit_is_ok(row: "pd.Series") -> dg.AssetCheckResult:
+    # A fit that is ok may have a reservation.
+    passed = row["status"] == "ok" and not isinstance(row["reason"], str)
+    return _result(
+        passed=bool(passed),
+        severity=_WARN,
+        figure=str(row["status"]),
+        threshold="ok",
+        reason="The fit is ok." if passed else f"{row['status']}: {row['reason']}",
+        todo="Take its numbers with this reservation.",
+        **numbers(residual_rms=row["residual_rms"]),
     )

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 import socket
 import sys
 import time
+import warnings
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.collection import Collection
     from crawl_urn_dagster.launch import CodeLocation
     from crawl_urn_dagster.outcomes import Outcome
+    from crawl_urn_dagster.sources import Listing
 
 _collections_option = click.option(
     "--collections",
@@ -41,7 +44,7 @@ _home_option = click.option(
 )
 
 
-_CHECKS_NAMED = 3
+_NAMED = 3
 # A pipe or a file has no width of its own; a table for 80 columns would break every word.
 _WIDTH_OF_NO_TERMINAL = 160
 
@@ -50,6 +53,8 @@ _WIDTH_OF_NO_TERMINAL = 160
 @click.version_option(package_name="crawl-urn-dagster")
 def main() -> None:
     """Coverage, survival and the persistent core of a longitudinal web crawl."""
+    # That Dagster may still change some of its parameters is not the user's concern.
+    warnings.filterwarnings("ignore", message=".*is currently in beta")
 
 
 @main.command()
@@ -65,25 +70,24 @@ def run(collections: Path | None, home: Path, select: tuple[str, ...]) -> None:
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _WIDTH_OF_NO_TERMINAL
     chosen = _choose(_load(collections), select)
-    _look_before_running(chosen, home, console)
+    listings = _look_before_running(chosen, home, console)
 
     from dagster import DagsterInstance
 
-    from crawl_urn_dagster.build import job_name
-    from crawl_urn_dagster.launch import AlreadyRunningError, CodeLocation, instance_folder, sole_run_of
+    from crawl_urn_dagster.launch import AlreadyRunningError, CodeLocation, instance_folder
 
-    location, folder = CodeLocation(), instance_folder(home)
+    location = CodeLocation()
     outcomes: dict[str, Outcome] = {}
-    with DagsterInstance.from_config(str(folder)) as instance:
+    with DagsterInstance.from_config(str(instance_folder(home))) as instance:
         try:
             for one in chosen:
-                with sole_run_of(instance, folder, job_name(one)):
-                    outcomes[one.name] = _run_one(location, instance, one, console)
+                outcomes[one.name] = _bring_up_to_date(location, instance, one, listings[one.name], console)
                 if outcomes[one.name].interrupted:
                     break
         except AlreadyRunningError as error:
             raise click.ClickException(str(error)) from error
     _summarise([one for one in chosen if one.name in outcomes], outcomes, home, console)
+    _compare(_load(collections), home, console)
     if any(outcome.errors for outcome in outcomes.values()):
         sys.exit(1)
 
@@ -102,8 +106,8 @@ def ui(collections: Path | None, home: Path, host: str, port: int) -> None:
 
     from dagster import DagsterInstance
 
-    from crawl_urn_dagster.build import job_name
     from crawl_urn_dagster.launch import AlreadyRunningError, instance_folder, sole_run_of, workspace_file
+    from crawl_urn_dagster.specs import job_names
 
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -115,13 +119,18 @@ def ui(collections: Path | None, home: Path, host: str, port: int) -> None:
     folder = instance_folder(home)
     with DagsterInstance.from_config(str(folder)) as instance:
         for one in known:
-            # A run that was killed would look as if it were under way, and sensors would wait for it.
-            with suppress(AlreadyRunningError), sole_run_of(instance, folder, job_name(one)):
-                pass
+            for job in job_names(one):
+                # A run that was killed would look as if it were under way, and sensors would wait for it.
+                with suppress(AlreadyRunningError), sole_run_of(instance, job):
+                    pass
     os.environ["DAGSTER_HOME"] = str(folder)
+    os.environ.setdefault("CRAWL_URN_UI", f"http://{host}:{port}")
     workspace = str(workspace_file(folder))
     # The command is for plain Dagster, too; that it has a successor is not the user's concern.
     quiet = ["-W", "ignore:Function `dev_command` is superseded"]
+    for ending in (signal.SIGINT, signal.SIGTERM):
+        # A shell's background job is started with SIGINT ignored, which Dagster would pass on to all it starts.
+        signal.signal(ending, signal.SIG_DFL)
     command = [sys.executable, *quiet, "-m", "dagster", "dev", "-w", workspace, "-h", host, "-p", str(port)]
     os.execv(sys.executable, command)  # noqa: S606
 
@@ -154,58 +163,100 @@ def _choose(collections: tuple[Collection, ...], names: tuple[str, ...]) -> list
     return [one for one in collections if not names or one.name in names]
 
 
-def _look_before_running(chosen: list[Collection], home: Path, console: Console) -> None:
+def _look_before_running(chosen: list[Collection], home: Path, console: Console) -> dict[str, Listing]:
     """List every source, so that all that is configured wrongly is said before anything runs."""
     from crawl_urn_dagster.resources import CollectionHome
 
-    wrong = []
+    wrong, listings = [], {}
     for one in chosen:
         files = CollectionHome(folder=str(home), collection=one.name).files
         try:
             listing = one.source.list_crawls(files, one.selection)
-        except (OSError, ValueError) as error:
+            one.engine.require()
+        except (OSError, ValueError, RuntimeError) as error:
             wrong.append(f"collection {one.name}: {error}")
             continue
-        console.print(f"{one.name}: {len(listing.crawls)} crawls, {listing.crawls[0]} to {listing.crawls[-1]}")
+        listings[one.name] = listing
+        first, last = listing.crawls[0].crawl, listing.crawls[-1].crawl
+        console.print(f"{one.name}: {len(listing.crawls)} crawls, {first} to {last}")
     if wrong:
         raise click.ClickException("\n".join(wrong))
+    return listings
 
 
-def _run_one(location: CodeLocation, instance: dg.DagsterInstance, collection: Collection, console: Console) -> Outcome:
-    """Execute the collection's job, a line per finished step."""
+def _bring_up_to_date(
+    location: CodeLocation,
+    instance: dg.DagsterInstance,
+    collection: Collection,
+    listing: Listing,
+    console: Console,
+) -> Outcome:
+    """Ingest what is missing, then run the collection's update, unless the ingest failed."""
+    from crawl_urn_dagster.launch import sole_run_of
+    from crawl_urn_dagster.outcomes import Outcome
+    from crawl_urn_dagster.partitions import crawl_partitions, find_ingest, withdrawn_crawls
+    from crawl_urn_dagster.resources import CollectionHome
+    from crawl_urn_dagster.specs import ingest_job_name, update_job_name
+
+    outcome = Outcome((), ())
+    if collection.has_histories:
+        with sole_run_of(instance, ingest_job_name(collection)):
+            home = CollectionHome(folder=os.environ["CRAWL_URN_HOME"], collection=collection.name)
+            partitions = str(crawl_partitions(collection).name)
+            for crawl in withdrawn_crawls(instance, collection, listing):
+                instance.delete_dynamic_partition(partitions, crawl)
+            found = find_ingest(instance, collection, home, listing)
+            if found:
+                instance.add_dynamic_partitions(partitions, list(found.new))
+            for tags in found.runs if found else ():
+                run = location.create_run(instance, ingest_job_name(collection), tags)
+                outcome = _execute(location, instance, collection, run, console)
+                if outcome.errors:
+                    return outcome
+    with sole_run_of(instance, update_job_name(collection)):
+        run = location.create_run(instance, update_job_name(collection))
+        return _execute(location, instance, collection, run, console)
+
+
+def _execute(
+    location: CodeLocation, instance: dg.DagsterInstance, collection: Collection, run: dg.DagsterRun, console: Console
+) -> Outcome:
+    """Execute a run, a line per finished step and per message of progress."""
     from dagster import DagsterEventType
 
-    from crawl_urn_dagster.build import job_name
+    from crawl_urn_dagster.launch import progress_to
     from crawl_urn_dagster.outcomes import read_outcome
 
-    recorded = location.create_run(instance, job_name(collection))
-    waiting = list(recorded.step_keys_to_execute or ())
+    waiting = list(run.step_keys_to_execute or ())
     steps = len(waiting)
-    console.print(f"{collection.name}: run {recorded.run_id}, {steps} steps")
+    console.print(f"{run.job_name}: run {run.run_id}, {steps} steps")
     started = time.monotonic()
     ended = {DagsterEventType.STEP_SUCCESS: "", DagsterEventType.STEP_FAILURE: "  failed"}
-    for event in location.execute(instance, recorded):
-        if event.event_type in ended and event.step_key in waiting:
-            waiting.remove(event.step_key)
-            step = event.step_key.removeprefix(f"{collection.name}__")
-            elapsed = time.monotonic() - started
-            console.print(f"  {steps - len(waiting):>3}/{steps}  {elapsed:6.1f} s  {step}{ended[event.event_type]}")
+    with progress_to(lambda line: console.print(f"         {time.monotonic() - started:6.1f} s    {line}")):
+        for event in location.execute(instance, run):
+            if event.event_type in ended and event.step_key in waiting:
+                waiting.remove(event.step_key)
+                step = event.step_key.removeprefix(f"{collection.name}__")
+                elapsed = time.monotonic() - started
+                console.print(f"  {steps - len(waiting):>3}/{steps}  {elapsed:6.1f} s  {step}{ended[event.event_type]}")
     if waiting:
-        names = (step.removeprefix(f"{collection.name}__") for step in waiting)
-        console.print(f"  held back: {', '.join(names)}")
-    return read_outcome(instance, recorded.run_id)
+        names = [step.removeprefix(f"{collection.name}__") for step in waiting]
+        console.print(f"  held back: {_first_of(names)}")
+    return read_outcome(instance, run.run_id)
 
 
 def _summarise(chosen: list[Collection], outcomes: dict[str, Outcome], home: Path, console: Console) -> None:
     """Print the closing table, findings, headlines in words, where everything is, and errors."""
     from rich.table import Table
 
+    from crawl_urn_dagster.estimates.diagnosis import read_verdict
     from crawl_urn_dagster.estimates.headline import read_headline
     from crawl_urn_dagster.observables.tables import count_all_elements
+    from crawl_urn_dagster.outcomes import grouped_checks
     from crawl_urn_dagster.resources import CollectionHome
 
     table = Table()
-    for title in ("collection", "crawls", "elements", "headline", "status", "figures"):
+    for title in ("collection", "crawls", "elements", "headline", "status", "report"):
         table.add_column(title, overflow="fold", justify="right" if title in {"crawls", "elements"} else "left")
     sentences = []
     for one in chosen:
@@ -224,33 +275,43 @@ def _summarise(chosen: list[Collection], outcomes: dict[str, Outcome], home: Pat
             "not known" if elements is None else f"{elements:,}",
             headline.numbers,
             headline.status,
-            _shown_path(files.figures),
+            _shown_path(files.report.with_suffix(".html")),
         )
-        sentences.append(f"{one.name} ({headline.fit_name}): {headline.sentence}")
+        verdict = read_verdict(files.observables.read("diagnosis"))
+        sentences.append(f"{one.name} ({headline.fit_name}): {headline.sentence} {verdict.name}: {verdict.meaning}")
     console.print(table)
     for name, outcome in outcomes.items():
-        for (severity, description), checks in _grouped(outcome).items():
-            more = f" and {len(checks) - _CHECKS_NAMED} more" if len(checks) > _CHECKS_NAMED else ""
-            console.print(f"{severity} {name}, {', '.join(checks[:_CHECKS_NAMED])}{more}: {description}")
+        for (severity, description), checks in grouped_checks(outcome).items():
+            console.print(f"{severity} {name}, {_first_of(checks)}: {description}")
     for sentence in sentences:
         console.print(sentence)
-    console.print(
-        f"Everything is under {home}, by collection: figures/ (PNG and SVG), observables.duckdb (tables), "
-        "report.md (the page)."
-    )
+    if sentences:
+        console.print(
+            f"Everything is under {home}, by collection: report.html and report.md, figures/ (PNG, SVG and PDF), "
+            "observables.duckdb (tables), export/ (the tables as CSV and Parquet)."
+        )
     for name, outcome in outcomes.items():
         for error in outcome.errors:
             click.echo(f"Error: collection {name}: {error}", err=True)
 
 
+def _compare(collections: tuple[Collection, ...], home: Path, console: Console) -> None:
+    """Write the comparison of the configured collections, if there are several, and say where it is."""
+    if len(collections) == 1:
+        return
+    from crawl_urn_dagster.assets.comparison import write_comparison
+    from crawl_urn_dagster.resources import CollectionHome
+
+    homes = [CollectionHome(folder=str(home), collection=one.name) for one in collections]
+    written = write_comparison(collections, homes)
+    console.print(f"All collections side by side: {_shown_path(Path(written['html'].value))}")
+
+
+def _first_of(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{more}"
+
+
 def _shown_path(path: Path) -> str:
     """Path from here when it is below, so that it can be copied; else the whole path."""
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
-
-
-def _grouped(outcome: Outcome) -> dict[tuple[str, str], list[str]]:
-    """Failed checks by what they say: a violated collection says one thing of every fit."""
-    groups: dict[tuple[str, str], list[str]] = {}
-    for check in outcome.failed_checks:
-        groups.setdefault((check.severity, check.description), []).append(check.check)
-    return groups

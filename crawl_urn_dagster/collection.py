@@ -6,23 +6,55 @@ Here: the form of the configuration file, and what is said when it is wrong. Not
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from zoneinfo import ZoneInfo
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    field_validator,
+    model_validator,
+)
 
-from crawl_urn_dagster.sources import PresenceSource, Selection, SimulatedSource, Source
+from crawl_urn_dagster.observables.engines import Engine, LocalEngine
+from crawl_urn_dagster.observables.strata import StratumSettings
+from crawl_urn_dagster.sources import (
+    PresenceSource,
+    Selection,
+    SimulatedSource,
+    Source,
+    StratumColumn,
+    TablesSource,
+)
 from crawl_urn_dagster.sources.inputs import listed
+from crawl_urn_dagster.sources.locations import masked
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pydantic import ValidationInfo
     from pydantic_core import ErrorDetails
+    from typing_extensions import Self
 
     from crawl_urn_dagster.sources.base import SourceConfig
+    from crawl_urn_dagster.urn import CountingError
+
+    _AnySource = PresenceSource | TablesSource
+else:
+    _AnySource = Source  # what a file may hold; classes of the user's own are let past it
 
 MAX_CONFIGURATION_BYTES = 2**20
+#: Settings of collections whose source gives elements; others must not have them.
+OF_PRESENCE = frozenset({"sample_one_in", "engine", "memory_gb", "stratum"})
 
 
 class CollectionsError(ValueError):
@@ -38,20 +70,85 @@ CrawlLabel = Annotated[str, BeforeValidator(_iso_date)]
 
 
 class DriftSettings(BaseModel):
-    """When the parameters of a collection count as drifted.
+    """What the parameters of a collection are compared with, and in which windows they are followed.
 
     Parameters
     ----------
     window_crawls
-        Crawls in the last window, and in the window before it that it is compared with; at least 5.
-    threshold
-        Largest absolute difference of a parameter, in (0, 1], that does not count as drift.
+        Crawls of the reference, and of each rolling window of the history; at least 5.
+    step_crawls
+        Crawls from the start of one rolling window to that of the next.
+    reference_from
+        Label of the first crawl of the reference. None: the first of the collection. After a change that is there to
+        stay, name a crawl after it: the reference does not move by itself.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    window_crawls: int = Field(default=12, ge=5)
-    threshold: float = Field(default=0.1, gt=0, le=1)
+    window_crawls: int = Field(default=24, ge=5)
+    step_crawls: int = Field(default=1, ge=1)
+    reference_from: CrawlLabel | None = None
+
+
+def _time_zone(name: str) -> str:
+    """Return the name of a time zone that this machine knows."""
+    try:
+        ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        raise ValueError("is no time zone; expected a name such as UTC or Europe/Paris") from None
+    return name
+
+
+#: Minutes, hours, days of the month, months and days of the week.
+_CRON_RANGES = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
+
+
+def _cron(schedule: str) -> str:
+    """Return a schedule in cron's notation; what its fields say together is checked by Dagster."""
+    if not re.fullmatch(r"[0-9A-Za-z*/,-]+( [0-9A-Za-z*/,-]+){4}", schedule):
+        raise ValueError("is no cron schedule; expected five fields, such as '0 6 2 * *'")
+    for field, (low, high) in zip(schedule.split(), _CRON_RANGES, strict=True):
+        if any(not low <= int(number) <= high for number in re.findall(r"(?<!/)\b\d+", field)):
+            raise ValueError(f"is no cron schedule; {field} should be from {low} to {high}")
+    return schedule
+
+
+class AutomationSettings(BaseModel):
+    """When a collection is looked at and brought up to date without anybody's asking.
+
+    Parameters
+    ----------
+    look_every_seconds
+        Seconds between two looks at the source, at least 1.
+    attempts
+        How often work that fails is asked for, 1 to 20 times.
+    first_wait_seconds
+        Seconds between the first failure and the next attempt, at least 0; four times as long after each further one.
+    refresh_cron, time_zone
+        When the schedules look, which stand in for the sensor: five fields of cron, and an IANA time zone.
+    expect_every_days
+        Days from the start of a crawl to that of the next. None: no crawl is expected.
+    grace_days
+        Days by which a crawl may be late, its publication included, before the source counts as stale.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    look_every_seconds: int = Field(default=900, ge=1)
+    attempts: int = Field(default=4, ge=1, le=20)
+    first_wait_seconds: float = Field(default=900, ge=0)
+    refresh_cron: Annotated[str, AfterValidator(_cron)] = "0 6 2 * *"
+    time_zone: Annotated[str, AfterValidator(_time_zone)] = "UTC"
+    expect_every_days: float | None = Field(default=None, gt=0, le=36_525)
+    grace_days: float = Field(default=30, ge=0, le=36_525)
+
+    @property
+    def stale_after_days(self) -> float | None:
+        """Days after the start of the last crawl from which the source is stale; None: never."""
+        return None if self.expect_every_days is None else self.expect_every_days + self.grace_days
+
+
+_NOUNS = {"url": "URL", "host": "host", "domain": "domain", "other": "element"}
 
 
 class Collection(BaseModel):
@@ -64,30 +161,111 @@ class Collection(BaseModel):
         that belongs to the collection.
     granularity
         What an element is.
+    stratum
+        Of presence sources with columns: what divides the elements into strata, each of which is estimated on its own.
     source
-        Where the data are from.
+        Where the data are from; in Python also a source of a class of one's own, see `sources.base`.
     first_crawl, last_crawl
         Labels of the first and last crawl to take, both included. None: of the source.
     clock
         Clock of the headline: survival per crawl or per year.
     drift
-        When parameters count as drifted.
+        What parameters are compared with, and in which windows they are followed.
+    coverage_drop
+        Largest relative fall, in (0, 1), of what the last crawl sees again of the crawl before it, against the median
+        of earlier pairs, that is no warning.
+    automation
+        When it is brought up to date without anybody's asking.
+    owners
+        Who answers for it: e-mail addresses, or names of teams such as ``team:crawling``.
+    sample_one_in
+        Of presence sources: keep a coordinated sample of one element in so many, the same in every crawl; counts are
+        then estimates with limits.
+    engine
+        Of presence sources: where capture histories are counted.
+    memory_gb
+        Of presence sources: bound on what ingest and counting hold in memory at once, in GiB.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,47}$")
+    name: str = Field(pattern=r"^[a-z]([a-z0-9_]{0,46}[a-z0-9])?$")
     granularity: Literal["url", "host", "domain", "other"]
-    source: Source
+    stratum: StratumSettings | None = None  # before the source, whose validator reads it
+    source: _AnySource
     first_crawl: CrawlLabel | None = None
     last_crawl: CrawlLabel | None = None
     clock: Literal["crawl", "year"] = "crawl"
     drift: DriftSettings = DriftSettings()
+    coverage_drop: float = Field(default=0.2, gt=0, lt=1)
+    automation: AutomationSettings = AutomationSettings()
+    owners: list[Annotated[str, StringConstraints(pattern=r"^(team:[A-Za-z0-9_.-]+|[^@\s]+@[^@\s]+\.[^@\s]+)$")]] = []
+    sample_one_in: int = Field(default=1, ge=1, le=2**20)
+    engine: Engine = LocalEngine()
+    memory_gb: float = Field(default=4.0, ge=0.0625)
+
+    @property
+    def noun(self) -> str:
+        """What an element is, in the singular; it takes an s."""
+        return _NOUNS[self.granularity]
+
+    @field_validator("source", mode="wrap")
+    @classmethod
+    def _own_source(cls, source: object, validate: ValidatorFunctionWrapHandler) -> _AnySource:
+        """Take a source that is one already, also of the user's own class, as it is."""
+        if isinstance(source, PresenceSource | TablesSource):
+            return source
+        validated: _AnySource = validate(source)
+        return validated
+
+    @field_validator("source")
+    @classmethod
+    def _with_stratum(cls, source: _AnySource, info: ValidationInfo) -> _AnySource:
+        stratum: StratumSettings | None = info.data.get("stratum")
+        if stratum is None or not isinstance(source, PresenceSource):
+            return source
+        return source.with_stratum(StratumColumn(stratum.column, ranks=stratum.bands is not None))
+
+    @model_validator(mode="after")
+    def _elements_to_count(self) -> Self:
+        if self.stratum is not None and self.engine.type == "spark":
+            raise ValueError(
+                "has stratum and engine.type spark, which does not count strata: set engine: {type: local}"
+            )
+        of_source = self.source.granularity if isinstance(self.source, PresenceSource) else None
+        if of_source not in {None, self.granularity}:
+            raise ValueError(
+                f"has granularity {self.granularity}, but the element of its source is of granularity {of_source}: "
+                "change one of the two"
+            )
+        of_presence = OF_PRESENCE & self.model_fields_set
+        if of_presence and not self.has_histories:
+            raise ValueError(
+                f"has {' and '.join(sorted(of_presence))}, but its source gives counts, not elements: leave that out"
+            )
+        return self
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bound on what is held in memory at once."""
+        return round(self.memory_gb * 2**30)
+
+    @property
+    def counting_error(self) -> CountingError:
+        """How the source's elements were counted."""
+        from crawl_urn_dagster.urn import CountingError
+
+        return CountingError(relative=self.source.relative_error, one_in=self.sample_one_in)
 
     @property
     def selection(self) -> Selection:
         """The crawls that the collection takes from its source."""
         return Selection(self.first_crawl, self.last_crawl)
+
+    @property
+    def has_files(self) -> bool:
+        """Whether the source reads files."""
+        return bool(self.source.location_fields)
 
     @property
     def has_histories(self) -> bool:
@@ -113,7 +291,8 @@ class _Configuration(BaseModel):
 
 def demo_collection() -> Collection:
     """Return the collection that needs no file and no network: a simulated urn."""
-    return Collection(name="demo", granularity="url", source=SimulatedSource())
+    few_windows = DriftSettings(step_crawls=9)
+    return Collection(name="demo", granularity="url", source=SimulatedSource(), drift=few_windows)
 
 
 def load_collections(path: Path) -> tuple[Collection, ...]:
@@ -195,8 +374,17 @@ def _missing_files(collections: list[Collection]) -> list[str]:
     ]
 
 
-_SOURCES: dict[object, type[SourceConfig]] = {
-    get_args(source.model_fields["type"].annotation)[0]: source for source in get_args(get_args(Source)[0])
+def _by_type(union: object) -> dict[object, Any]:
+    """Models of a union by what their field ``type`` says."""
+    return {get_args(model.model_fields["type"].annotation)[0]: model for model in get_args(get_args(union)[0])}
+
+
+_SOURCES: dict[object, type[SourceConfig]] = _by_type(Source)
+_ENGINES: dict[object, type[BaseModel]] = _by_type(Engine)
+_SETTINGS: dict[object, type[BaseModel]] = {
+    "drift": DriftSettings,
+    "automation": AutomationSettings,
+    "stratum": StratumSettings,
 }
 
 
@@ -210,7 +398,8 @@ def _explain(details: ErrorDetails, content: object) -> str:
         return f"{path}: is missing, and has no default"
     if kind in {"union_tag_invalid", "union_tag_not_found"}:
         tag = str(details["ctx"].get("tag", ""))
-        return f"{path}.type: {f'found {tag!r}' if tag else 'is missing'}; {listed(tag, map(str, _SOURCES))}"
+        types = map(str, _ENGINES if loc[-1] == "engine" else _SOURCES)
+        return f"{path}.type: {f'found {tag!r}' if tag else 'is missing'}; {listed(tag, types)}"
     if kind == "value_error":
         return f"{path}: {_shown(found)} {details['ctx']['error']}"
     expected = details["msg"].replace("Input should", "should")
@@ -219,7 +408,7 @@ def _explain(details: ErrorDetails, content: object) -> str:
 
 
 def _shown(value: object) -> str:
-    text = repr(value)
+    text = masked(repr(value))
     return text if len(text) <= 80 else f"{text[:80]}..."
 
 
@@ -232,7 +421,11 @@ def _key_path(loc: tuple[int | str, ...], content: Any) -> str:
             if depth == 1 and isinstance(content["collections"][part], dict):
                 name = content["collections"][part].get("name")
                 path += f" ({name})" if isinstance(name, str) else ""
-        elif (depth, loc[2:3]) != (3, ("source",)):  # there pydantic puts the source's type, which is no key
+        elif depth == 0 or loc[depth - 1] not in {
+            "source",
+            "engine",
+            "of",
+        }:  # there pydantic puts the type, which is no key
             path += f".{part}" if path else part
     return path
 
@@ -243,4 +436,8 @@ def _model_at(loc: tuple[int | str, ...]) -> type[BaseModel]:
         return _Configuration
     if len(loc) == 3:
         return Collection
-    return DriftSettings if loc[2] == "drift" else _SOURCES[loc[3]]
+    if loc[2] in _SETTINGS:
+        return _SETTINGS[loc[2]]
+    if loc[2] == "engine":
+        return _ENGINES[loc[3]]
+    return _SOURCES[loc[5] if loc[4:5] == ("of",) and len(loc) > 6 else loc[3]]

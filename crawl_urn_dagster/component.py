@@ -6,6 +6,7 @@ Here: the component's schema and its scaffolder. Not here: what is built (`build
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
 import dagster as dg
@@ -13,6 +14,7 @@ from dagster.components.scaffold.scaffold import Scaffolder, ScaffoldRequest, sc
 
 from crawl_urn_dagster.build import build_defs
 from crawl_urn_dagster.collection import Collection, demo_collection
+from crawl_urn_dagster.sources import SimulatedSource
 
 
 def _collection(_context: dg.ResolutionContext, model: Collection) -> Collection:
@@ -25,7 +27,10 @@ class CrawlUrnScaffolder(Scaffolder):
     def scaffold(self, request: ScaffoldRequest[Any]) -> None:
         """Write the component's file."""
         demo = demo_collection().model_dump(mode="json", exclude_defaults=True)
-        demo["source"]["type"] = demo_collection().source.type
+        # Two of one name would be one collection made twice.
+        folder = re.sub("[^a-z0-9]+", "_", request.target_path.name.lower())[:48]
+        demo["name"] = folder.lstrip("0123456789_").rstrip("_") or demo["name"]
+        demo["source"]["type"] = SimulatedSource().type
         dg.scaffold_component(request, {"collection": demo})
 
 
@@ -38,12 +43,14 @@ class CrawlUrnComponent(dg.Component, dg.Model, dg.Resolvable):
     collection: Annotated[Any, dg.Resolver(_collection, model_field_type=Collection)]
     #: Folder for tables, figures and reports.
     home: str = "crawl_urn_home"
-    #: Address that failed checks and runs are posted to.
-    webhook: str | None = None
+    #: Where alerts are sent: addresses in apprise's notation, separated by spaces; best from the environment.
+    alerts: str | None = None
+    #: Where people see the UI, for the links in alerts.
+    ui_url: str | None = None
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
         """Definitions of the collection."""
         configured: Collection = self.collection
         source = configured.source.relative_to(context.path)
         collection = configured.model_copy(update={"source": source})
-        return build_defs([collection], home=self.home, webhook=self.webhook)
+        return build_defs([collection], home=self.home, alerts=(self.alerts or "").split(), ui_url=self.ui_url)

@@ -22,5 +22,6 @@ def definitions() -> dg.Definitions:
     return build_defs(
         load_collections(Path(configuration)) if configuration else (demo_collection(),),
         home=os.environ.get("CRAWL_URN_HOME", "crawl_urn_home"),
-        webhook=os.environ.get("CRAWL_URN_WEBHOOK"),
+        alerts=os.environ.get("CRAWL_URN_ALERTS", "").split(),
+        ui_url=os.environ.get("CRAWL_URN_UI"),
     )

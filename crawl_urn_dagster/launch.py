@@ -6,13 +6,14 @@ can re-execute them. Not here: what is printed (`cli`), or what a run found (`ou
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dagster import DagsterRunStatus, RunsFilter
+from dagster import DagsterRunStatus, RunsFilter, get_dagster_logger
 from dagster._core.definitions.reconstruct import ReconstructableRepository
 from dagster._core.definitions.repository_definition.valid_definitions import SINGLETON_REPOSITORY_NAME
 from dagster._core.execution.api import execute_run_iterator
@@ -21,9 +22,10 @@ from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 from filelock import FileLock, Timeout
 
 from crawl_urn_dagster.atomic import replacing
+from crawl_urn_dagster.specs import COMMAND
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     import dagster as dg
 
@@ -34,21 +36,10 @@ _LOCATION = "crawl_urn_dagster"
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 # On the runs of this module: no daemon watches over their process.
-_OWN_RUN = {"crawl_urn/launched_by": "crawl-urn"}
+_OWN_RUN = {COMMAND: "crawl-urn"}
 _UNFINISHED = [DagsterRunStatus.NOT_STARTED, DagsterRunStatus.STARTING, DagsterRunStatus.STARTED]
 
-_INSTANCE_SETTINGS = """\
-telemetry:
-  enabled: false
-nux:
-  enabled: false
-concurrency:
-  pools:
-    default_limit: 1
-run_monitoring:
-  enabled: true
-  free_slots_after_run_end_seconds: 30
-"""
+_INSTANCE_SETTINGS = Path(__file__).with_name("dagster.yaml")
 
 _WORKSPACE = f"""\
 load_from:
@@ -67,7 +58,7 @@ def instance_folder(home: Path) -> Path:
     settings = folder / "dagster.yaml"
     if not settings.exists():
         with replacing(settings) as file:
-            file.write_text(_INSTANCE_SETTINGS, encoding="utf-8")
+            file.write_bytes(_INSTANCE_SETTINGS.read_bytes())
     return folder
 
 
@@ -84,7 +75,7 @@ class AlreadyRunningError(RuntimeError):
 
 
 @contextmanager
-def sole_run_of(instance: dg.DagsterInstance, folder: Path, job_name: str) -> Iterator[None]:
+def sole_run_of(instance: dg.DagsterInstance, job_name: str) -> Iterator[None]:
     """Make sure that no other process of this command runs a job, and clear up after one that was killed.
 
     A killed process leaves its run unfinished and its place in the collection's pool taken, for ever: whoever holds the
@@ -95,7 +86,7 @@ def sole_run_of(instance: dg.DagsterInstance, folder: Path, job_name: str) -> It
     AlreadyRunningError
         When another process holds the lock.
     """
-    lock = FileLock(folder / f"{job_name}.lock")
+    lock = FileLock(Path(instance.root_directory) / f"{job_name}.lock")
     try:
         lock.acquire(timeout=0)
     except Timeout:
@@ -124,13 +115,15 @@ class CodeLocation:
             repository_name=SINGLETON_REPOSITORY_NAME,
         )
 
-    def create_run(self, instance: dg.DagsterInstance, job_name: str) -> dg.DagsterRun:
+    def create_run(
+        self, instance: dg.DagsterInstance, job_name: str, tags: Mapping[str, str] | None = None
+    ) -> dg.DagsterRun:
         """Record a run of a job, which the UI takes for one it launched itself."""
         job = self._repository.get_reconstructable_job(job_name)
         return instance.create_run_for_job(
             job.get_definition(),
             run_config=_QUIET,
-            tags=_OWN_RUN,
+            tags={**_OWN_RUN, **(tags or {})},
             remote_job_origin=self._origin.get_job_origin(job_name),
             job_code_origin=job.get_python_origin(),
         )
@@ -139,3 +132,19 @@ class CodeLocation:
         """Execute a recorded run, giving its events as they happen."""
         job = self._repository.get_reconstructable_job(run.job_name)
         return execute_run_iterator(job, run, instance)
+
+
+@contextmanager
+def progress_to(say: Callable[[str], object]) -> Iterator[None]:
+    """Hand the lines of progress that steps log to a function, too."""
+
+    class Say(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            say(record.getMessage())
+
+    logger, handler = get_dagster_logger(), Say(logging.INFO)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)

@@ -51,6 +51,14 @@ class Outcome:
         return any(dg.DagsterExecutionInterruptedError.__name__ in error for error in self.errors)
 
 
+def grouped_checks(outcome: Outcome) -> dict[tuple[str, str], list[str]]:
+    """Names of failed checks by severity and what they say: a violated collection says one thing of every fit."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for check in outcome.failed_checks:
+        groups.setdefault((check.severity, check.description), []).append(check.check)
+    return groups
+
+
 def read_outcome(instance: dg.DagsterInstance, run_id: str) -> Outcome:
     """Read what a run found.
 

@@ -12,6 +12,7 @@ import dagster as dg
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.observables.database import ObservablesFile
+    from crawl_urn_dagster.observables.presence import PresenceFolder
     from crawl_urn_dagster.sources.files import Files
 
 
@@ -42,9 +43,16 @@ class CollectionHome(dg.ConfigurableResource):  # type: ignore[type-arg]
         return ObservablesFile(self.path / "observables.duckdb")
 
     @property
-    def presence(self) -> Path:
-        """Parquet file of the presence list."""
-        return self.path / "presence.parquet"
+    def presence(self) -> PresenceFolder:
+        """Presence partitions, a Parquet file per crawl."""
+        from crawl_urn_dagster.observables.presence import PresenceFolder
+
+        return PresenceFolder(self.path / "presence")
+
+    @property
+    def histories(self) -> Path:
+        """Folder of the kept capture histories."""
+        return self.path / "histories"
 
     @property
     def figures(self) -> Path:
@@ -53,8 +61,13 @@ class CollectionHome(dg.ConfigurableResource):  # type: ignore[type-arg]
 
     @property
     def report(self) -> Path:
-        """Page of the collection."""
-        return self.path / "report.md"
+        """Report of the collection, without the suffix of its two files."""
+        return self.path / "report"
+
+    @property
+    def export(self) -> Path:
+        """Folder of the tables as files for other programs."""
+        return self.path / "export"
 
     @property
     def files(self) -> Files:

@@ -1,78 +1,89 @@
 """Sensors that notice new crawls.
 
-Here: comparing what a collection's source has with what was last materialised. Not here: reading the source
-(`sources`), or sensors on finished runs (`alerts`).
+Here: when a source is looked at, and handing on what is missing. Not here: what is missing (`work`), or telling what
+a run found (`alerts`).
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from crawl_urn_dagster.sources import fingerprint
-from crawl_urn_dagster.specs import FINGERPRINT, asset_key, home_key
+from crawl_urn_dagster.partitions import crawl_partitions
+from crawl_urn_dagster.specs import COMMAND, asset_key, home_key
+from crawl_urn_dagster.work import find_work, run_since_ingest, run_under_way
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition as Job
+
     from crawl_urn_dagster.collection import Collection
     from crawl_urn_dagster.resources import CollectionHome
 
-NOT_FINISHED = (
-    dg.DagsterRunStatus.QUEUED,
-    dg.DagsterRunStatus.NOT_STARTED,
-    dg.DagsterRunStatus.STARTING,
-    dg.DagsterRunStatus.STARTED,
-    dg.DagsterRunStatus.CANCELING,
-)
-MAX_ATTEMPTS = 3
-INTERVAL_SECONDS = 15 * 60
-# For each file; Dagster gives a tick 60 s.
-_DEADLINE_SECONDS = 20
+_FOLLOW_SECONDS = 30
 
 
-def new_crawl_sensor(collection: Collection, job_name: str) -> dg.SensorDefinition:
-    """Sensor that requests the collection's job when its source has something new.
-
-    New is whatever content the last report was not made from; a run that failed with an error leaves it new, and is
-    asked for again up to `MAX_ATTEMPTS` times. The cursor is not used.
-    """
+def new_crawl_sensor(collection: Collection, jobs: Sequence[dg.JobDefinition | Job]) -> dg.SensorDefinition:
+    """Sensor that requests the collection's jobs when its source has something new; it has no cursor."""
     key = home_key(collection)
 
     @dg.sensor(
         name=f"{collection.name}_new_crawl",
-        job_name=job_name,
-        description=f"Requests {job_name} when the source of {collection.name} has a new crawl or a revision.",
-        minimum_interval_seconds=INTERVAL_SECONDS,
+        jobs=jobs,
+        description=f"Requests the jobs of {collection.name} when its source has a new crawl or a revision.",
+        minimum_interval_seconds=collection.automation.look_every_seconds,
         default_status=dg.DefaultSensorStatus.RUNNING,
         required_resource_keys={key},
     )
-    def new_crawl(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+    def new_crawl(context: dg.SensorEvaluationContext) -> dg.SensorResult:
         home: CollectionHome = getattr(context.resources, key)
-        files = replace(home.files, deadline_seconds=_DEADLINE_SECONDS)
-        listing = collection.source.list_crawls(files, collection.selection)
-        found = fingerprint(listing.inputs)
-        what = f"{len(listing.crawls)} crawls to {listing.crawls[-1]}, content {found}"
-
-        report = context.instance.get_latest_materialization_event(asset_key(collection, "report"))
-        materialization = report.asset_materialization if report else None
-        if materialization and materialization.metadata[FINGERPRINT].value == found:
-            return dg.SkipReason(f"Nothing new: {what}.")
-
-        under_way = context.instance.get_runs(dg.RunsFilter(job_name=job_name, statuses=list(NOT_FINISHED)), limit=1)
-        if under_way:
-            return dg.SkipReason(f"Run {under_way[0].run_id} is under way; looking again when it has ended.")
-
-        attempts = context.instance.get_run_records(dg.RunsFilter(job_name=job_name, tags={FINGERPRINT: found}))
-        since = report.timestamp if report else 0.0
-        failed = sum(attempt.create_timestamp.timestamp() > since for attempt in attempts)
-        if failed >= MAX_ATTEMPTS:
-            return dg.SkipReason(
-                f"New: {what}; but {failed} runs of it failed, last {attempts[0].dagster_run.run_id}. "
-                f"Mend the cause and launch {job_name} by hand."
-            )
-        request = dg.RunRequest(run_key=f"{found}-{len(attempts) + 1}", tags={FINGERPRINT: found})
-        context.log.info(f"New: {what}")
-        return dg.SensorResult(run_requests=[request])
+        work = find_work(context.instance, collection, home)
+        context.log.info(work.said)
+        partitions = crawl_partitions(collection)
+        changes: list[dg.AddDynamicPartitionsRequest | dg.DeleteDynamicPartitionsRequest] = []
+        if work.new:
+            changes.append(partitions.build_add_request(list(work.new)))
+        if work.withdrawn:
+            changes.append(partitions.build_delete_request(list(work.withdrawn)))
+        return dg.SensorResult(
+            run_requests=list(work.requests),
+            skip_reason=None if work.requests else dg.SkipReason(work.said),
+            dynamic_partitions_requests=changes,
+        )
 
     return new_crawl
+
+
+def ingested_sensor(collection: Collection, update: Job, ingest: Job) -> dg.SensorDefinition:
+    """Sensor that requests the update when crawls have been ingested, and no other ingest is under way.
+
+    It watches all runs: those that the UI makes of chosen partitions have a job of their own.
+    """
+    presence = asset_key(collection, "presence")
+
+    @dg.run_status_sensor(
+        run_status=dg.DagsterRunStatus.SUCCESS,
+        name=f"{collection.name}_ingested",
+        description=f"Requests {update.name} when crawls of {collection.name} have been ingested.",
+        request_job=update,
+        minimum_interval_seconds=min(_FOLLOW_SECONDS, collection.automation.look_every_seconds),
+        default_status=dg.DefaultSensorStatus.RUNNING,
+    )
+    def ingested(context: dg.RunStatusSensorContext) -> dg.RunRequest | dg.SkipReason:
+        run = context.dagster_run
+        if run.job_name != ingest.name and presence not in (run.asset_selection or ()):
+            return dg.SkipReason(f"Run {run.run_id} ingested no crawl of {collection.name}.")
+        if COMMAND in run.tags:
+            return dg.SkipReason("The command that ran it runs the update, too.")
+        run_id = run_under_way(context.instance, ingest.name)
+        if run_id:
+            return dg.SkipReason(f"Run {run_id} is under way; the update follows it.")
+        record = context.instance.get_run_record_by_id(run.run_id)
+        run_id = run_since_ingest(context.instance, collection, record) if record else None
+        if run_id:
+            return dg.SkipReason(f"Run {run_id}, asked for since, brings it up to date.")
+        return dg.RunRequest(run_key=run.run_id)
+
+    return ingested

@@ -7,20 +7,29 @@ any asset computes.
 from __future__ import annotations
 
 import math
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
+from crawl_urn_dagster.observables.lineage import column_sources
 from crawl_urn_dagster.observables.schema import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    import pandas as pd
+
     from crawl_urn_dagster.collection import Collection
     from crawl_urn_dagster.resources import CollectionHome
 
+_ROWS_SHOWN = 8
+# Made anew with every crawl, and nothing else.
+_FRESH = {"crawls", "headline", "report"}
 #: Metadata of a report, and tag of a run: the content of the source that it is made from.
 FINGERPRINT = "crawl_urn/fingerprint"
+#: Tag of a run that the command line made.
+COMMAND = "crawl_urn/launched_by"
 
 
 def asset_key(collection: Collection, name: str) -> dg.AssetKey:
@@ -35,12 +44,19 @@ def asset_spec(
     kinds: Iterable[str],
     deps: Iterable[str] = (),
     description: str | None = None,
+    columns_of: str | None = None,
 ) -> dg.AssetSpec:
-    """Spec of an asset of a collection; an asset named like a table of the contract carries its columns."""
-    table = TABLES.get(name)
+    """Spec of an asset of a collection; an asset named like a table of the contract carries its columns.
+
+    Parameters
+    ----------
+    columns_of
+        Table of the contract whose columns the asset has, when it is named otherwise.
+    """
+    table = TABLES.get(columns_of or name)
     metadata: dict[str, Any] = {}
     if table is not None:
-        metadata["dagster/table_name"] = f"{collection.name}.{table.name}"
+        metadata["dagster/table_name"] = f"{collection.name}.{name}"
         metadata["dagster/column_schema"] = dg.TableSchema(
             columns=[
                 dg.TableColumn(
@@ -58,8 +74,41 @@ def asset_spec(
         description=description or (table.description if table else None),
         group_name=collection.name,
         kinds=set(kinds),
+        owners=collection.owners,
+        freshness_policy=_freshness(collection) if name in _FRESH else None,
         metadata=metadata,
     )
+
+
+def update_job_name(collection: Collection) -> str:
+    """Name of the job that brings a collection up to date, from what was ingested."""
+    return f"{collection.name}_update"
+
+
+def ingest_job_name(collection: Collection) -> str:
+    """Name of the job that reads crawls of a presence source into partitions."""
+    return f"{collection.name}_ingest"
+
+
+def read_job_name(collection: Collection) -> str:
+    """Name of the job that fetches and converts files that take longer than a look at the source may."""
+    return f"{collection.name}_read"
+
+
+def job_names(collection: Collection) -> list[str]:
+    """Names of the collection's jobs, in the order in which they follow one another."""
+    read = [read_job_name(collection)] if collection.has_files else []
+    ingest = [ingest_job_name(collection)] if collection.has_histories else []
+    return [*read, *ingest, update_job_name(collection)]
+
+
+def _freshness(collection: Collection) -> dg.FreshnessPolicy | None:
+    """Policy that says when the collection is older than the cadence of its crawls allows."""
+    settings = collection.automation
+    if settings.expect_every_days is None or settings.stale_after_days is None:
+        return None
+    late, stale = timedelta(days=settings.expect_every_days), timedelta(days=settings.stale_after_days)
+    return dg.FreshnessPolicy.time_window(fail_window=stale, warn_window=late if late < stale else None)
 
 
 def home_key(collection: Collection) -> str:
@@ -89,6 +138,38 @@ def assets_of(
         name=f"{collection.name}__{step}",
         required_resource_keys={home_key(collection)},
         pool=pool(collection),
+    )
+
+
+def column_lineage(collection: Collection, name: str) -> dict[str, Any]:
+    """Metadata that says which columns of the collection's other tables a table is computed from."""
+    present = {"crawls", "parameters"}
+    present |= {"capture_history_counts"} if collection.has_histories else set()
+    present |= {"containment"} if collection.has_containment else set()
+    present |= {"discovery_curve"} if collection.has_discovery_curve else set()
+    sources = column_sources(name, present)
+    return {
+        "dagster/column_lineage": dg.TableColumnLineage(
+            {
+                column: [dg.TableColumnDep(asset_key(collection, asset), source) for asset, source in ones]
+                for column, ones in sources.items()
+            }
+        )
+    }
+
+
+def table_result(collection: Collection, name: str, table: pd.DataFrame, **metadata: Any) -> dg.MaterializeResult[None]:
+    """Give what is recorded of a table that was written: its rows, the first of them, and more."""
+    shown = table.head(_ROWS_SHOWN).astype(object)
+    preview = shown.where(shown.notna(), None).to_markdown(index=False, floatfmt=".4g", missingval="")
+    return dg.MaterializeResult(
+        asset_key=asset_key(collection, name),
+        metadata={
+            "dagster/row_count": len(table),
+            "first_rows": dg.MetadataValue.md(preview),
+            **column_lineage(collection, name),
+            **metadata,
+        },
     )
 
 

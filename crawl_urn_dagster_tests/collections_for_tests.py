@@ -26,11 +26,25 @@ def histories(n_crawls=N_CRAWLS, *, urn=URN, kappa=KAPPA, coverage=COVERAGE, see
     return simulate(times=np.arange(n_crawls), core=core, shell=urn - core, alpha=ALPHA, coverage=coverage, seed=seed)
 
 
+def presence_of(simulated):
+    """Texts of elements by crawl."""
+    return {
+        label: np.char.add("e", simulated.captured(crawl).astype(str)).astype(object)
+        for crawl, label in enumerate(labels(simulated.n_crawls))
+    }
+
+
 def presence_frame(simulated):
-    crawl, element = simulated.presence()
     return pd.DataFrame(
-        {"crawl": np.array(labels(simulated.n_crawls))[crawl], "element": np.char.add("e", element.astype(str))}
+        [(crawl, element) for crawl, elements in presence_of(simulated).items() for element in elements],
+        columns=["crawl", "element"],
     )
+
+
+def dated_crawls(sizes):
+    """Input of table `crawls`, for crawls of some sizes."""
+    names = labels(len(sizes))
+    return pd.DataFrame({"crawl": names, "started_at": pd.to_datetime(names), "elements": sizes, "dated_by": "label"})
 
 
 def presence_collection(folder, simulated=None, *, name="listed", **settings):
@@ -45,6 +59,20 @@ def presence_collection(folder, simulated=None, *, name="listed", **settings):
             **settings,
         }
     )
+
+
+def lists_collection(folder, *, name="split", **settings):
+    """A collection that reads a CSV file per crawl, see `write_list`."""
+    source = {"type": "presence_list", "path": str(folder / "lists" / "*.csv")}
+    return Collection.model_validate({"name": name, "granularity": "other", "source": source, **settings})
+
+
+def write_list(folder, crawl, elements):
+    """Write what `lists_collection` reads of a crawl, new or in place of what was there."""
+    path = folder / "lists" / f"{crawl}.csv"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("\n".join(["element", *elements, ""]))
+    return path
 
 
 def pairs_frame(intersections, n_crawls):

@@ -1,6 +1,7 @@
-"""Fixtures shared by all tests: where the real data and the reference values are, if they are there."""
+"""Fixtures shared by all tests: a browser, and where the real data and the reference values are, if they are there."""
 
 import os
+import shutil
 from pathlib import Path
 
 # Two test processes on two cores: more threads in each only get in each other's way. Before numpy is loaded.
@@ -13,7 +14,20 @@ from hypothesis import settings
 settings.register_profile("suite", derandomize=True, deadline=None)
 settings.load_profile("suite")
 
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A headless browser."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium on the path")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
 
 
 def _folder(name: str) -> Path:

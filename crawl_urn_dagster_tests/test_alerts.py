@@ -1,53 +1,27 @@
-"""Alerts on a real instance, to a real HTTP receiver."""
+"""Alerts on a real instance, to real HTTP receivers."""
 
-import http.server
-import json
-import threading
+import logging
+from datetime import datetime, timedelta, timezone
 
 import dagster as dg
 import pytest
 
-from crawl_urn_dagster.alerts import AlertError, alert_payload, post_alert
+from crawl_urn_dagster.alerts import Alert, AlertError, deliver, parse_targets
 from crawl_urn_dagster.build import build_defs
-from crawl_urn_dagster.outcomes import FailedCheck, Outcome
+from crawl_urn_dagster.collection import AutomationSettings
+from crawl_urn_dagster.partitions import INGEST
+from crawl_urn_dagster.specs import FINGERPRINT
 from crawl_urn_dagster_tests.collections_for_tests import (
     avoiding_histories,
     histories,
+    labels,
     presence_collection,
     tables_collection,
 )
-from crawl_urn_dagster_tests.line import Line
+from crawl_urn_dagster_tests.line import ALL_BUT_OBSERVABLES, QUIET, UNCHECKED, Line
+from crawl_urn_dagster_tests.servers import Receiver
 
 pytestmark = pytest.mark.slow
-
-
-class Receiver:
-    """A webhook that keeps what it was sent, and answers from a list of statuses, then 200."""
-
-    def __init__(self):
-        self.received, self.answers = [], []
-        receiver = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                status = receiver.answers.pop(0) if receiver.answers else 200
-                if status == 200:
-                    receiver.received.append(json.loads(body))
-                self.send_response(status)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-
-            def log_message(self, *_):
-                pass
-
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}/hook/s3cret"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-
-    def close(self):
-        self._server.shutdown()
-        self._server.server_close()
 
 
 @pytest.fixture
@@ -57,86 +31,173 @@ def receiver():
     receiver.close()
 
 
-def tick(line, webhook, status):
-    """Evaluate the collection's alert sensor on the run that just ended, as the daemon does."""
-    defs = build_defs([line.collection], home=line.home.path.parent, webhook=webhook)
-    name = f"{line.collection.name}_alert_on_{status}"
-    sensor = defs.resolve_sensor_def(name)
-    run = line.instance.get_runs(limit=1)[0]
-    kind = dg.DagsterEventType.RUN_SUCCESS if status == "success" else dg.DagsterEventType.RUN_FAILURE
-    (record,) = line.instance.get_records_for_run(run.run_id, of_type=kind).records
-    with dg.build_run_status_sensor_context(
-        sensor_name=name,
-        dagster_event=record.event_log_entry.dagster_event,
-        dagster_instance=line.instance,
-        dagster_run=run,
-    ) as context:
-        return sensor(context), run
-
-
-PAYLOAD = alert_payload(
-    "demo", "run-1", "demo_update", Outcome((FailedCheck("demo/drift", "kappa_drift", "WARN", "κ moved"),), ())
-)
-
-
-def test_a_finding_is_posted_once_with_its_reason(tmp_path, receiver):
-    line = Line(presence_collection(tmp_path, avoiding_histories(), name="avoiding"), tmp_path)
-    line.run()
-    _, run = tick(line, receiver.url, "failure")
-    (payload,) = receiver.received
-    assert payload["run_id"] == run.run_id
-    assert payload["errors"] == []
-    headline = next(check for check in payload["failed_checks"] if check["check"] == "headline_fit")
-    assert headline["severity"] == "ERROR"
-    assert "model_violation" in headline["description"]
-    assert "headline_fit" in payload["text"]
-
-
-def test_warnings_of_a_run_that_succeeded_are_posted(tmp_path, receiver):
-    line = Line(tables_collection(tmp_path, histories(12), pairs=False), tmp_path)
-    line.run()
-    expected = {check.check for check in line.outcome.failed_checks}
-    assert "discovery_curve_core_shell_exact_per_crawl" in expected  # twelve crawls do not identify it
-    tick(line, receiver.url, "success")
-    (payload,) = receiver.received
-    assert {check["check"] for check in payload["failed_checks"]} == expected
-
-
-def test_an_error_is_posted_as_one(tmp_path, receiver):
-    collection = presence_collection(tmp_path)
-    (tmp_path / "listed.csv.gz").unlink()
-    line = Line(collection, tmp_path)
-    line.run()
-    tick(line, receiver.url, "failure")
-    (payload,) = receiver.received
-    assert "listed.csv.gz" in payload["errors"][0]
-    assert payload["text"].startswith("listed: 1 errors, 0 failed checks")
-
-
-def test_without_an_address_the_sensor_says_so(tmp_path):
-    line = Line(presence_collection(tmp_path, avoiding_histories(), name="avoiding"), tmp_path)
-    line.run()
-    skipped, _ = tick(line, None, "failure")
-    assert skipped.skip_message == "No webhook address is set."
-
-
-def test_a_busy_receiver_is_tried_again(receiver):
-    receiver.answers = [503, 429]
-    post_alert(receiver.url, PAYLOAD)
-    assert receiver.received == [json.loads(json.dumps(PAYLOAD))]
-
-
-@pytest.mark.parametrize("status", [400, 404, 410])
-def test_an_alert_that_is_not_taken_raises_without_the_address(receiver, status):
-    receiver.answers = [status]
-    with pytest.raises(AlertError, match=rf"run run-1 was not taken: the receiver answered {status}") as raised:
-        post_alert(receiver.url, PAYLOAD)
-    assert "s3cret" not in str(raised.value)
-
-
-def test_a_receiver_out_of_reach_raises_without_the_address(receiver):
+@pytest.fixture
+def other():
+    receiver = Receiver()
+    yield receiver
     receiver.close()
-    with pytest.raises(AlertError, match="was not delivered: ConnectionError") as raised:
-        post_alert(receiver.url, PAYLOAD)
+
+
+def tick(line, *targets, collection=None):
+    """Evaluate the collection's alert sensor, as the daemon does; gives what it says."""
+    one = collection or line.collection
+    defs = build_defs([one], home=line.home.path.parent, alerts=targets, ui_url="http://ui.example/")
+    with dg.build_sensor_context(instance=line.instance, definitions=defs) as context:
+        return defs.resolve_sensor_def(f"{one.name}_alerts").evaluate_tick(context).skip_message
+
+
+def test_a_finding_is_told_once_as_a_failed_fit_and_never_as_a_failed_run(tmp_path, receiver):
+    line = Line(presence_collection(tmp_path, avoiding_histories(12), name="avoiding"), tmp_path)
+    assert not line.run(without=UNCHECKED).success
+    run_id = line.instance.get_runs(dg.RunsFilter(job_name="avoiding_update"))[0].run_id
+    assert tick(line, receiver.address) == "Told of 1 events."
+    (message,) = receiver.received
+    assert message["title"] == "avoiding: headline_fit failed"
+    assert message["type"] == "failure"
+    assert "model_violation" in message["message"]
+    assert message["message"].splitlines()[-2:] == [
+        f"Run: http://ui.example/runs/{run_id}",
+        "Figure: http://ui.example/assets/avoiding/containment_by_lag",
+    ]
+    line.execute("update", without=UNCHECKED)  # again, as by hand: the same event
+    assert tick(line, receiver.address) == "Nothing new to tell."
+    assert len(receiver.received) == 1
+
+
+def check_drift(line):
+    """Run the check of the core's drift alone, as the last step of an update."""
+    key = dg.AssetCheckKey(dg.AssetKey([line.collection.name, "drift"]), "kappa_drift")
+    update = dg.define_asset_job(f"{line.collection.name}_update", selection=dg.AssetSelection.checks(key))
+    defs = dg.Definitions(
+        assets=line.defs.assets, asset_checks=line.defs.asset_checks, resources=line.defs.resources, jobs=[update]
+    )
+    job = defs.resolve_job_def(update.name)
+    assert job.execute_in_process(instance=line.instance, run_config=QUIET).success
+
+
+@pytest.fixture(scope="module")
+def tabled(tmp_path_factory):
+    """A collection of pairs that was run, without any alert."""
+    folder = tmp_path_factory.mktemp("tabled")
+    line = Line(tables_collection(folder, histories(12), windows=False), folder)
+    assert line.run(without=UNCHECKED).success
+    return line
+
+
+def test_drift_is_told_when_it_begins_and_when_it_begins_again(tabled, receiver):
+    tick(tabled, receiver.address)
+    assert receiver.received == []
+    for by, told in ((-0.2, 1), (-0.2, 1), (-0.25, 1), (0.0, 1), (0.3, 2)):
+        set_drift(tabled, by)
+        check_drift(tabled)
+        tick(tabled, receiver.address)
+        assert len(receiver.received) == told
+    assert set(receiver.titles) == {"tabled: kappa_drift failed"}
+    assert "κ went from 0.400 to 0.200" in receiver.received[0]["message"]
+    assert receiver.received[0]["message"].endswith("Figure: http://ui.example/assets/tabled/control_charts")
+    assert receiver.received[0]["type"] == "warning"
+
+
+def set_drift(line, by):
+    """Write what table drift would say of the core."""
+    table = line.home.observables.read("drift")
+    said = {"reference_value": 0.4, "value": 0.4 + by, "difference": by, "statistic": abs(by), "reason": None}
+    line.home.observables.replace({"drift": table.assign(**said, drifted=abs(by) > 0.1)})
+
+
+def test_a_fit_that_does_not_speak_for_the_collection_is_no_event(tmp_path, receiver):
+    line = Line(tables_collection(tmp_path, histories(12), pairs=False), tmp_path)
+    line.run(without=UNCHECKED)
+    assert "discovery_curve_core_shell_exact_per_crawl" in {check.check for check in line.outcome.failed_checks}
+    tick(line, receiver.address)
+    assert receiver.received == []
+
+
+def test_an_error_is_told_once_however_often_it_is_tried_again(tmp_path, receiver):
+    collection = presence_collection(tmp_path, histories(4, urn=200))
+    listed = tmp_path / "listed.csv.gz"
+    listed.rename(tmp_path / "away")
+    line = Line(collection, tmp_path)
+    for _ in range(2):
+        line.execute("update", {FINGERPRINT: "content"}, without=ALL_BUT_OBSERVABLES)
+    tick(line, receiver.address)
+    assert receiver.titles == ["listed: run of listed_update failed"]
+    assert "listed.csv.gz: there is no such file" in receiver.received[0]["message"]
+    line.execute("update", {FINGERPRINT: "content"}, without=ALL_BUT_OBSERVABLES)
+    line.execute("update", {FINGERPRINT: "other content"}, without=ALL_BUT_OBSERVABLES)
+    line.execute("update", without=ALL_BUT_OBSERVABLES)  # by hand: nobody tries that again
+    tick(line, receiver.address)
+    assert len(receiver.received) == 3
+
+
+def test_what_was_not_taken_is_sent_later_to_those_that_did_not_take_it(tabled, receiver, other, caplog):
+    set_drift(tabled, 0.0)
+    check_drift(tabled)
+    assert tick(tabled, other.address) == "Nothing new to tell."  # of what others were told
+    set_drift(tabled, 0.5)
+    check_drift(tabled)
+    caplog.set_level(logging.DEBUG)
+    receiver.answers = [503]
+    targets = (receiver.address, other.address)
+    with pytest.raises(
+        AlertError, match=r"'tabled: kappa_drift failed' was not taken by target 1 of 2 \(JSON\)"
+    ) as raised:
+        tick(tabled, *targets)
+    assert (len(receiver.received), len(other.received)) == (0, 1)
+    assert tick(tabled, *targets) == "Told of 1 events."
+    assert tick(tabled, *targets) == "Nothing new to tell."
+    assert (len(receiver.received), len(other.received)) == (1, 1)
     assert "s3cret" not in str(raised.value)
-    assert raised.value.__suppress_context__
+    assert "s3cret" not in "".join(
+        record.getMessage() for record in caplog.records if record.name.startswith("apprise")
+    )
+
+
+def test_a_receiver_out_of_reach_raises_without_the_address(tabled, receiver):
+    receiver.close()
+    alert = Alert("crawl_urn/tabled/test", "title", "body", "warning")
+    with pytest.raises(AlertError, match="not taken by target 1 of 1") as raised:
+        deliver(tabled.instance, parse_targets([receiver.address]), alert)
+    assert "s3cret" not in str(raised.value)
+
+
+def test_an_address_that_is_none_is_said_before_there_is_anything_to_tell(tabled, receiver):
+    with pytest.raises(AlertError, match="target 2 of 2 is no address that apprise knows") as raised:
+        tick(tabled, receiver.address, "https://chat.example.org/s3cret")
+    assert "s3cret" not in str(raised.value)
+
+
+def test_without_a_target_the_sensor_is_off_and_says_so(tabled):
+    assert tick(tabled) == "No target is set."
+    defs = build_defs([tabled.collection])
+    assert defs.resolve_sensor_def("tabled_alerts").default_status == dg.DefaultSensorStatus.STOPPED
+
+
+def test_a_source_that_falls_silent_is_told_once_for_its_last_crawl(tabled, receiver):
+    age = (datetime.now(timezone.utc) - datetime.fromisoformat(f"{labels(12)[-1]}T00:00+00:00")) / timedelta(days=1)
+
+    def expecting(days):
+        automation = AutomationSettings(expect_every_days=days, grace_days=10)
+        return tabled.collection.model_copy(update={"automation": automation})
+
+    tick(tabled, receiver.address)
+    before = len(receiver.received)
+    tick(tabled, receiver.address, collection=expecting(age - 9))
+    assert len(receiver.received) == before
+    for _ in range(2):
+        tick(tabled, receiver.address, collection=expecting(age - 11))
+    (message,) = receiver.received[before:]
+    assert message["title"] == "tabled: the source is stale"
+    assert f"The last crawl, {labels(12)[-1]}, started {age:.0f} days ago" in message["message"]
+
+
+def test_runs_of_one_ingest_that_fail_together_are_one_event(tmp_path, receiver):
+    collection = presence_collection(tmp_path, histories(4, urn=200))
+    line = Line(collection, tmp_path)
+    (tmp_path / "listed.csv.gz").unlink()
+    found = {"dagster/asset_partition_range_start": "a", "dagster/asset_partition_range_end": "a", INGEST: "content"}
+    line.add_partitions(["a"])
+    for _ in range(2):
+        assert not line.execute("ingest", found).success
+    tick(line, receiver.address)
+    assert receiver.titles == ["listed: run of listed_ingest failed"]

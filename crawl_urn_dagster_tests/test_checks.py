@@ -1,11 +1,19 @@
 """Every check passes on good tables and fails on tables that break its rule."""
 
 import dagster as dg
+import numpy as np
 import pandas as pd
 import pytest
 
-from crawl_urn_dagster_tests.collections_for_tests import histories, presence_collection, tables_collection
-from crawl_urn_dagster_tests.line import QUIET, Line
+from crawl_urn_dagster.observables.tables import capture_history_counts_table, read_capture_histories
+from crawl_urn_dagster.urn import CaptureHistoryCounts
+from crawl_urn_dagster_tests.collections_for_tests import (
+    histories,
+    labels,
+    presence_collection,
+    tables_collection,
+)
+from crawl_urn_dagster_tests.line import ALL_BUT_OBSERVABLES, QUIET, UNCHECKED, Line
 
 pytestmark = pytest.mark.slow
 
@@ -13,8 +21,8 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def line(tmp_path_factory):
     folder = tmp_path_factory.mktemp("checks")
-    line = Line(presence_collection(folder), folder)
-    assert line.run().success, line.outcome.errors
+    line = Line(presence_collection(folder, drift={"window_crawls": 12}), folder)
+    assert line.run(without=UNCHECKED).success, line.outcome.errors
     return line
 
 
@@ -48,7 +56,15 @@ def test_all_rules_hold_of_a_good_collection(line):
     results = run_checks(line)
     rules = {
         *("calendar_strictly_increasing", "calendar_complete", "histories_sum_to_elements", "non_decreasing"),
-        *("at_least_largest_crawl", "in_range", "headline_fit", "kappa_drift"),
+        *(
+            "at_least_largest_crawl",
+            "in_range",
+            "headline_fit",
+            "coverage_drop",
+            "revised_history",
+            "projections_agree",
+        ),
+        *("kappa_drift", "core_share_drift", "alpha_drift", "coverage_drift", "observed_drift"),
     }
     assert rules <= set(results)
     assert [name for name in rules if not results[name].passed] == []
@@ -74,13 +90,6 @@ def set_row(row, **values):
             "2020-03-30",
         ),
         ("crawls", set_row(2, dated_by="iso_week"), "calendar_complete", "WARN", "2020-03-02"),
-        (
-            "capture_history_counts",
-            lambda table: table.head(-1),
-            "histories_sum_to_elements",
-            "ERROR",
-            "Materialise presence",
-        ),
         ("discovery_curve", set_row(5, distinct_elements=1), "non_decreasing", "ERROR", "end_crawl 2020-05-25"),
         (
             "discovery_curve",
@@ -106,10 +115,52 @@ def set_row(row, **values):
         ),
         (
             "drift",
-            lambda table: table.assign(drifted=True, value=0.2, reference_value=0.4, difference=-0.2),
+            lambda table: table.assign(
+                drifted=True,
+                value=0.2,
+                reference_value=0.4,
+                difference=-0.2,
+                statistic=9.0,
+                threshold=4.0,
+                since_crawl="2021-03-01",
+                reason=None,
+            ),
             "kappa_drift",
             "WARN",
-            "κ went from 0.400 to 0.200 since",
+            "κ went from 0.400 to 0.200 since 2021-03-01: a change of -0.200; the statistic is 9, the threshold 4.",
+        ),
+        (
+            "containment",
+            lambda table: table.assign(
+                **{
+                    name: table[name].where(table["crawl_j"] != table["crawl_j"].iloc[-1], 0.5)
+                    for name in ("containment", "containment_high")
+                }
+            ),
+            "coverage_drop",
+            "WARN",
+            "Crawl 2021-10-11 sees 50.0% of the crawl before it again; 74.2% is the median of the 12 pairs before",
+        ),
+        (
+            "diagnosis",
+            lambda table: table.assign(
+                verdict=table["verdict"].where(table["test"] != "projections", "fails"),
+                p_value=table["p_value"].where(table["subject"] != "alpha", 1e-9),
+                observed=table["observed"].where(table["subject"] != "alpha", 0.987),
+            ),
+            "projections_agree",
+            "WARN",
+            "alpha is 0.987 by containment and 0.7",
+        ),
+        (
+            "revisions",
+            lambda _: pd.DataFrame(
+                [("crawls", "2020-02-03", "2020-02-03", 3752, 3000)],
+                columns=["observable", "first_crawl", "last_crawl", "count_before", "count_now"],
+            ),
+            "revised_history",
+            "WARN",
+            "first_crawl 2020-02-03, last_crawl 2020-02-03, count_before 3752, count_now 3000",
         ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -120,6 +171,54 @@ def test_a_broken_rule_is_found_and_explained(line, table, change, check, severi
     assert not result.passed
     assert result.severity.value == severity
     assert words in result.description
+    stated = {name: entry.value for name, entry in result.metadata.items()}
+    assert {"figure", "threshold", "reason", "what_to_do"} <= set(stated)
+    assert result.description == f"{stated['reason']} {stated['what_to_do']}"
+
+
+def test_a_change_that_is_attributed_to_another_parameter_is_said_there(line):
+    def moved(table):
+        changed = table.assign(
+            drifted=True, value=0.2, reference_value=0.4, difference=-0.2, statistic=0.2, reason=None
+        )
+        return changed.assign(attributed=changed["parameter"] == "coverage")
+
+    with Broken(line, "drift", moved):
+        results = run_checks(line, "kappa_drift", "core_share_drift", "alpha_drift", "coverage_drift")
+    assert {name for name, result in results.items() if not result.passed} == {"coverage_drift"}
+
+
+def test_histories_that_lost_elements_are_found(line):
+    counts = read_capture_histories(line.home.observables)
+    wrong = CaptureHistoryCounts(counts.seen[1:], counts.elements[1:])
+
+    def keep(counts):
+        line.home.observables.replace({"capture_history_counts": capture_history_counts_table(counts)})
+
+    keep(wrong)
+    result = run_checks(line, "histories_sum_to_elements")["histories_sum_to_elements"]
+    keep(counts)
+    assert not result.passed
+    assert result.severity == dg.AssetCheckSeverity.ERROR
+    assert result.metadata["figure"].value == counts.seen[0].sum()
+    assert result.metadata["distinct_in_presence"].value == counts.distinct_elements
+    assert result.metadata["elements"].value == wrong.distinct_elements
+    first = int(counts.seen[0].argmax())
+    assert f"The first crawl of another size: {{'crawl': '{labels()[first]}'" in result.description
+    assert "Delete the folder histories" in result.description
+
+
+def test_a_partition_that_changed_since_is_found(tmp_path):
+    line = Line(presence_collection(tmp_path, histories(4, urn=200)), tmp_path)
+    line.run(without=ALL_BUT_OBSERVABLES)
+    crawl = labels()[1]
+    captures = [(crawl, np.array(["only this"], dtype=object), True)]
+    list(line.home.presence.write(captures, {crawl: "another"}))
+    result = run_checks(line, "histories_sum_to_elements")["histories_sum_to_elements"]
+    assert not result.passed
+    assert result.metadata["figure"].value == 1
+    assert f"'crawl': '{crawl}'" in result.description
+    assert "'in_presence': 1}" in result.description
 
 
 def test_only_the_headline_blocks(line):
@@ -139,7 +238,7 @@ def test_a_check_that_raises_hides_no_other(line):
 def test_the_error_of_the_source_is_allowed_for(tmp_path):
     collection = tables_collection(tmp_path, histories(12), pairs=False)
     exact = Line(collection, tmp_path)
-    exact.run()
+    exact.run(without=ALL_BUT_OBSERVABLES)
     sketched = collection.model_copy(update={"source": collection.source.model_copy(update={"relative_error": 0.01})})
     tolerant = Line(sketched, tmp_path)
     change = set_row(1, distinct_elements=exact.home.observables.read("discovery_curve")["distinct_elements"][0] - 1)
@@ -150,9 +249,7 @@ def test_the_error_of_the_source_is_allowed_for(tmp_path):
 
 def test_drift_that_cannot_be_judged_is_said_not_guessed(tmp_path):
     line = Line(tables_collection(tmp_path, histories(12), windows=False), tmp_path)
-    line.run()
+    line.run(without=UNCHECKED)
     result = run_checks(line, "kappa_drift")["kappa_drift"]
     assert result.passed
-    assert result.description == (
-        "Drift of the core was not judged: two windows of 12 crawls need 24 crawls; there are 12."
-    )
+    assert result.description == ("Drift of κ was not judged: a reference of 24 crawls needs 25 crawls; there are 12.")

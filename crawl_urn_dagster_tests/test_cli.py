@@ -1,49 +1,36 @@
 """The command line as a user runs it: real processes, a real instance, the real UI server."""
 
-import json
-import os
+import re
 import signal
 import socket
 import subprocess
-import sys
-import time
 from pathlib import Path
 
 import dagster as dg
 import pytest
-import requests
 import yaml
 
+from crawl_urn_dagster.figures import PARAMETER_FIGURES
 from crawl_urn_dagster.observables.database import ObservablesFile
+from crawl_urn_dagster.resources import CollectionHome
 from crawl_urn_dagster_tests.collections_for_tests import (
     avoiding_histories,
     histories,
+    lists_collection,
     presence_collection,
+    presence_of,
     tables_collection,
+    write_list,
 )
+from crawl_urn_dagster_tests.command import COMMAND, Ui, configure, environment
 
 pytestmark = pytest.mark.slow
-
-
-COMMAND = Path(sys.executable).with_name("crawl-urn")
-
-
-def environment(**values):
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("CRAWL_URN", "DAGSTER"))}
-    return {**clean, "COLUMNS": "160", **values}
 
 
 def crawl_urn(*arguments, cwd, **values):
     return subprocess.run(
         [COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False, cwd=cwd, env=environment(**values)
     )
-
-
-def configure(folder, *collections):
-    path = folder / "collections.yaml"
-    listed = [collection.model_dump(mode="json", exclude_none=True) for collection in collections]
-    path.write_text(yaml.safe_dump({"collections": listed}))
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +40,7 @@ def good_run(tmp_path_factory):
     configuration = configure(
         folder,
         presence_collection(folder, name="fitting"),
-        presence_collection(folder, avoiding_histories(), name="avoiding"),
+        presence_collection(folder, avoiding_histories(12), name="avoiding"),
     )
     return folder, crawl_urn("run", "--collections", configuration, "--home", "home", cwd=folder)
 
@@ -68,43 +55,83 @@ def test_progress_and_the_closing_table_are_printed(good_run):
     folder, result = good_run
     lines = result.stdout.splitlines()
     assert "fitting: 24 crawls, 2020-01-06 to 2021-10-11" in lines
-    steps = [line for line in lines if "/34 " in line]
-    assert len(steps) == 2 * 34 - 3
+    for name, crawls, rows in (("fitting", 24, "91,051"), ("avoiding", 12, "26,959")):
+        started = next(number for number, line in enumerate(lines) if line.startswith(f"{name}_ingest: run "))
+        read, captures, ended, update = lines[started + 1 : started + 5]
+        assert read.endswith(f"{crawls} crawls to read, 0 are up to date")
+        assert f"reading captures: {rows} rows in" in captures
+        assert ended.startswith("    1/1 ")
+        assert ended.endswith("  ingest")
+        assert update.startswith(f"{name}_update: run ")
+    (total,) = {found[1] for line in lines if (found := re.search(r"_update: run .*, (\d+) steps", line))}
+    steps = [line for line in lines if f"/{total} " in line]
     (held_back,) = (line for line in lines if "held back" in line)
-    assert sorted(held_back.split(":")[1].replace(" ", "").split(",")) == [
-        *("core_shell_fits", "fates_of_an_element", "homogeneous_fits")
-    ]
+    named, _, more = held_back.split(": ")[1].partition(" and ")
+    withheld = named.split(", ")
+    assert set(withheld) <= set(PARAMETER_FIGURES)
+    assert len(withheld) + int(more.removesuffix(" more") or 0) == len(PARAMETER_FIGURES)
+    assert len(steps) == 2 * int(total) - len(PARAMETER_FIGURES)
     assert any(line.endswith("headline_headline_fit  failed") for line in steps)
     text = " ".join(result.stdout.split())
     assert "model_violation" in text
-    assert "fitting (core_shell containment, exact form, per crawl): Of each crawl, " in text
+    assert "fitting (core_shell joint, exact form, per crawl): Of each crawl, " in text
     assert "per crawl): No urn parameters are given (model_violation): Elements first return more often" in text
-    assert "| home/fitting/figures" in text.replace("│", "|")
+    assert "| home/fitting/report.html" in text.replace("│", "|")
     assert f"Everything is under {folder / 'home'}" in text
+    assert "All collections side by side: home/comparison.html" in text
 
 
 def test_everything_that_is_named_is_there(good_run):
     folder, _ = good_run
-    for name, figures in (("fitting", 6), ("avoiding", 3)):
+    for name, withheld in (("fitting", False), ("avoiding", True)):
         home = folder / "home" / name
-        assert len(list((home / "figures").glob("*.png"))) == figures
-        assert len(list((home / "figures").glob("*.svg"))) == figures
-        assert (home / "report.md").stat().st_size > 0
+        made = {path.stem for path in (home / "figures").glob("*.png")}
+        assert made == {path.stem for path in (home / "figures").glob("*.svg")}
+        shown = set(re.findall(r"\(figures/(\w+)\.png\)", (home / "report.md").read_text()))
+        # Of 12 crawls no reference is over, so that two figures have nothing to show.
+        assert made - shown <= {"control_charts", "parameters_over_time"}
+        assert shown <= made
+        assert bool(made & set(PARAMETER_FIGURES)) != withheld
+        assert (home / "report.html").exists()
         assert len(ObservablesFile(home / "observables.duckdb").read("parameters")) > 0
     assert not list((folder / "home").rglob("*.partial"))
+    assert "| status" in (folder / "home" / "comparison.md").read_text()
+
+
+def test_a_crawl_that_arrives_is_ingested_alone(tmp_path):
+    crawls = presence_of(histories(4, urn=200))
+    *earlier, last = crawls
+    for crawl in earlier:
+        write_list(tmp_path, crawl, crawls[crawl])
+    collection = lists_collection(tmp_path)
+    home = CollectionHome(folder=str(tmp_path / "home"), collection=collection.name)
+    revisions = collection.source.list_crawls(home.files, collection.selection).revisions
+    assert len(list(home.presence.write(collection.source.captures(home.files, earlier), revisions))) == 3
+    write_list(tmp_path, last, crawls[last])
+    result = crawl_urn("run", "--collections", configure(tmp_path, collection), "--home", "home", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "1 crawls to read, 3 are up to date" in result.stdout
+    tables = ObservablesFile(tmp_path / "home" / "split" / "observables.duckdb")
+    assert tables.read("crawls")["crawl"].tolist() == list(crawls)
 
 
 def test_an_error_is_named_and_does_not_stop_the_others(tmp_path):
-    broken = tables_collection(tmp_path, histories(12), name="broken", windows=False)
-    sound = tables_collection(tmp_path, histories(12), name="sound", windows=False)
+    lists = presence_collection(tmp_path, histories(12), name="lists")
+    tables, sound = (
+        tables_collection(tmp_path, histories(12), name=name, windows=False) for name in ("tables", "sound")
+    )
     home = tmp_path / "home"
     home.mkdir()
-    (home / "broken").write_text("a file where the collection's folder should be")
-    result = crawl_urn("run", "--collections", configure(tmp_path, broken, sound), "--home", home, cwd=tmp_path)
+    for broken in ("lists", "tables"):
+        (home / broken).write_text("a file where the collection's folder should be")
+    configuration = configure(tmp_path, lists, tables, sound)
+    result = crawl_urn("run", "--collections", configuration, "--home", home, cwd=tmp_path)
     assert result.returncode == 1
-    assert "Error: collection broken: broken__read_tables: " in result.stderr
-    assert str(home / "broken") in result.stderr
-    assert (home / "sound" / "report.md").exists()
+    for broken, step in (("lists", "ingest"), ("tables", "read_tables")):
+        assert f"Error: collection {broken}: {broken}__{step}: " in result.stderr
+        assert str(home / broken) in result.stderr
+    assert "lists_update: run" not in result.stdout  # the ingest before it failed
+    assert (home / "sound" / "report.html").exists()
 
 
 @pytest.mark.parametrize(
@@ -129,6 +156,18 @@ def test_a_wrong_configuration_is_said_before_anything_runs(tmp_path, change, sa
     assert "Traceback" not in result.stderr
     assert not (tmp_path / "home" / ".dagster").exists()
     assert not (tmp_path / "home" / "tabled").exists()
+
+
+def test_an_engine_that_is_not_installed_is_said_before_anything_runs(tmp_path):
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    (hidden / "sitecustomize.py").write_text("import sys\n\nsys.modules['pyspark'] = None\n")
+    collection = presence_collection(tmp_path, histories(3), engine={"type": "spark", "master": "local"})
+    arguments = ("run", "--collections", configure(tmp_path, collection), "--home", "home")
+    result = crawl_urn(*arguments, cwd=tmp_path, PYTHONPATH=str(hidden))
+    assert result.returncode == 1
+    assert "collection listed: engine.type: found 'spark', which needs pyspark: pip install" in result.stderr
+    assert not (tmp_path / "home" / ".dagster").exists()
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones(tmp_path):
@@ -204,62 +243,22 @@ def test_the_ui_refuses_a_port_that_is_taken(tmp_path):
     assert result.stderr == f"Error: 127.0.0.1:{port} cannot be used (Address already in use); choose --port\n"
 
 
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+def ended(run):
+    return run if run["status"] in {"SUCCESS", "FAILURE"} else None
 
 
-class Ui:
-    """`crawl-urn ui` in a process group of its own."""
-
-    def __init__(self, folder, configuration):
-        self.port = free_port()
-        self._log = (folder / "ui.log").open("w")
-        self._process = subprocess.Popen(
-            [COMMAND, "ui", "--collections", configuration, "--home", folder / "home", "--port", str(self.port)],
-            stdout=self._log,
-            stderr=subprocess.STDOUT,
-            cwd=folder,
-            env=environment(),
-            start_new_session=True,
-        )
-
-    def ask(self, query, **variables):
-        answer = requests.post(
-            f"http://127.0.0.1:{self.port}/graphql", json={"query": query, "variables": variables}, timeout=30
-        )
-        answer.raise_for_status()
-        content = answer.json()
-        assert "errors" not in content, json.dumps(content["errors"])[:2000]
-        return content["data"]
-
-    def wait_until(self, condition, seconds):
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            assert self._process.poll() is None, "the UI has ended"
-            try:
-                found = condition()
-            except requests.ConnectionError:
-                found = None
-            if found:
-                return found
-            time.sleep(0.5)
-        raise AssertionError("waited in vain")
-
-    def close(self):
-        self._process.terminate()
-        self._process.wait(timeout=60)
-        self._log.close()
-
-
-def test_the_ui_has_the_earlier_run_and_re_executes_it(good_run):
-    folder, _ = good_run
-    with dg.DagsterInstance.from_config(str(folder / "home" / ".dagster")) as instance:
+def test_the_ui_has_the_earlier_runs_and_re_executes_them(tmp_path):
+    configuration = configure(tmp_path, presence_collection(tmp_path, histories(12, urn=500)))
+    assert crawl_urn("run", "--collections", configuration, "--home", "home", cwd=tmp_path).returncode == 0
+    with dg.DagsterInstance.from_config(str(tmp_path / "home" / ".dagster")) as instance:
         of_command = instance.get_runs()[0].tags
-        killed = dg.DagsterRun(job_name="avoiding_update", status=dg.DagsterRunStatus.STARTED, tags=of_command)
-        instance.add_run(killed)
-    ui = Ui(folder, folder / "collections.yaml")
+        killed = [
+            dg.DagsterRun(job_name=f"listed_{job}", status=dg.DagsterRunStatus.STARTED, tags=of_command)
+            for job in ("ingest", "update")
+        ]
+        for run in killed:
+            instance.add_run(run)
+    ui = Ui(tmp_path, configuration)
     try:
         locations = "{ workspaceOrError { ... on Workspace { locationEntries { name loadStatus } } } }"
         ui.wait_until(
@@ -273,27 +272,23 @@ def test_the_ui_has_the_earlier_run_and_re_executes_it(good_run):
             seconds=90,
         )
         status = "query($id: ID!) { runOrError(runId: $id) { ... on Run { status parentRunId } } }"
-        assert ui.ask(status, id=killed.run_id)["runOrError"]["status"] == "FAILURE"
+        for run in killed:
+            assert ui.ask(status, id=run.run_id)["runOrError"]["status"] == "FAILURE"
         runs = ui.ask("{ runsOrError { ... on Runs { results { runId jobName status } } } }")["runsOrError"]["results"]
-        parent = next(run for run in runs if run["jobName"] == "fitting_update")
-        assert parent["status"] == "SUCCESS"
-        launched = ui.ask(
-            """mutation($parent: String!) { launchRunReexecution(reexecutionParams: {
-                   parentRunId: $parent, strategy: ALL_STEPS}) {
-                 __typename ... on LaunchRunSuccess { run { runId } } ... on PythonError { message } } }""",
-            parent=parent["runId"],
-        )["launchRunReexecution"]
-        assert launched["__typename"] == "LaunchRunSuccess", launched
-        run_id = launched["run"]["runId"]
-        again = ui.wait_until(
-            lambda: (
-                run if (run := ui.ask(status, id=run_id)["runOrError"])["status"] in {"SUCCESS", "FAILURE"} else None
-            ),
-            seconds=120,
-        )
-        assert again == {"status": "SUCCESS", "parentRunId": parent["runId"]}
+        for job in ("listed_ingest", "listed_update"):
+            (parent,) = (run for run in runs if (run["jobName"], run["status"]) == (job, "SUCCESS"))
+            launched = ui.ask(
+                """mutation($parent: String!) { launchRunReexecution(reexecutionParams: {
+                       parentRunId: $parent, strategy: ALL_STEPS}) {
+                     __typename ... on LaunchRunSuccess { run { runId } } ... on PythonError { message } } }""",
+                parent=parent["runId"],
+            )["launchRunReexecution"]
+            assert launched["__typename"] == "LaunchRunSuccess", launched
+            run_id = launched["run"]["runId"]
+            again = ui.wait_until(lambda run_id=run_id: ended(ui.ask(status, id=run_id)["runOrError"]), seconds=120)
+            assert again == {"status": "SUCCESS", "parentRunId": parent["runId"]}
         metadata = ui.ask(
-            """{ assetOrError(assetKey: {path: ["fitting", "headline"]}) { ... on Asset {
+            """{ assetOrError(assetKey: {path: ["listed", "headline"]}) { ... on Asset {
                    assetMaterializations { runId metadataEntries {
                        label ... on FloatMetadataEntry { floatValue } } } } } }"""
         )["assetOrError"]["assetMaterializations"]

@@ -1,33 +1,44 @@
 """The configuration file: what it gives, and what is said when it is wrong."""
 
+import gzip
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from crawl_urn_dagster.collection import (
     MAX_CONFIGURATION_BYTES,
+    AutomationSettings,
     Collection,
     CollectionsError,
+    DriftSettings,
     demo_collection,
     load_collections,
 )
+from crawl_urn_dagster.observables.engines import LocalEngine, SparkEngine
+from crawl_urn_dagster.observables.strata import StratumSettings
 from crawl_urn_dagster.sources import (
+    CommonCrawlStatisticsSource,
+    Files,
     ObservableTablesSource,
     PresenceListSource,
-    PublishedWindowsSource,
     Selection,
     SimulatedSource,
 )
+from crawl_urn_dagster.urn import CountingError
 
 EXAMPLE = """
 collections:
   - name: demo
     granularity: url
     source: {type: simulated}
+    drift: {step_crawls: 9}
   - name: hosts
     granularity: host
     source: {type: presence_list, path: hosts.csv.gz, crawl_column: snapshot, element_column: element}
@@ -37,10 +48,10 @@ collections:
     last_crawl: CC-MAIN-2025-51
     clock: year
     source:
-      {type: published_windows, windows: https://example.org/w, calendar: crawls.csv, relative_error: 0.008}
+      {type: common_crawl_statistics, windows: https://example.org/w, calendar: crawls.csv, relative_error: 0.008}
   - name: edu_urls
     granularity: url
-    drift: {window_crawls: 10, threshold: 0.1}
+    drift: {window_crawls: 10, step_crawls: 2, reference_from: 2014-01}
     source: {type: observable_tables, pairs: pairs.csv, windows: windows.csv, calendar: crawls.csv}
   - name: gaw
     granularity: url
@@ -50,6 +61,12 @@ collections:
       type: observable_tables
       pairs: lists/pairs.csv
       columns: {size_i: unique_urls_i, started_i: start_i}
+  - name: large
+    granularity: url
+    sample_one_in: 64
+    memory_gb: 0.5
+    engine: {type: spark, master: yarn, settings: {spark.executor.memory: 8g}}
+    source: {type: simulated}
 """
 
 
@@ -80,9 +97,10 @@ class TestLoading:
         assert [type(collection.source) for collection in collections] == [
             SimulatedSource,
             PresenceListSource,
-            PublishedWindowsSource,
+            CommonCrawlStatisticsSource,
             ObservableTablesSource,
             ObservableTablesSource,
+            SimulatedSource,
         ]
         assert [collection.name for collection in collections] == [
             "demo",
@@ -90,10 +108,11 @@ class TestLoading:
             "common_crawl_urls",
             "edu_urls",
             "gaw",
+            "large",
         ]
 
     def test_paths_are_taken_from_the_files_folder(self, load, tmp_path):
-        _, hosts, urls, _, gaw = load(EXAMPLE)
+        _, hosts, urls, _, gaw, _ = load(EXAMPLE)
         assert hosts.source.path == str(tmp_path / "hosts.csv.gz")
         assert urls.source.windows == "https://example.org/w"
         assert urls.source.calendar == str(tmp_path / "crawls.csv")
@@ -103,11 +122,20 @@ class TestLoading:
         assert load(EXAMPLE)[4].selection == Selection("2013-12", "2018-12-01")
 
     def test_defaults_and_settings(self, load):
-        demo, _, urls, edu, _ = load(EXAMPLE)
+        demo, _, urls, edu, _, large = load(EXAMPLE)
         assert (demo.clock, demo.selection) == ("crawl", Selection(None, None))
-        assert (demo.drift.window_crawls, demo.drift.threshold) == (12, 0.1)
+        assert urls.drift == DriftSettings(window_crawls=24, step_crawls=1, reference_from=None)
         assert (urls.clock, urls.source.relative_error, demo.source.relative_error) == ("year", 0.008, 0.0)
-        assert (edu.drift.window_crawls, edu.drift.threshold) == (10, 0.1)
+        assert edu.drift == DriftSettings(window_crawls=10, step_crawls=2, reference_from="2014-01")
+        assert (demo.engine, demo.sample_one_in, demo.memory_bytes) == (LocalEngine(), 1, 4 * 2**30)
+        spark = SparkEngine(type="spark", master="yarn", settings={"spark.executor.memory": "8g"})
+        assert (large.engine, large.sample_one_in, large.memory_bytes) == (spark, 64, 2**29)
+
+    def test_the_error_of_counting_is_that_of_sketches_or_of_the_sample(self, load):
+        assert [collection.counting_error for collection in load(EXAMPLE)] == [
+            *(CountingError(), CountingError(), CountingError(relative=0.008)),
+            *(CountingError(), CountingError(), CountingError(one_in=64)),
+        ]
 
     def test_what_a_collection_has(self, load):
         has = [
@@ -120,6 +148,7 @@ class TestLoading:
             (False, False, True),
             (False, True, True),
             (False, True, False),
+            (True, True, True),
         ]
 
     def test_demo_is_simulated_and_needs_no_file(self, load):
@@ -148,7 +177,7 @@ WRONG = [
     (one(granularty="url"), r"collections\[0\] \(a\)\.granularty: unknown key; did you mean 'granularity'"),
     (
         one(drift="{window: 6}"),
-        r"\(a\)\.drift\.window: unknown key; .*expected one of: window_crawls, threshold",
+        r"\(a\)\.drift\.window: unknown key; .*expected one of: window_crawls, step_crawls, reference_from",
     ),
     ("collection: []", r"collection: unknown key; did you mean 'collections'"),
     (
@@ -177,8 +206,41 @@ WRONG = [
     (one(granularity="urls"), r"\(a\)\.granularity: found 'urls', should be 'url', 'host'"),
     (one(name="Edu-Urls"), r"collections\[0\] \(Edu-Urls\)\.name: found 'Edu-Urls', .*pattern"),
     (one(name="5"), r"collections\[0\]\.name: found 5, should be a valid string"),
+    (
+        one(engine="{type: sparc, master: m}"),
+        r"\(a\)\.engine\.type: found 'sparc'; did you mean 'spark'\? .*: local, spark",
+    ),
+    (one(engine="{threads: 2}"), r"\(a\)\.engine\.type: is missing; expected one of: local, spark"),
+    (one(engine="{type: local, thread: 2}"), r"\(a\)\.engine\.thread: unknown key; did you mean 'threads'"),
+    (one(engine="{type: spark}"), r"\(a\)\.engine\.master: is missing"),
+    (one(engine="spark"), r"\(a\)\.engine: found 'spark', should be"),
+    (one(sample_one_in=0), r"\(a\)\.sample_one_in: found 0, should be greater than or equal to 1"),
+    (one(sample_one_in=2**20 + 1), r"\(a\)\.sample_one_in: found 1048577, should be less than or equal to 1048576"),
+    (one(sample_one_in=1.5), r"\(a\)\.sample_one_in: found 1\.5, should be a valid integer"),
+    (one(memory_gb=0.01), r"\(a\)\.memory_gb: found 0\.01, should be greater than or equal to 0\.0625"),
+    (
+        one("{type: observable_tables, pairs: pairs.csv}", memory_gb=1, sample_one_in=2),
+        r"\(a\): .* has memory_gb and sample_one_in, but its source gives counts, not elements: leave that out",
+    ),
+    (
+        one("{type: simulated}", stratum="{column: rank}"),
+        r"\(a\)\.source: .*has no column 'rank' to take a stratum from: leave stratum out",
+    ),
+    (
+        one("{type: observable_tables, pairs: pairs.csv}", stratum="{column: rank}"),
+        r"\(a\): .* has stratum, but its source gives counts",
+    ),
+    (
+        one("{type: presence_list, path: p}", stratum="{column: r}", engine="{type: spark, master: m}"),
+        r"\(a\): .* has stratum and engine\.type spark, which does not count strata: set engine",
+    ),
+    (one(stratum="{bands: [5]}"), r"\(a\)\.stratum\.column: is missing"),
+    (one(stratum="{column: r, band: [5]}"), r"\(a\)\.stratum\.band: unknown key; did you mean 'bands'"),
+    (one(stratum="{column: r, bands: [5, 5]}"), r"\(a\)\.stratum: .*bands \[5, 5\], expected ascending"),
+    (one(stratum="{column: r, bands: [5.5]}"), r"\(a\)\.stratum\.bands\[0\]: found 5\.5, should be a valid integer"),
+    (one(stratum="{column: r, take: last}"), r"\(a\)\.stratum\.take: found 'last', should be 'first' or 'best'"),
     (one(drift="{window_crawls: 4}"), r"\.drift\.window_crawls: found 4, .* equal to 5"),
-    (one(drift="{threshold: 0}"), r"\.drift\.threshold: found 0, should be greater than 0"),
+    (one(drift="{step_crawls: 0}"), r"\.drift\.step_crawls: found 0, .* equal to 1"),
     ("collections: []", r"collections: found \[\], .*at least 1 item"),
     ("collections: {}", r"collections: found \{\}, should be a valid list"),
     ("collections: [5]", r"collections\[0\]: found 5, should be"),
@@ -215,6 +277,17 @@ def test_every_error_is_said_at_once(load):
     assert all("collections.yaml: collections[" in line for line in lines)
 
 
+def test_the_source_reads_the_column_of_the_stratum(load):
+    of_hosts = "element_column: element}"
+    text = EXAMPLE.replace(of_hosts, f"{of_hosts}\n    stratum: {{column: rank, bands: [50, 200]}}")
+    (hosts,) = [one for one in load(text) if one.name == "hosts"]
+    assert hosts.stratum == StratumSettings(column="rank", bands=[50, 200], take="first")
+    path = Path(hosts.source.path)
+    path.write_bytes(gzip.compress(b"snapshot,element,rank\n2024-01,a,51\n"))
+    captures = list(hosts.source.captures(Files(path.parent / "cache"), ["2024-01"]))
+    assert captures[0].strata.tolist() == ["51"]
+
+
 def test_no_configuration_is_said(tmp_path):
     with pytest.raises(
         CollectionsError, match=r"none\.yaml: cannot be read: No such file or directory; check the path"
@@ -227,7 +300,7 @@ def test_names_are_safe_everywhere(name):
     """Names become keys, files, groups and pools."""
     import re
 
-    fits = re.fullmatch("[a-z][a-z0-9_]{0,47}", name) is not None
+    fits = re.fullmatch("[a-z]([a-z0-9_]{0,46}[a-z0-9])?", name) is not None
     try:
         collection = Collection(name=name, granularity="url", source=SimulatedSource())
     except ValidationError:
@@ -241,3 +314,37 @@ def test_names_are_safe_everywhere(name):
 def test_other_names_are_refused(name):
     with pytest.raises(ValidationError):
         Collection(name=name, granularity="url", source=SimulatedSource())
+
+
+def test_what_happens_without_anybody_is_documented_with_its_defaults():
+    text = (Path(__file__).resolve().parents[1] / "docs" / "production.md").read_text()
+    (documented,) = re.findall(r"```yaml\n( +automation:.*?)```", text, flags=re.DOTALL)
+    settings = yaml.safe_load(documented)
+    assert settings["coverage_drop"] == Collection.model_fields["coverage_drop"].default
+    automation = {**settings["automation"], "expect_every_days": None}
+    assert AutomationSettings.model_validate(automation) == AutomationSettings()
+    assert set(automation) == set(AutomationSettings.model_fields)
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        (
+            "automation: {refresh_cron: monthly}",
+            "automation.refresh_cron: 'monthly' is no cron schedule; expected five",
+        ),
+        ("automation: {time_zone: Europe/Atlantis}", "automation.time_zone: 'Europe/Atlantis' is no time zone"),
+        ("automation: {attempts: 0}", "automation.attempts: found 0"),
+        ("automation: {every: 5}", "automation.every: unknown key"),
+        ("coverage_drop: 1.5", "coverage_drop: found 1.5"),
+        ("owners: [somebody]", "owners[0]: found 'somebody'"),
+    ],
+)
+def test_a_setting_of_operations_that_is_wrong_is_named(tmp_path, setting, said):
+    path = tmp_path / "collections.yaml"
+    path.write_text(
+        f"collections:\n  - name: a\n    granularity: url\n    source: {{type: simulated}}\n    {setting}\n"
+    )
+    with pytest.raises(CollectionsError) as raised:
+        load_collections(path)
+    assert said in str(raised.value)

@@ -1,10 +1,16 @@
 """The component in a sandboxed project of somebody else."""
 
+import os
+import re
+import subprocess
+import sys
+import textwrap
 import traceback
 from pathlib import Path
 
 import dagster as dg
 import pytest
+import yaml
 from dagster.components.core.component_tree import ComponentTreeException
 from dagster.components.testing import create_defs_folder_sandbox
 
@@ -25,10 +31,10 @@ def keys_of(defs):
 
 def test_the_scaffolded_component_is_valid_as_it_is():
     with create_defs_folder_sandbox() as sandbox:
-        path = sandbox.scaffold_component(component_cls=CrawlUrnComponent)
+        path = sandbox.scaffold_component(component_cls=CrawlUrnComponent, defs_path="2_My-Crawl")
         with sandbox.load_component_and_build_defs(defs_path=path) as (component, defs):
             assert isinstance(component, CrawlUrnComponent)
-            assert {"demo/presence", "demo/parameters", "demo/report"} <= keys_of(defs)
+            assert {"my_crawl/presence", "my_crawl/parameters", "my_crawl/report"} <= keys_of(defs)
 
 
 def test_paths_are_taken_from_the_folder_of_the_component(tmp_path):
@@ -55,7 +61,9 @@ def test_two_components_live_in_one_project():
             )
         with sandbox.build_all_defs() as defs:
             assert {"first/report", "second/report"} <= keys_of(defs)
-            assert {job.name for job in defs.jobs} == {"first_update", "second_update"}
+            assert {job.name for job in defs.jobs} == {
+                f"{name}_{job}" for name in ("first", "second") for job in ("ingest", "update")
+            }
 
 
 @pytest.mark.parametrize(
@@ -71,3 +79,81 @@ def test_a_wrong_attribute_is_named(collection, said):
         ):
             pass
         assert said in "".join(traceback.format_exception(raised.value))
+
+
+ROOT = Path(__file__).resolve().parents[1]
+HOST = {
+    "pyproject.toml": """
+        [project]
+        name = "host"
+        version = "0.1"
+
+        [tool.dg]
+        directory_type = "project"
+
+        [tool.dg.project]
+        root_module = "host"
+        """,
+    "host/__init__.py": "",
+    "host/definitions.py": """
+        from pathlib import Path
+
+        import dagster as dg
+
+        @dg.definitions
+        def defs():
+            return dg.load_from_defs_folder(path_within_project=Path(__file__).parent)
+        """,
+    "host/defs/__init__.py": "",
+    "host/defs/own.py": """
+        import dagster as dg
+
+        @dg.asset(deps=[["documented", "report"]])
+        def newsletter(): ...
+        """,
+}
+
+
+@pytest.fixture
+def host(tmp_path):
+    """Somebody's project, with an asset that follows a collection's report."""
+    for name, text in HOST.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text))
+    return tmp_path
+
+
+def dg_says(host, *arguments):
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("CRAWL_URN", "DAGSTER", "VIRTUAL_ENV"))
+    }
+    paths = [str(host), *filter(None, [environment.get("PYTHONPATH")])]
+    environment |= {
+        "PYTHONPATH": os.pathsep.join(paths),
+        "CRAWL_URN_HOME": "home",
+        "CRAWL_URN_ALERTS": "json://localhost",
+    }
+    environment |= {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}", "COLUMNS": "200"}
+    result = subprocess.run(["dg", *arguments], cwd=host, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+@pytest.mark.slow
+def test_a_host_project_takes_collections_beside_its_own_assets(host, tmp_path):
+    """As docs/production.md shows it, and one that is scaffolded: twice in one location."""
+    assert "crawl_urn_dagster.CrawlUrnComponent" in dg_says(host, "list", "components")
+    dg_says(host, "scaffold", "defs", "crawl_urn_dagster.CrawlUrnComponent", "my_crawl")
+    documented = re.findall("```yaml\n(type: .*?)```", (ROOT / "docs" / "production.md").read_text(), flags=re.DOTALL)
+    content = yaml.safe_load(documented[0])
+    content["attributes"]["collection"]["name"] = "documented"
+    folder = host / "host" / "defs" / "documented"
+    folder.mkdir()
+    (folder / "defs.yaml").write_text(yaml.safe_dump(content))
+    dg_says(host, "check", "yaml")
+    dg_says(host, "check", "defs")
+    listed = dg_says(host, "list", "defs", "--json")
+    assert {"newsletter", "my_crawl/report", "documented/report"} <= set(re.findall('"([^"]+)"', listed)), listed

@@ -2,19 +2,30 @@
 
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import dagster as dg
+import numpy as np
 import pytest
 import yaml
 
 from crawl_urn_dagster.build import build_defs
-from crawl_urn_dagster.collection import demo_collection
+from crawl_urn_dagster.collection import AutomationSettings, demo_collection
 from crawl_urn_dagster.estimates.fitting import fit_all
 from crawl_urn_dagster.estimates.kinds import fit_kinds
+from crawl_urn_dagster.figures import PARAMETER_FIGURES
 from crawl_urn_dagster.launch import workspace_file
+from crawl_urn_dagster.observables.schema import TABLES
 from crawl_urn_dagster.observables.tables import crawls_table, tables_from_histories
-from crawl_urn_dagster_tests.collections_for_tests import histories, labels, presence_collection, tables_collection
+from crawl_urn_dagster.specs import column_lineage
+from crawl_urn_dagster.urn import CountingError
+from crawl_urn_dagster_tests.collections_for_tests import (
+    dated_crawls,
+    histories,
+    presence_collection,
+    tables_collection,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -62,7 +73,8 @@ def test_importing_the_package_or_the_model_does_not_load_dagster():
 def test_public_names_are_there():
     code = "import crawl_urn_dagster as package\nprint(*[getattr(package, name).__name__ for name in dir(package)])"
     assert in_a_fresh_process(code) == [
-        *("Collection", "CrawlUrnComponent", "build_defs", "demo_collection", "load_collections")
+        *("Collection", "CrawlFit", "CrawlUrnComponent", "Crawls", "build_defs", "demo_collection", "fit"),
+        *("load_collections", "read_counts", "read_presence", "read_source"),
     ]
 
 
@@ -81,12 +93,18 @@ def test_the_environment_names_the_collections_and_the_home(tmp_path):
 
 
 def test_a_graph_has_only_what_the_source_can_feed(tmp_path):
-    every = {"crawls", "parameters", "headline", "operator_terms", "drift", "report"}
-    parameter_figures = {"fates_of_an_element", "homogeneous_fits", "core_shell_fits"}
-    from_windows = {"discovery_curve", "first_returns", "discovery_heat_map", "discovery_curves_by_start"}
+    every = {"crawls", "parameters", "headline", "operator_terms", "report", "export"}
+    every |= {"diagnosis", "kappa_profile", "model_comparison", "revisit_regimes"}
+    every |= {"parameter_history", "drift", "control_chart", "forecast", "planning"}
+    from_windows = {
+        *("discovery_curve", "first_returns", "discovery_heat_map", "discovery_curves_by_start", "forecast_fan"),
+    }
     from_pairs = {"containment", "containment_by_lag"}
-    from_lists = {"presence", "capture_history_counts", "m_array"}
-    always = every | parameter_figures
+    from_lists = {
+        *("presence", "capture_history_counts", "m_array", "capture_recapture", "per_crawl", "comparators"),
+        "survival_and_coverage_by_crawl",
+    }
+    always = every | set(PARAMETER_FIGURES)
     collections = [
         presence_collection(tmp_path, name="lists"),
         tables_collection(tmp_path, name="pairs", windows=False),
@@ -104,7 +122,11 @@ def test_collections_of_one_location_do_not_collide(tmp_path):
     one, two = presence_collection(tmp_path, name="one"), presence_collection(tmp_path, name="two")
     merged = dg.Definitions.merge(build_defs([one], home=tmp_path / "a"), build_defs([two], home=tmp_path / "b"))
     dg.Definitions.validate_loadable(merged)
-    assert {job.name for job in merged.jobs} == {"one_update", "two_update"}
+    assert {job.name for job in merged.jobs} == {
+        f"{name}_{job}" for name in ("one", "two") for job in ("read", "ingest", "update")
+    }
+    partitions = {assets.partitions_def.name for assets in merged.assets if assets.partitions_def}
+    assert partitions == {"one_crawls", "two_crawls"}
     assert set(merged.resources) == {"one_home", "two_home"}
     assert len(names_of(merged, "one")) == len(names_of(merged, "two")) > 0
 
@@ -116,22 +138,78 @@ def test_repeated_or_no_collections_are_refused():
         build_defs([])
 
 
-def test_assets_carry_group_kinds_description_and_columns():
-    defs = build_defs([demo_collection()])
-    for spec in defs.resolve_all_asset_specs():
+def test_assets_carry_what_the_ui_shows():
+    collection = demo_collection().model_copy(update={"owners": ["team:crawling", "somebody@example.org"]})
+    specs = {spec.key.path[1]: spec for spec in build_defs([collection]).resolve_all_asset_specs()}
+    for spec in specs.values():
         assert spec.group_name == "demo"
         assert spec.kinds
         assert spec.description
-    containment = next(spec for spec in defs.resolve_all_asset_specs() if spec.key.path[1] == "containment")
+        assert spec.owners == ["team:crawling", "somebody@example.org"]
+        (reference,) = spec.metadata["dagster/code_references"].code_references
+        line = Path(reference.file_path).read_text().splitlines()[reference.line_number - 1]
+        assert line.strip().startswith("@")
+    containment = specs["containment"]
     columns = containment.metadata["dagster/column_schema"].columns
     assert [column.name for column in columns][:4] == ["crawl_i", "crawl_j", "lag_crawls", "lag_years"]
     assert all(column.description for column in columns)
 
 
-def test_the_schedule_is_off_and_the_sensor_on():
-    defs = build_defs([demo_collection()])
-    assert defs.resolve_schedule_def("demo_monthly").default_status == dg.DefaultScheduleStatus.STOPPED
-    assert defs.resolve_sensor_def("demo_new_crawl").default_status == dg.DefaultSensorStatus.RUNNING
+def test_every_column_that_is_declared_as_a_source_is_one(tmp_path):
+    for collection in (demo_collection(), tables_collection(tmp_path, histories(4), windows=False)):
+        specs = {spec.key: spec for spec in build_defs([collection]).resolve_all_asset_specs()}
+        declared = set()
+        for name in {key.path[1] for key in specs} & {*TABLES, "headline"}:
+            lineage = column_lineage(collection, name)["dagster/column_lineage"].deps_by_column
+            for column, sources in lineage.items():
+                assert column in columns_of(specs[dg.AssetKey([collection.name, name])])
+                for source in sources:
+                    assert source.column_name in columns_of(specs[source.asset_key])
+                    declared.add((name, column))
+        assert {("parameters", "kappa_low"), ("headline", "alpha"), ("drift", "value")} <= declared
+        assert (("containment", "intersection") in declared) == collection.has_histories
+
+
+def columns_of(spec):
+    return {column.name for column in spec.metadata["dagster/column_schema"].columns}
+
+
+def test_headline_assets_are_stale_when_the_source_is_silent_for_longer_than_its_cadence():
+    defs = build_defs(
+        [demo_collection().model_copy(update={"automation": AutomationSettings(expect_every_days=30, grace_days=10)})]
+    )
+    policies = {spec.key.path[1]: spec.freshness_policy for spec in defs.resolve_all_asset_specs()}
+    with_policy = {name: policy for name, policy in policies.items() if policy}
+    assert set(with_policy) == {"crawls", "headline", "report"}
+    for policy in with_policy.values():
+        assert policy == dg.FreshnessPolicy.time_window(fail_window=timedelta(days=40), warn_window=timedelta(days=30))
+    assert not any(spec.freshness_policy for spec in build_defs([demo_collection()]).resolve_all_asset_specs())
+
+
+def test_the_schedules_are_off_and_the_sensors_on():
+    automation = AutomationSettings(refresh_cron="30 4 * * 1", time_zone="Europe/Paris")
+    defs = build_defs([demo_collection().model_copy(update={"automation": automation})])
+    for job in ("demo_ingest", "demo_update"):
+        schedule = defs.resolve_schedule_def(f"{job}_refresh")
+        assert schedule.default_status == dg.DefaultScheduleStatus.STOPPED
+        assert (schedule.cron_schedule, schedule.execution_timezone) == ("30 4 * * 1", "Europe/Paris")
+    for name in ("new_crawl", "ingested"):
+        assert defs.resolve_sensor_def(f"demo_{name}").default_status == dg.DefaultSensorStatus.RUNNING
+
+
+def test_ingest_and_update_share_the_assets_of_a_presence_source_and_others_only_update(tmp_path):
+    pairs = tables_collection(tmp_path, histories(12), name="pairs", windows=False)
+    defs = build_defs([demo_collection(), pairs], home=tmp_path)
+    made = {
+        job.name: {key.path[1] for key in defs.resolve_job_def(job.name).asset_layer.selected_asset_keys}
+        for job in defs.jobs
+        if not job.name.endswith("_read")
+    }
+    assert set(made) == {"demo_ingest", "demo_update", "pairs_update"}
+    assert made["demo_ingest"] == {"presence"}
+    assert made["demo_update"] == names_of(defs, "demo") - {"presence"}
+    assert made["pairs_update"] == names_of(defs, "pairs")
+    assert {sensor.name for sensor in defs.sensors if sensor.name.endswith("_ingested")} == {"demo_ingested"}
 
 
 def test_figures_of_parameters_wait_for_the_headline_and_others_do_not():
@@ -141,36 +219,24 @@ def test_figures_of_parameters_wait_for_the_headline_and_others_do_not():
         for key in graph.get_all_asset_keys()
         if dg.AssetKey(["demo", "headline"]) in graph.get(key).parent_keys
     }
-    assert waiting == {"fates_of_an_element", "homogeneous_fits", "core_shell_fits"}
+    assert waiting == set(PARAMETER_FIGURES)
 
 
 def test_the_list_of_fits_is_the_fits_that_are_made():
     counts = histories(12).counts()
-    crawls = crawls_table(_dated(counts))
-    frames = tables_from_histories(crawls, counts)
+    crawls = crawls_table(dated_crawls(np.diagonal(counts.intersections())))
+    frames = tables_from_histories(crawls, counts, CountingError())
     for containment, discovery_curve in ((True, True), (True, False), (False, True)):
         fits = fit_all(
             crawls,
             frames["containment"] if containment else None,
             frames["discovery_curve"] if discovery_curve else None,
+            CountingError(),
         )
         made = {(fit.projection, fit.model, fit.form, fit.clock) for fit in fits}
         listed = fit_kinds(containment=containment, discovery_curve=discovery_curve)
         assert made == set(listed)
         assert len(fits) == len(listed)
-
-
-def _dated(counts):
-    import pandas as pd
-
-    return pd.DataFrame(
-        {
-            "crawl": labels(counts.n_crawls),
-            "started_at": pd.to_datetime(labels(counts.n_crawls)),
-            "elements": counts.intersections().diagonal(),
-            "dated_by": "label",
-        }
-    )
 
 
 def test_the_workspace_of_the_ui_is_the_one_in_the_repository(tmp_path):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from crawl_urn_dagster.collection import load_collections
-from crawl_urn_dagster_tests.collections_for_tests import histories, presence_frame, tables_collection
+from crawl_urn_dagster_tests.collections_for_tests import histories, tables_collection
 
 ROOT = Path(__file__).resolve().parents[1]
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", (ROOT / "README.md").read_text(), flags=re.MULTILINE | re.DOTALL)
@@ -27,25 +27,32 @@ def test_every_command_is_one_that_is_tested():
         ".venv/bin/crawl-urn run --collections my_collections.yaml",
         ".venv/bin/pip install -q -c requirements.lock '.[ui]'",
         ".venv/bin/crawl-urn ui",
-        "CRAWL_URN_WEBHOOK=https://chat.example.org/hooks/crawls .venv/bin/crawl-urn ui",
+        'CRAWL_URN_ALERTS="slack://tokenA/tokenB/tokenC/#crawls mailto://user:pass@example.org" .venv/bin/crawl-urn ui',
     ]
 
 
 def test_the_users_own_archives_are_configured_as_shown(tmp_path):
-    own_lists, own_tables, _ = blocks("yaml")
-    presence_frame(histories(3)).to_csv(tmp_path / "hosts.csv.gz")
-    for name in ("pairs.csv", "windows.csv", "crawls.csv"):
+    own_lists, large, own_tables, _ = blocks("yaml")
+    (tmp_path / "urls").mkdir()
+    for name in ("hosts.csv.gz", "urls/a.parquet", "pairs.csv", "windows.csv", "crawls.csv"):
         (tmp_path / name).touch()
-    for text, name in ((own_lists, "my_hosts"), (own_tables, "my_urls")):
+    on_spark = re.sub(r"^( *)engine: .*\n *# engine:", r"\1engine:", large, flags=re.MULTILINE)
+    shown = [
+        (own_lists, "my_hosts", "local"),
+        (large, "my_urls", "local"),
+        (on_spark, "my_urls", "spark"),
+        (own_tables, "my_urls", "local"),
+    ]
+    for text, name, engine in shown:
         path = tmp_path / "my_collections.yaml"
         path.write_text(text)
         (collection,) = load_collections(path)
-        assert collection.name == name
+        assert (collection.name, collection.engine.type) == (name, engine)
 
 
 def test_the_real_collections_are_configured_as_shown(tmp_path, shared_data):
     files = {path.name: path for path in shared_data.rglob("*") if path.is_file()}
-    text = blocks("yaml")[2]
+    text = blocks("yaml")[-1]
     for name in re.findall(r"[\w-]+\.(?:csv\.gz|csv|json)", text):
         if not (tmp_path / name).exists():
             (tmp_path / name).symlink_to(files[name])
@@ -54,8 +61,18 @@ def test_the_real_collections_are_configured_as_shown(tmp_path, shared_data):
     assert names == ["common_crawl_urls", "us_gov_hosts", "edu_urls", "edu_urls_2013_2016", "gaw"]
 
 
-@pytest.mark.parametrize("code", blocks("python"))
-def test_python_runs_as_shown(tmp_path, code):
+@pytest.mark.slow
+def test_the_api_prints_what_is_shown(tmp_path, shared_data):
+    code, (shown,) = blocks("python")[0], blocks("text")
+    name = "us_gov_hosts.csv.gz"
+    (tmp_path / name).symlink_to(shared_data / "presence" / name)
+    result = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert result.stdout == shown
+    assert (tmp_path / "residuals.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_code_location_is_made_as_shown(tmp_path):
+    _, code = blocks("python")
     pairs = Path(tables_collection(tmp_path, histories(12), windows=False).source.pairs)
     (tmp_path / "my_collections.yaml").write_text(
         "collections:\n"

@@ -4,7 +4,7 @@ from crawl_urn_dagster.statements import load_statement
 
 
 def test_a_statement_is_found_by_name():
-    assert "bitstring_agg" in load_statement("insert_capture_history_counts")
+    assert "count(DISTINCT key)" in load_statement("count_distinct_keys")
 
 
 def test_an_unknown_statement_names_the_file_it_looked_for():

@@ -1,9 +1,25 @@
--- The crawls of a converted list, each with its first row and its first row without an element (from 1).
+-- The crawls of a converted list, each with its first row, its first row without an element, and its first row of a
+-- stratum that is none (from 1): no rank where there must be ranks, else no short text of harmless characters.
+WITH checked AS (
+    SELECT
+        *,
+        CASE
+            WHEN stratum IS NULL THEN false
+            WHEN NOT $ranks THEN NOT regexp_full_match(stratum, '[\pL\pN][\pL\pM\pN ._:+/-]{0,63}')
+            ELSE coalesce(NOT (rank >= 1 AND rank = floor(rank) AND rank < 1e15), true)
+        END AS is_wrong
+    FROM (
+        SELECT *, try_cast(stratum AS DOUBLE) AS rank
+        FROM read_parquet($presence, file_row_number = true)
+    )
+)
 SELECT
     crawl,
     min(file_row_number) + 1 AS first_row,
-    min(file_row_number) FILTER (element IS NULL OR trim(element) = '') + 1 AS row_without_element
-FROM read_parquet($presence, file_row_number = true)
+    min(file_row_number) FILTER (element IS NULL OR trim(element) = '') + 1 AS row_without_element,
+    min(file_row_number) FILTER (is_wrong) + 1 AS row_of_wrong_stratum,
+    arg_min(stratum, file_row_number) FILTER (is_wrong) AS wrong_stratum
+FROM checked
 GROUP BY crawl
 ORDER BY first_row
 LIMIT $limit;

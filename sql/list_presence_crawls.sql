@@ -1,1 +1,4 @@
-SELECT DISTINCT crawl FROM read_parquet($parts);
+SELECT crawl, filename, count(*) AS captures
+FROM read_parquet($parts, filename = true)
+GROUP BY ALL
+ORDER BY crawl;

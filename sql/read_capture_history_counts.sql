@@ -1,1 +1,1 @@
-SELECT history::VARCHAR AS history, elements FROM capture_history_counts;
+SELECT history::VARCHAR AS history, stratum, elements FROM capture_history_counts;

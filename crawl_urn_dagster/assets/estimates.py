@@ -1,22 +1,26 @@
 """From observable tables to fitted parameters.
 
-Here: assets `parameters`, `headline`, `operator_terms`, `drift`. Not here: fits (`urn`), their choice and tables
-(`estimates`), or the judgement of a fit (`checks`).
+Here: assets `parameters` and the tables made with it, `headline`, and those of capture-recapture. Not here:
+fits (`urn`), their choice and tables (`estimates`), or the judgement of a fit (`checks`).
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
 from crawl_urn_dagster.collection import Collection
-from crawl_urn_dagster.specs import asset_spec, assets_of, home_of, numbers
+from crawl_urn_dagster.specs import asset_spec, assets_of, column_lineage, home_of, numbers, table_result
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from crawl_urn_dagster.observables.database import ObservablesFile
 
-_FITTED = {"scipy", "duckdb"}
+#: Kinds of the assets that are computed by fits.
+FITTED = {"scipy", "duckdb"}
+#: Tables that are made together with `parameters` and `operator_terms`.
+OF_INFERENCE = ("diagnosis", "model_comparison", "revisit_regimes", "kappa_profile")
 
 
 def fitted_observables(collection: Collection) -> list[str]:
@@ -36,43 +40,79 @@ def read_fitted_observables(
 
 
 def estimate_assets(collection: Collection) -> list[dg.AssetsDefinition]:
-    """Assets from observable tables to parameters, their headline, operator terms and drift."""
-    return [
-        _parameters(collection),
-        _headline(collection),
-        _operator_terms(collection),
-        _drift(collection),
+    """Assets from observable tables to parameters, what to think of them, and their headline."""
+    assets = [_inference(collection), _headline(collection)]
+    return [*assets, _capture_recapture(collection)] if collection.has_histories else assets
+
+
+def _inference(collection: Collection) -> dg.AssetsDefinition:
+    histories = ["capture_history_counts"] if collection.has_histories else []
+    deps = ["crawls", *histories, *fitted_observables(collection)]
+    specs = [
+        asset_spec(collection, name, kinds=FITTED, deps=deps)
+        for name in ("parameters", "operator_terms", *OF_INFERENCE)
     ]
 
-
-def _parameters(collection: Collection) -> dg.AssetsDefinition:
-    parameters_spec = asset_spec(
-        collection, "parameters", kinds=_FITTED, deps=["crawls", *fitted_observables(collection)]
-    )
-
-    @assets_of(collection, "parameters", [parameters_spec])
-    def parameters(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
-        from crawl_urn_dagster.estimates.fitting import fit_all
-        from crawl_urn_dagster.estimates.headline import choose_headline
-        from crawl_urn_dagster.estimates.tables import parameters_table
+    @assets_of(collection, "parameters", specs)
+    def parameters(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None]]:
+        from crawl_urn_dagster.estimates.diagnosis import read_verdict
+        from crawl_urn_dagster.estimates.inference import estimate_tables
+        from crawl_urn_dagster.estimates.strata import stack, stratum_tables
+        from crawl_urn_dagster.observables.tables import read_capture_histories, read_strata
 
         file = home_of(context, collection).observables
         crawls = file.read("crawls")
-        fits = fit_all(crawls, *read_fitted_observables(collection, file))
-        headline = choose_headline(fits, clock=collection.clock)
-        table = parameters_table(fits, headline, crawls)
-        file.replace({"parameters": table})
-        for fit in fits:
-            context.log.info(f"{fit.projection}, {fit.model}, {fit.form}, {fit.clock}: {fit.status}")
-        return dg.MaterializeResult(
-            metadata={
-                "dagster/row_count": len(table),
-                "fits": len(fits),
-                "fits_ok": sum(fit.status == "ok" for fit in fits),
-            }
+        tables = estimate_tables(
+            crawls,
+            *read_fitted_observables(collection, file),
+            read_capture_histories(file) if collection.has_histories else None,
+            clock=collection.clock,
+            error=collection.counting_error,
         )
+        fits = tables["parameters"].drop_duplicates(["projection", "model", "form", "clock", "first_crawl"])
+        strata = read_strata(file) if collection.stratum else {}
+        of_strata = stratum_tables(crawls, strata, collection.counting_error, collection.clock)
+        tables |= {name: stack([tables[name], *some]) for name, some in of_strata.items()}
+        file.replace(tables)
+        for fit in fits.to_dict("records"):
+            context.log.info(f"{fit['projection']}, {fit['model']}, {fit['form']}, {fit['clock']}: {fit['status']}")
+        counted = {"fits": len(fits), "fits_ok": int((fits["status"] == "ok").sum())}
+        counted |= {"strata": len(strata)} if strata else {}
+        verdict = read_verdict(tables["diagnosis"])
+        metadata: dict[str, dict[str, Any]] = {
+            "parameters": counted,
+            "operator_terms": counted,
+            "diagnosis": {"verdict": verdict.name, "meaning": dg.MetadataValue.md(verdict.meaning)},
+        }
+        for name, table in tables.items():
+            yield table_result(collection, name, table, **metadata.get(name, {}))
 
     return parameters
+
+
+def _capture_recapture(collection: Collection) -> dg.AssetsDefinition:
+    specs = [
+        asset_spec(collection, name, kinds=FITTED, deps=["crawls", "capture_history_counts"])
+        for name in ("capture_recapture", "per_crawl", "comparators")
+    ]
+
+    @assets_of(collection, "capture_recapture", specs)
+    def capture_recapture(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None]]:
+        from crawl_urn_dagster.estimates.capture_recapture import capture_recapture_tables
+        from crawl_urn_dagster.observables.tables import read_capture_histories
+
+        file = home_of(context, collection).observables
+        tables = capture_recapture_tables(
+            file.read("crawls"),
+            read_capture_histories(file),
+            clock=collection.clock,
+            one_in=collection.sample_one_in,
+        )
+        file.replace(tables)
+        for name, table in tables.items():
+            yield table_result(collection, name, table)
+
+    return capture_recapture
 
 
 def _headline(collection: Collection) -> dg.AssetsDefinition:
@@ -82,6 +122,7 @@ def _headline(collection: Collection) -> dg.AssetsDefinition:
         kinds={"duckdb"},
         deps=["parameters"],
         description="The fit that speaks for the collection: a view of the headline rows of `parameters`.",
+        columns_of="parameters",
     )
 
     @assets_of(collection, "headline", [headline_spec])
@@ -94,57 +135,14 @@ def _headline(collection: Collection) -> dg.AssetsDefinition:
         found = read_headline(file.read("parameters"))
         return dg.MaterializeResult(
             metadata={
+                **column_lineage(collection, "headline"),
                 "fit": found.fit_name,
                 "status": found.status,
                 "in_words": dg.MetadataValue.md(found.sentence),
-                **numbers(
-                    kappa=found.kappa,
-                    core_share=found.core_share,
-                    alpha=found.alpha,
-                    coverage=found.coverage,
-                ),
+                **numbers(**found.estimates),
+                **numbers(**{f"{name}_low": low for name, (low, _) in found.limits.items()}),
+                **numbers(**{f"{name}_high": high for name, (_, high) in found.limits.items()}),
             }
         )
 
     return headline
-
-
-def _operator_terms(collection: Collection) -> dg.AssetsDefinition:
-    terms_spec = asset_spec(collection, "operator_terms", kinds={"duckdb"}, deps=["crawls", "parameters"])
-
-    @assets_of(collection, "operator_terms", [terms_spec])
-    def operator_terms(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
-        from crawl_urn_dagster.estimates.tables import operator_terms_table
-
-        file = home_of(context, collection).observables
-        table = operator_terms_table(file.read("parameters"), file.read("crawls"))
-        file.replace({"operator_terms": table})
-        return dg.MaterializeResult(metadata={"dagster/row_count": len(table)})
-
-    return operator_terms
-
-
-def _drift(collection: Collection) -> dg.AssetsDefinition:
-    drift_spec = asset_spec(
-        collection, "drift", kinds=_FITTED, deps=["crawls", "parameters", *fitted_observables(collection)]
-    )
-
-    @assets_of(collection, "drift", [drift_spec])
-    def drift(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
-        from crawl_urn_dagster.estimates.drift import drift_table
-        from crawl_urn_dagster.estimates.headline import read_headline
-
-        file = home_of(context, collection).observables
-        found = read_headline(file.read("parameters"))
-        table = drift_table(
-            file.read("crawls"),
-            *read_fitted_observables(collection, file),
-            clock=collection.clock,
-            window_crawls=collection.drift.window_crawls,
-            threshold=collection.drift.threshold,
-            withheld_reason=f"{found.status}: {found.reason}" if found.withheld else None,
-        )
-        file.replace({"drift": table})
-        return dg.MaterializeResult(metadata={"dagster/row_count": len(table)})
-
-    return drift

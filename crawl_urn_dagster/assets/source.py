@@ -1,65 +1,177 @@
 """The first step of a collection: its source is read once, into presence or ready-made observables.
 
 Here: assets `presence`, `crawls`, `truth`, and for sources of counts `discovery_curve`, `containment`,
-`first_returns`. Not here: formats (`sources`), or what follows from presence (`assets.observables`).
+`first_returns`, `publications`; and the job that reads files ahead of them. Not here: formats (`sources`), or what
+follows from presence (`assets.observables`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 import dagster as dg
 
 from crawl_urn_dagster.collection import Collection
-from crawl_urn_dagster.sources import InputFile, PresenceSource, SimulatedSource, TablesSource
-from crawl_urn_dagster.specs import asset_key, asset_spec, assets_of, home_of
+from crawl_urn_dagster.partitions import crawl_partitions
+from crawl_urn_dagster.sources import (
+    InputFile,
+    Listing,
+    PresenceSource,
+    Sample,
+    SimulatedSource,
+    SourceError,
+    TablesSource,
+)
+from crawl_urn_dagster.specs import (
+    asset_spec,
+    assets_of,
+    home_key,
+    home_of,
+    numbers,
+    read_job_name,
+    table_result,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from crawl_urn_dagster.observables.database import ObservablesFile
+    from crawl_urn_dagster.resources import CollectionHome
+    from crawl_urn_dagster.sources import Files
 
 
 def source_assets(collection: Collection) -> list[dg.AssetsDefinition]:
     """Assets that read the collection's source."""
     source = collection.source
-    if isinstance(source, SimulatedSource):
-        return [_presence_assets(collection, source), _truth_asset(collection, source)]
-    if isinstance(source, PresenceSource):
-        return [_presence_assets(collection, source)]
-    return [_tables_assets(collection, source)]
+    if isinstance(source, TablesSource):
+        return [_tables_assets(collection, source)]
+    assets = [_presence_asset(collection, source), _crawls_asset(collection, source)]
+    return [*assets, _truth_asset(collection, source)] if isinstance(source, SimulatedSource) else assets
 
 
-def _presence_assets(collection: Collection, source: PresenceSource) -> dg.AssetsDefinition:
-    specs = [
-        asset_spec(
-            collection,
-            "presence",
-            kinds={"parquet"},
-            description="Which element was captured in which crawl: the raw lists as one Parquet file.",
-        ),
-        asset_spec(collection, "crawls", kinds={"duckdb"}, deps=["presence"]),
-    ]
+def _presence_asset(collection: Collection, source: PresenceSource) -> dg.AssetsDefinition:
+    spec = asset_spec(
+        collection,
+        "presence",
+        kinds={"parquet"},
+        description="Which elements were captured, by crawl: a file of sorted 64-bit keys each.",
+    )
+    partitions = crawl_partitions(collection)
 
-    @assets_of(collection, "read_presence", specs)
-    def read_presence(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None]]:
-        from crawl_urn_dagster.observables.tables import crawls_table
+    @dg.multi_asset(
+        specs=[spec.replace_attributes(partitions_def=partitions)],
+        name=f"{collection.name}__ingest",
+        partitions_def=partitions,
+        backfill_policy=dg.BackfillPolicy.single_run(),
+        required_resource_keys={home_key(collection)},
+        pool=f"{collection.name}_presence",
+    )
+    def ingest(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
+        from crawl_urn_dagster.observables.keys import elements_in_sample
+        from crawl_urn_dagster.progress import Progress
 
         home = home_of(context, collection)
-        presence = source.read_presence(home.files, collection.selection, home.presence)
-        context.log.info(f"{presence.rows:,} captures in {len(presence.crawls)} crawls")
-        crawls = crawls_table(presence.crawls)
-        home.observables.replace({"crawls": crawls, "inputs": _inputs_table(presence.inputs)})
-        yield dg.MaterializeResult(
-            asset_key=asset_key(collection, "presence"),
-            metadata={"dagster/row_count": presence.rows, "path": dg.MetadataValue.path(str(home.presence))},
+        files = _reporting(home.files)
+        listing = source.list_crawls(files, collection.selection)
+        wanted = _revisions(listing, context.partition_keys)
+        outdated = home.presence.outdated(wanted, collection.sample_one_in, collection.stratum)
+        report = dg.get_dagster_logger().info
+        report(f"{len(outdated)} crawls to read, {len(wanted) - len(outdated)} are up to date")
+        known = sum(listing.captures[crawl] for crawl in outdated) if listing.captures else None
+        progress = Progress("reading captures", known, report)
+        one_in = collection.sample_one_in
+        sampled = source.with_sample(Sample(one_in, lambda elements: elements_in_sample(elements, one_in)))
+        written = home.presence.write(
+            sampled.captures(files, outdated),
+            {crawl: wanted[crawl] for crawl in outdated},
+            one_in=one_in,
+            stratum=collection.stratum,
+            memory_bytes=collection.memory_bytes,
+            progress=progress,
         )
-        yield _crawls_result(collection, crawls)
+        for done, partition in enumerate(written, start=1):
+            context.log.info(f"{partition.crawl}: {partition.elements:,} elements, {done} of {len(outdated)} crawls")
+        progress.finish()
+        for partition in home.presence.read_all(wanted):
+            context.add_asset_metadata(
+                {
+                    "dagster/row_count": partition.rows,
+                    "elements": partition.elements,
+                    "sample_one_in": partition.one_in,
+                    "revision": partition.revision,
+                    "path": dg.MetadataValue.path(str(partition.path)),
+                },
+                asset_key=spec.key,
+                partition_key=partition.crawl,
+            )
+        return dg.MaterializeResult(asset_key=spec.key)
 
-    return read_presence
+    return ingest
+
+
+def read_job(collection: Collection) -> dg.JobDefinition:
+    """Job that fetches and converts the source's files, so that listing what they hold takes seconds afterwards."""
+    key = home_key(collection)
+
+    @dg.op(name=f"{collection.name}__read", required_resource_keys={key}, out=dg.Out(dg.Nothing))
+    def read(context: dg.OpExecutionContext) -> None:
+        home: CollectionHome = getattr(context.resources, key)
+        listing = collection.source.list_crawls(home.files, collection.selection)
+        context.log.info(f"{len(listing.crawls)} crawls to {listing.crawls[-1].crawl}")
+
+    @dg.job(
+        name=read_job_name(collection),
+        description=f"Fetches and converts the files of {collection.name}, which take longer than a sensor may.",
+        executor_def=dg.in_process_executor,
+    )
+    def job() -> None:
+        read()
+
+    return job
+
+
+def _revisions(listing: Listing, crawls: Sequence[str]) -> dict[str, str]:
+    gone = [crawl for crawl in crawls if crawl not in listing.revisions]
+    if gone:
+        raise SourceError(
+            f"the source does not list {', '.join(gone[:5])}{' and others' if len(gone) > 5 else ''} (any more, or not "
+            "in this selection): leave that out, or remove the partition"
+        )
+    return {crawl: listing.revisions[crawl] for crawl in crawls}
+
+
+def _crawls_asset(collection: Collection, source: PresenceSource) -> dg.AssetsDefinition:
+    @assets_of(collection, "crawls", [asset_spec(collection, "crawls", kinds={"duckdb"}, deps=["presence"])])
+    def crawls(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
+        from crawl_urn_dagster.observables.tables import crawls_table
+        from crawl_urn_dagster.sources.calendar import crawls_frame
+
+        home = home_of(context, collection)
+        files = _reporting(home.files)
+        listing = source.list_crawls(files, collection.selection)
+        labels = [crawl.crawl for crawl in listing.crawls]
+        partitions = {partition.crawl: partition for partition in home.presence.read_all(labels)}
+        elements = {label: partition.elements for label, partition in partitions.items()}
+        absent = [label for label in labels if label not in elements]
+        if absent:
+            context.log.warning(f"{len(absent)} crawls are listed and not ingested, so left out: {', '.join(absent)}")
+        if not elements:
+            raise SourceError(f"no crawl of {collection.name} is ingested: materialise presence first")
+        present = [crawl for crawl in listing.crawls if crawl.crawl in elements]
+        content = {label: partition.content for label, partition in partitions.items()}
+        table = crawls_table(crawls_frame(present, elements), content)
+        _replace(home.observables, listing.inputs, {"crawls": table})
+        return _crawls_result(collection, table, not_ingested=len(absent), **listing.findings)
+
+    return crawls
 
 
 def _tables_assets(collection: Collection, source: TablesSource) -> dg.AssetsDefinition:
     names = ["crawls"]
     names += ["containment"] if source.has_pairs else []
     names += ["discovery_curve", "first_returns"] if source.has_windows else []
+    names += ["publications"] if source.is_revised else []
     specs = [asset_spec(collection, name, kinds={"duckdb"}) for name in names]
 
     @assets_of(collection, "read_tables", specs)
@@ -67,22 +179,34 @@ def _tables_assets(collection: Collection, source: TablesSource) -> dg.AssetsDef
         from crawl_urn_dagster.observables import tables
 
         home = home_of(context, collection)
-        observables = source.read_tables(home.files, collection.selection)
+        observables = source.read_tables(_reporting(home.files), collection.selection)
         crawls = tables.crawls_table(observables.crawls)
-        frames = {}
-        if observables.pairs is not None:
-            frames["containment"] = tables.containment_table(crawls, observables.pairs)
-        if observables.windows is not None:
-            frames["discovery_curve"] = tables.discovery_curve_table(crawls, observables.windows)
-            frames["first_returns"] = tables.first_returns_table(crawls, frames["discovery_curve"])
-        home.observables.replace({"crawls": crawls, "inputs": _inputs_table(observables.inputs), **frames})
-        yield _crawls_result(collection, crawls)
+        error = collection.counting_error
+        frames = tables.tables_from_counts(crawls, observables.pairs, observables.windows, error)
+        if observables.published is not None:
+            frames["publications"] = _with_publications_before(home, observables.published)
+        _replace(home.observables, observables.inputs, {"crawls": crawls, **frames})
+        yield _crawls_result(collection, crawls, not_published=", ".join(observables.not_published) or "none")
         for name, frame in frames.items():
-            yield dg.MaterializeResult(
-                asset_key=asset_key(collection, name), metadata={"dagster/row_count": len(frame)}
-            )
+            yield table_result(collection, name, frame)
 
     return read_tables
+
+
+def _with_publications_before(home: "CollectionHome", published: "pd.DataFrame") -> "pd.DataFrame":
+    from crawl_urn_dagster.observables.database import MissingTableError
+    from crawl_urn_dagster.observables.publications import record_publication
+
+    try:
+        before = home.observables.read("publications")
+    except MissingTableError:
+        before = None
+    return record_publication(before, published, datetime.now(timezone.utc).replace(tzinfo=None))
+
+
+def _reporting(files: "Files") -> "Files":
+    """Tell the run's log how downloads go."""
+    return replace(files, report=dg.get_dagster_logger().info)
 
 
 def _truth_asset(collection: Collection, source: SimulatedSource) -> dg.AssetsDefinition:
@@ -90,9 +214,23 @@ def _truth_asset(collection: Collection, source: SimulatedSource) -> dg.AssetsDe
     def truth(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
         table = source.truth()
         home_of(context, collection).observables.replace({"truth": table})
-        return dg.MaterializeResult(metadata={"dagster/row_count": len(table)})
+        return table_result(collection, "truth", table)
 
     return truth
+
+
+def _replace(file: "ObservablesFile", inputs: tuple[InputFile, ...], frames: "dict[str, pd.DataFrame]") -> None:
+    """Replace what was read from the source, and say what of the past is another now than before.
+
+    What was said when the content last changed stays until it changes again, so that a second attempt says it, too.
+    """
+    from crawl_urn_dagster.observables.revisions import revisions_table
+
+    table = _inputs_table(inputs)
+    before = file.read_present(["inputs", "revisions", *frames])
+    same = {"inputs", "revisions"} <= before.keys() and set(before["inputs"]["sha256"]) == set(table["sha256"])
+    revisions = before["revisions"] if same else revisions_table(before, frames)
+    file.replace({**frames, "inputs": table, "revisions": revisions})
 
 
 def _inputs_table(inputs: tuple[InputFile, ...]) -> "pd.DataFrame":
@@ -103,13 +241,22 @@ def _inputs_table(inputs: tuple[InputFile, ...]) -> "pd.DataFrame":
     )
 
 
-def _crawls_result(collection: Collection, crawls: "pd.DataFrame") -> dg.MaterializeResult[None]:
+def _crawls_result(collection: Collection, crawls: "pd.DataFrame", **more: int | str) -> dg.MaterializeResult[None]:
+    from crawl_urn_dagster.observables.quality import SECONDS_PER_DAY
+
     last = crawls.iloc[-1]
-    return dg.MaterializeResult(
-        asset_key=asset_key(collection, "crawls"),
-        metadata={
-            "dagster/row_count": len(crawls),
-            "last_crawl": str(last["crawl"]),
-            "last_crawl_started_at": last["started_at"].isoformat(),
-        },
+    elements = crawls["elements"].astype("Float64").dropna()
+    gaps = crawls["started_at"].diff().dt.total_seconds() / SECONDS_PER_DAY
+    return table_result(
+        collection,
+        "crawls",
+        crawls,
+        last_crawl=str(last["crawl"]),
+        last_crawl_started_at=last["started_at"].isoformat(),
+        **numbers(
+            elements=elements.iloc[-1] if len(elements) else None,
+            last_gap_days=gaps.iloc[-1],
+            longest_gap_days=gaps.max(),
+        ),
+        **more,
     )

@@ -1,38 +1,60 @@
-"""Whether the parameters moved: the last window of crawls against the window before it.
+"""Whether anything moved since a reference run of crawls: tables `drift` and `control_chart`.
 
-Here: table `drift`. Not here: fits of the whole collection (`fitting`), or what is done about drift (alerts).
+Here: which crawls are the reference, what is charted, and what is said of it. Not here: charts and attribution
+(`urn.drift`), changes of first returns (`urn.revisit`), or who is told (checks, alerts).
+
+The reference is the first crawls of the collection until somebody names another crawl that it starts from: it never
+moves by itself, so that a slow change is not taken for the rule.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
+from scipy.stats import norm
 
-from crawl_urn_dagster.estimates.fitting import containment_points, discovery_points
-from crawl_urn_dagster.urn import fit_containment_core_shell, fit_discovery_core_shell
+from crawl_urn_dagster.estimates.history import within
+from crawl_urn_dagster.estimates.intervals import raw_counts
+from crawl_urn_dagster.observables.schema import CONTROL_CHART, DRIFT, SYMBOLS
+from crawl_urn_dagster.observables.tables import unions_matrix
+from crawl_urn_dagster.urn import WITHHELD, fit_joint, recaptures_from_unions
+from crawl_urn_dagster.urn.drift import CHARTS, attribute, date_change, draw_baseline, head, monitor, on_scale
+from crawl_urn_dagster.urn.revisit import LEVEL, find_levels, find_regimes
 
 if TYPE_CHECKING:
-    from crawl_urn_dagster.urn import Clock, Fit
+    from collections.abc import Sequence
 
-PARAMETERS = ("kappa", "core_share", "alpha", "coverage")
+    from crawl_urn_dagster.urn import Clock, CountingError
+    from crawl_urn_dagster.urn.drift import Monitoring
+
+_CHART_OF = {"kappa": "core", "core_share": "core", "alpha": "survival", "coverage": "coverage"}
+_SEED = 1
+# Limits that leave out less of what a parameter can be, at either end, give no alarm whatever happens.
+_BLIND = 0.01
+_BLINDED = (
+    "the crawls of the reference vary so much that hardly any {symbol} since would give the alarm: name a later one "
+    "as drift.reference_from"
+)
 
 
-def drift_table(
+class UnknownReferenceError(ValueError):
+    """The crawl that the reference is to start from is none of the collection's; the message says which there are."""
+
+
+def drift_tables(
     crawls: pd.DataFrame,
     containment: pd.DataFrame | None,
     discovery_curve: pd.DataFrame | None,
     *,
     clock: Clock,
+    error: CountingError,
     window_crawls: int,
-    threshold: float,
+    reference_from: str | None,
     withheld_reason: str | None,
-) -> pd.DataFrame:
-    """Table `drift`: core-shell fits of the last two windows that share no crawl.
-
-    Containment is fitted where it exists, else the discovery curve. A parameter has drifted when its two values
-    differ by more than the threshold. Nothing is judged when a window's fit is neither ok nor without a core (κ at 0,
-    where the homogeneous urn suffices).
+) -> dict[str, pd.DataFrame]:
+    """Tables `drift` and `control_chart` by name.
 
     Parameters
     ----------
@@ -40,59 +62,182 @@ def drift_table(
         Tables of the contract; a source may lack one of the last two.
     clock
         ``crawl`` or ``year``.
+    error
+        How the elements were counted.
     window_crawls
-        Crawls per window, at least 5.
-    threshold
-        Largest absolute difference, in (0, 1], that does not count as drift.
+        Crawls of the reference.
+    reference_from
+        Its first crawl; None: the first of the collection.
     withheld_reason
-        Why the collection's parameters are withheld, or None.
+        Why the collection's parameters are withheld, or None. First returns and sizes are judged instead of them.
+
+    Raises
+    ------
+    UnknownReferenceError
+        When the collection has no such crawl.
     """
     labels = crawls["crawl"].tolist()
-    since = labels[-window_crawls] if len(labels) >= window_crawls else labels[0]
+    if reference_from is not None and reference_from not in labels:
+        raise UnknownReferenceError(
+            f"drift.reference_from is {reference_from!r}, which is no crawl of the collection: name one from "
+            f"{labels[0]!r} to {labels[-1]!r}"
+        )
+    since = crawls.iloc[labels.index(reference_from) if reference_from else 0 :]
+    judged = since.assign(years=since["years"] - since["years"].iloc[0])
+    pairs = within(containment, judged, ("crawl_i", "crawl_j"))
+    windows = within(discovery_curve, judged, ("start_crawl", "end_crawl"))
     reason = withheld_reason
-    if reason is None and len(labels) < 2 * window_crawls:
-        reason = f"two windows of {window_crawls} crawls need {2 * window_crawls} crawls; there are {len(labels)}"
-    fits: list[Fit] = []
+    if reason is None and len(judged) <= window_crawls:
+        reason = f"a reference of {window_crawls} crawls needs {window_crawls + 1} crawls; there are {len(judged)}"
+    chart = pd.DataFrame(columns=list(CONTROL_CHART.column_names))
     if reason is None:
-        for low in (len(labels) - 2 * window_crawls, len(labels) - window_crawls):
-            window = crawls.iloc[low : low + window_crawls]
-            fit = _fit_window(window, containment, discovery_curve, clock=clock)
-            fits.append(fit)
-            if reason is None and fit.status != "ok" and fit.kappa != 0:
-                run_of_crawls = f"{window['crawl'].iloc[0]} to {window['crawl'].iloc[-1]}"
-                reason = f"the fit of {run_of_crawls} is {fit.status}: {fit.reason}".rstrip(".")
+        counts = raw_counts(judged, pairs, windows, clock=clock, error=error)
+        if counts is None:
+            reason = "the source does not give the size of every crawl"
+        else:
+            reference = fit_joint(head(counts, window_crawls), model="core_shell", clock=clock)
+            if reference.status in WITHHELD:
+                reason = f"the fit of the reference is {reference.status}: {reference.reason}".rstrip(".")
+            else:
+                monitoring = monitor(draw_baseline(reference, counts, seed=_SEED), counts)
+                chart = _chart_table(monitoring, judged["crawl"].tolist())
+                return {"drift": _drift_table(monitoring, judged["crawl"].tolist()), "control_chart": chart}
+    rows = [{"parameter": name, "reason": reason} for name in SYMBOLS]
+    if withheld_reason is not None and windows is not None:
+        rows += _observed(judged, windows)
+    table = pd.DataFrame(rows, columns=list(DRIFT.column_names)).assign(last_crawl=labels[-1])
+    return {"drift": table, "control_chart": chart}
+
+
+def _drift_table(monitoring: Monitoring, labels: Sequence[str]) -> pd.DataFrame:
+    baseline = monitoring.baseline
+    last = monitoring.averages.shape[1] - 1
+    since = date_change(monitoring, last)
+    changes = attribute(monitoring, since, last)
+    drifted = bool(monitoring.alarmed[:, last].any())
+    held = baseline.bootstrap.intervals()
+    rows = []
+    for name, symbol in SYMBOLS.items():
+        change = changes[name]
+        judged = drifted or _can_tell(monitoring, _CHART_OF[name], last)
+        low, high = held.get(name, (np.nan, np.nan))
+        rows.append(
+            {
+                "last_crawl": labels[-1],
+                "parameter": name,
+                "reference_first_crawl": labels[0],
+                "reference_last_crawl": labels[baseline.n_crawls - 1],
+                "reference_value": change.reference,
+                "reference_value_low": low,
+                "reference_value_high": high,
+                "value": change.value,
+                "value_low": change.value_interval.low,
+                "value_high": change.value_interval.high,
+                "difference": change.value - change.reference,
+                "difference_low": change.difference.low,
+                "difference_high": change.difference.high,
+                "statistic": float(abs(monitoring.averages[CHARTS.index(_CHART_OF[name]), last])),
+                "threshold": baseline.limit,
+                "drifted": drifted if judged else None,
+                "attributed": drifted and change.moved if judged else None,
+                "value_first_crawl": labels[baseline.n_crawls + since],
+                "since_crawl": labels[baseline.n_crawls + since] if drifted else None,
+                "reason": None if judged else _BLINDED.format(symbol=symbol),
+            }
+        )
+    return pd.DataFrame(rows, columns=list(DRIFT.column_names))
+
+
+def _can_tell(monitoring: Monitoring, chart: str, crawl: int) -> bool:
+    """Whether a chart's limits at a crawl leave out more than a hundredth of what its parameter can be."""
+    row = CHARTS.index(chart)
+    centre, half = monitoring.centre[row, crawl], monitoring.spread[row, crawl] * monitoring.baseline.limit
+    low, high = on_scale(monitoring, chart, np.array([centre - half, centre + half]))
+    return bool(low > _BLIND or high < 1 - _BLIND)
+
+
+def _chart_table(monitoring: Monitoring, labels: Sequence[str]) -> pd.DataFrame:
+    first, n = monitoring.baseline.n_crawls, len(labels)
+    frames = []
+    for row, chart in enumerate(CHARTS):
+
+        def monitored(values: np.ndarray[Any, Any], chart: str = chart) -> np.ndarray[Any, Any]:
+            return np.concatenate([np.full(first, np.nan), on_scale(monitoring, chart, values)])
+
+        centre, spread = monitoring.centre[row], monitoring.spread[row]
+        unknown = np.full(first, np.nan)
+        frames.append(
+            pd.DataFrame(
+                {
+                    "chart": chart,
+                    "crawl": labels,
+                    "phase": np.where(np.arange(n) < first, "reference", "monitored"),
+                    "value": on_scale(monitoring, chart, monitoring.by_crawl[row]),
+                    "average": monitored(centre + spread * monitoring.averages[row]),
+                    "average_low": monitored(centre - spread * monitoring.baseline.limit),
+                    "average_high": monitored(centre + spread * monitoring.baseline.limit),
+                    "statistic": np.concatenate([unknown, monitoring.averages[row]]),
+                    "p_value": np.concatenate([unknown, monitoring.p_values[row]]),
+                    "alarm": [None] * first + monitoring.alarmed[row].tolist(),
+                }
+            )
+        )
+    return pd.concat(frames, ignore_index=True)
+
+
+def _observed(crawls: pd.DataFrame, windows: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows on first returns, the revisit delay they tell, and sizes: the last run without a change, and the one before.
+
+    With one run only there was no change, and it is its own reference.
+    """
+    labels = crawls["crawl"].tolist()
+    unions = unions_matrix(crawls, windows)
+    sizes = np.diagonal(unions)
+    regimes = find_regimes(sizes, recaptures_from_unions(unions), seed=_SEED)
     rows: list[dict[str, Any]] = []
-    for parameter in PARAMETERS:
-        row: dict[str, Any] = {
-            "last_crawl": labels[-1],
-            "parameter": parameter,
-            "threshold": threshold,
-            "since_crawl": since,
-            "reason": reason,
-        }
-        if reason is None:
-            reference, value = (getattr(fit, parameter) for fit in fits)
-            row |= {"reference_value": reference, "value": value, "difference": value - reference}
-            row |= {"statistic": abs(value - reference), "drifted": bool(abs(value - reference) > threshold)}
-        rows.append(row)
-    return pd.DataFrame(rows)
+    if regimes:
+        before, after = ([regimes[0], *regimes])[-2:]
+        moved = after.p_value is not None
+        for lag in range(len(after.fraction)):
+            means, errors = (
+                [getattr(regime, name)[lag] for regime in (before, after)] for name in ("fraction", "fraction_se")
+            )
+            rows.append({"parameter": f"first_returns_{lag + 1}", **_compared(means, errors, moved=moved)})
+        delays = [float(before.delay), float(after.delay)]
+        rows.append({"parameter": "revisit_delay", **_compared(delays, [np.nan, np.nan], moved=moved)})
+        # The first crawl to show it is as long after the first start as the lag whose fraction changed most.
+        lag = 1 + int(np.argmax(np.abs(np.subtract(after.fraction, before.fraction))))
+        dates = _dates(labels, before.first, before.last, after.first + lag, after.p_value)
+        rows = [{**row, **dates} for row in rows]
+    known = np.flatnonzero(np.isfinite(sizes))
+    levels = find_levels(sizes[known], seed=_SEED)
+    if levels:
+        earlier, later = ([levels[0], *levels])[-2:]
+        compared = _compared([earlier.mean, later.mean], [earlier.se, later.se], moved=later.p_value is not None)
+        first, last, start = known[earlier.first], known[earlier.last], known[later.first]
+        dated = _dates(labels, int(first), int(last), int(start), later.p_value)
+        rows.append({"parameter": "crawl_size", **compared, **dated})
+    return rows
 
 
-def _fit_window(
-    window: pd.DataFrame,
-    containment: pd.DataFrame | None,
-    discovery_curve: pd.DataFrame | None,
-    *,
-    clock: Clock,
-) -> Fit:
-    """Core-shell fit of some consecutive crawls."""
-    inside = set(window["crawl"])
-    if containment is not None:
-        pairs = containment[containment["crawl_i"].isin(inside) & containment["crawl_j"].isin(inside)]
-        return fit_containment_core_shell(*containment_points(pairs, clock), form="exact", clock=clock)
-    if discovery_curve is not None:
-        windows = discovery_curve[
-            discovery_curve["start_crawl"].isin(inside) & discovery_curve["end_crawl"].isin(inside)
-        ]
-        return fit_discovery_core_shell(*discovery_points(window, windows, clock), clock=clock)
-    raise ValueError("drift needs table containment or discovery_curve; the collection has neither")
+def _compared(means: Sequence[float], errors: Sequence[float], *, moved: bool) -> dict[str, Any]:
+    """Two means, their difference, and 95 % limits of each."""
+    (before, after), (error_before, error_after) = means, errors
+    apart = {"reference_value": (before, error_before), "value": (after, error_after)}
+    apart["difference"] = (after - before, float(np.hypot(error_before, error_after)) if moved else np.nan)
+    half = norm.ppf(0.975)
+    row: dict[str, Any] = {"drifted": moved, "attributed": moved}
+    for name, (mean, error) in apart.items():
+        row |= {name: mean, f"{name}_low": mean - half * error, f"{name}_high": mean + half * error}
+    return row
+
+
+def _dates(labels: Sequence[str], first: int, last: int, since: int, p_value: float | None) -> dict[str, Any]:
+    return {
+        "reference_first_crawl": labels[first],
+        "reference_last_crawl": labels[last],
+        "statistic": None if p_value is None else 1 - p_value,
+        "threshold": 1 - LEVEL,
+        "value_first_crawl": labels[since],
+        "since_crawl": None if p_value is None else labels[since],
+    }

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from crawl_urn_dagster.observables.tables import unions_matrix
+from crawl_urn_dagster.estimates.intervals import fit_joint_models, raw_counts
+from crawl_urn_dagster.observables.tables import overlaps_matrix, unions_matrix
 from crawl_urn_dagster.urn import (
     Clock,
     Fit,
@@ -30,7 +31,11 @@ from crawl_urn_dagster.urn import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
+
+    from crawl_urn_dagster.urn import CountingError
 
     FloatArray = npt.NDArray[np.float64]
     IndexArray = npt.NDArray[np.intp]
@@ -68,15 +73,22 @@ def discovery_points(
     return np.arange(end.max(initial=0) + 1.0), np.zeros_like(end), end, mean
 
 
-def fit_all(crawls: pd.DataFrame, containment: pd.DataFrame | None, discovery_curve: pd.DataFrame | None) -> list[Fit]:
-    """Every fit on every clock that the tables allow, each with the verdict of the violation rule.
+def fit_all(
+    crawls: pd.DataFrame,
+    containment: pd.DataFrame | None,
+    discovery_curve: pd.DataFrame | None,
+    error: CountingError,
+    clocks: Sequence[Clock] = ("crawl", "year"),
+) -> list[Fit]:
+    """Every fit on some clocks that the tables allow, each with the verdict of the violation rule.
 
     The tail and the increments of the discovery curve are defined for equal gaps only, so for clock ``crawl`` only.
     Their kinds are those of `kinds.fit_kinds`.
     """
     fits: list[Fit] = []
-    clocks: tuple[Clock, ...] = ("crawl", "year")
     for clock in clocks:
+        counts = raw_counts(crawls, containment, discovery_curve, clock=clock, error=error)
+        fits += fit_joint_models(counts, clock)
         if containment is not None:
             pairs = containment_points(containment, clock)
             fits += [
@@ -93,16 +105,17 @@ def fit_all(crawls: pd.DataFrame, containment: pd.DataFrame | None, discovery_cu
             if clock == "crawl":
                 _, _, t, mean_ratio = windows
                 fits += [invert_discovery_tail(t, mean_ratio), fit_discovery_increments(t, mean_ratio)]
-    violation = find_violation(crawls, containment, discovery_curve)
+    verdicts = judge_violation(crawls, containment, discovery_curve)
+    violation = next((verdict for verdict in verdicts if verdict.violated), None)
     if violation is not None:
         fits = [replace(fit, status="model_violation", reason=violation.reason) for fit in fits]
     return fits
 
 
-def find_violation(
+def judge_violation(
     crawls: pd.DataFrame, containment: pd.DataFrame | None, discovery_curve: pd.DataFrame | None
-) -> Violation | None:
-    """Apply the violation rule to what the tables have; the verdict that is violated, else None.
+) -> list[Violation]:
+    """Apply the violation rule to what the tables have.
 
     First returns come from the unions of windows, which hold the same data as the m-array.
     """
@@ -111,9 +124,6 @@ def find_violation(
         unions = unions_matrix(crawls, discovery_curve)
         verdicts.append(judge("first_returns", np.diagonal(unions), recaptures_from_unions(unions)))
     if containment is not None:
-        shares = np.full((len(crawls), len(crawls)), np.nan)
-        index = pd.Index(crawls["crawl"])
-        i, j = index.get_indexer(containment["crawl_i"]), index.get_indexer(containment["crawl_j"])
-        shares[i, j] = containment["containment"].to_numpy(dtype=np.float64)
+        shares = overlaps_matrix(crawls, containment, "containment")
         verdicts.append(judge("containment", np.ones(len(crawls)), shares))
-    return next((verdict for verdict in verdicts if verdict.violated), None)
+    return verdicts

@@ -10,41 +10,69 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pandas as pd
 
-from crawl_urn_dagster.urn import WITHHELD
+from crawl_urn_dagster.observables.schema import SYMBOLS
+from crawl_urn_dagster.urn import WITHHELD, Interval
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from crawl_urn_dagster.urn import Fit
 
 _PREFERENCE = (
+    ("joint", "core_shell", "exact"),
     ("containment", "core_shell", "exact"),
+    ("joint", "homogeneous", "exact"),
     ("containment", "homogeneous", "exact"),
     ("discovery_curve", "core_shell", "exact"),
     ("discovery_curve", "homogeneous", "exact"),
 )
+#: How the reason of a fit begins whose core is none.
+NO_CORE = "There is no core that is in every crawl"
+# The residuals of points that share crawls are no sample; an urn without core has a ratio of 1.0 to 1.1.
+_CLOSER = 1.25
 
 
 def choose_headline(fits: Sequence[Fit], *, clock: str) -> Fit:
     """Choose the fit that speaks for the collection.
 
-    The first of core-shell containment (exact), homogeneous containment, core-shell discovery curve and
-    homogeneous discovery curve that is not withheld. A core-shell fit whose core is empty says that the homogeneous
-    urn suffices, and gives way to it; so does an inversion that came out as no urn's. When none is left, the first
-    that is not withheld, and when all are, the first, whose status says why.
+    The first that is ok of: joint core-shell fit, core-shell containment (exact), joint homogeneous fit, homogeneous
+    containment, core-shell and homogeneous discovery curve; a homogeneous fit only if a core does not bring the same
+    observable, or all together, closer by a quarter of its residuals. When none is ok, the first that is not withheld,
+    but for a core-shell fit whose core is empty, which says that the homogeneous urn suffices, and an inversion that
+    came out as no urn's. When none of those is left, the first that is not withheld, and when all are, the first, whose
+    status says why.
 
     Raises
     ------
     ValueError
         When no fit is on that clock.
     """
-    by_kind = {(fit.projection, fit.model, fit.form): fit for fit in fits if fit.clock == clock}
-    candidates = [by_kind[kind] for kind in _PREFERENCE if kind in by_kind]
+    candidates = sorted((fit for fit in fits if may_speak(fit, clock)), key=lambda fit: _PREFERENCE.index(_kind(fit)))
     if not candidates:
         raise ValueError(f"no fit has clock {clock!r}")
     shown = [fit for fit in candidates if fit.status not in WITHHELD and _is_urn(fit)]
+    well = [fit for fit in shown if fit.status == "ok" and not _core_is_closer(fit, candidates)]
     speaking = [fit for fit in shown if fit.kappa != 0]
-    return (speaking or shown or candidates)[0]
+    return (well or speaking or shown or candidates)[0]
+
+
+def _core_is_closer(fit: Fit, candidates: Sequence[Fit]) -> bool:
+    """Whether the same observable, or all of them together, speak against the homogeneous urn of a fit."""
+    rms = {(one.projection, one.model): one.residual_rms for one in candidates}
+    for projection in (fit.projection, "joint"):
+        alone, cored = rms.get((projection, "homogeneous")), rms.get((projection, "core_shell"))
+        if fit.model == "homogeneous" and alone is not None and cored is not None and alone > _CLOSER * cored:
+            return True
+    return False
+
+
+def may_speak(fit: Fit, clock: str) -> bool:
+    """Whether a fit is of a kind that speaks for a collection whose headline is on some clock."""
+    return fit.clock == clock and _kind(fit) in _PREFERENCE
+
+
+def _kind(fit: Fit) -> tuple[str, str, str]:
+    return fit.projection, fit.model, fit.form
 
 
 def _is_urn(fit: Fit) -> bool:
@@ -53,16 +81,22 @@ def _is_urn(fit: Fit) -> bool:
 
 
 class Headline(NamedTuple):
-    """The headline fit as numbers and words; numbers are None when they are withheld or not part of the model."""
+    """The headline fit as numbers and words.
+
+    Attributes
+    ----------
+    estimates
+        By name, as in `urn.ESTIMATES`; those that are withheld or not part of the model are absent.
+    limits
+        95 % limits of the estimates that have any.
+    """
 
     projection: str
     model: str
     form: str
     clock: str
-    kappa: float | None
-    core_share: float | None
-    alpha: float | None
-    coverage: float | None
+    estimates: Mapping[str, float]
+    limits: Mapping[str, Interval]
     status: str
     reason: str | None
 
@@ -79,63 +113,87 @@ class Headline(NamedTuple):
 
     @property
     def numbers(self) -> str:
-        """The parameters with their names, or that they are withheld."""
+        """The parameters with their names and limits, or that they are withheld."""
         if self.withheld:
             return "withheld"
-        named = (("κ", self.kappa), ("μ", self.core_share), ("α", self.alpha), ("c", self.coverage))
-        return ", ".join(f"{name} = {value:.3f}" for name, value in named if value is not None)
+        named = []
+        for name, estimate in self.estimates.items():
+            interval = self.limits.get(name)
+            value, *limits = _written(estimate, interval, 3)
+            named.append(f"{SYMBOLS[name]} = {value}{' ({} to {})'.format(*limits) if limits else ''}")
+        return ", ".join(named)
 
     @property
     def sentence(self) -> str:
         """The headline in plain words, with its status."""
         if self.withheld:
             return f"No urn parameters are given ({self.status}): {self.reason}."
-        unit = "crawl to the next" if self.clock == "crawl" else "year to the next"
-        shell = (
-            f"a crawl samples {_percent(self.coverage)} of what could be sampled, "
-            f"and {_percent(self.alpha)} of it is still there from one {unit}"
-        )
-        if self.core_share is None:
-            text = f"No separate core is needed: {shell}."
+        later = "in the next crawl" if self.clock == "crawl" else "a year later"
+        still = f"{self._percent('alpha')} can still be fetched {later}"
+        if "core_share" not in self.estimates:
+            text = (
+                f"Without a separate core: a crawl samples {self._percent('coverage')} of all that the crawler "
+                f"could have fetched, and {still}."
+            )
         else:
             text = (
-                f"Of each crawl, {_percent(self.core_share)} is a core that is there every time "
-                f"({_percent(self.kappa)} of the urn); of the rest, {shell}."
+                f"Of each crawl, {self._percent('core_share')} is {self._core}, which is "
+                f"{self._percent('kappa')} of all that the crawler could have fetched. Of the rest, one crawl "
+                f"samples {self._percent('coverage')}, and {still}."
             )
-        caution = "" if self.status == "ok" else f" Status {self.status}: {self.reason}."
-        return f"{text} Intervals are not computed yet.{caution}"
+        meaning = " In brackets: 95 % intervals." if self.limits else " No interval could be computed."
+        caution = f" Status {self.status}: {self.reason}." if self.reason else ""
+        return f"{text}{meaning}{caution}"
+
+    @property
+    def _core(self) -> str:
+        """What the core is: no core at all where too few elements are in every crawl."""
+        return "a part that lives longest" if NO_CORE in (self.reason or "") else "a core that was there every time"
+
+    def _percent(self, name: str) -> str:
+        if name not in self.estimates:
+            return "an unknown share"
+        interval = self.limits.get(name)
+        scaled = None if interval is None else Interval(*(100 * limit for limit in interval))
+        value, *limits = _written(100 * self.estimates[name], scaled, 1)
+        return f"{value} %{' ({} to {})'.format(*limits) if limits else ''}"
 
 
-def read_headline(parameters: pd.DataFrame) -> Headline:
-    """Headline from table `parameters`.
+def _written(value: float, interval: Interval | None, usual: int) -> list[str]:
+    """Write a share and its limits, if it has any, with as many decimals as these need, or the usual ones."""
+    decimals = None if interval is None else interval.decimals(value)
+    decimals = usual if decimals is None else max(decimals, 0)
+    return [f"{one:.{decimals}f}" for one in (value, *(interval or ()))]
+
+
+def read_headline(parameters: pd.DataFrame, stratum: str | None = None) -> Headline:
+    """Headline of the collection, or of one of its strata, from table `parameters`.
 
     Raises
     ------
     ValueError
         When no row is marked as headline.
     """
-    rows = parameters[parameters["headline"].astype(bool)]
+    own = parameters["stratum"].isna() if stratum is None else parameters["stratum"] == stratum
+    rows = parameters[own & parameters["headline"].astype(bool)]
     if rows.empty:
         raise ValueError("table parameters has no headline row")
     row = rows.iloc[-1]  # the shell, or the one urn
     withheld = row["status"] in WITHHELD
 
-    def number(column: str) -> float | None:
-        return None if withheld or pd.isna(row[column]) else float(row[column])
+    def numbers(suffix: str = "") -> dict[str, float]:
+        """Estimates, or one of their limits, by name."""
+        columns = {} if withheld else {name: row[f"{name}{suffix}"] for name in SYMBOLS}
+        return {name: float(value) for name, value in columns.items() if not pd.isna(value)}
 
+    low, high = numbers("_low"), numbers("_high")
     return Headline(
         projection=str(row["projection"]),
         model=str(row["model"]),
         form=str(row["form"]),
         clock=str(row["clock"]),
-        kappa=number("kappa"),
-        core_share=number("core_share"),
-        alpha=number("alpha"),
-        coverage=number("coverage"),
+        estimates=numbers(),
+        limits={name: Interval(low[name], high[name]) for name in low},
         status=str(row["status"]),
         reason=None if pd.isna(row["reason"]) else str(row["reason"]).rstrip("."),
     )
-
-
-def _percent(value: float | None) -> str:
-    return "an unknown share" if value is None else f"{100 * value:.1f} %"

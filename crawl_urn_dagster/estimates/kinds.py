@@ -22,6 +22,10 @@ def fit_kinds(*, containment: bool, discovery_curve: bool) -> list[FitKind]:
     """Fits of a collection that has the observables given as True."""
     kinds = []
     for clock in ("crawl", "year"):
+        kinds += [
+            FitKind("joint", "core_shell", "exact", clock),
+            FitKind("joint", "homogeneous", "exact", clock),
+        ]
         if containment:
             kinds += [
                 FitKind("containment", "core_shell", "exact", clock),

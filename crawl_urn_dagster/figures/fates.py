@@ -12,8 +12,10 @@ import numpy as np
 import pandas as pd
 
 from crawl_urn_dagster.figures.labels import (
+    LIMITS_NOTE,
     MODEL_NAMES,
     estimates,
+    fit_in_words,
     fit_name,
     glossary,
     has_urn,
@@ -23,9 +25,13 @@ from crawl_urn_dagster.figures.labels import (
 from crawl_urn_dagster.figures.style import (
     CONTAINMENT_COLOUR,
     DISCOVERY_COLOUR,
-    LINE,
+    JOINT_COLOUR,
+    elements,
     in_style,
+    is_narrow,
+    line_height,
     new_figure,
+    panels,
     plain_text,
     tint,
 )
@@ -41,7 +47,9 @@ if TYPE_CHECKING:
 
 _BARS_HEIGHT = 2.4  # inches
 _AXES_WIDTH = 4.0  # bars are one wide
-_FATES = ("survives and is sampled\nα c", "survives and is missed\nα (1 − c)", "is replaced\n1 − α")
+_COLOURS = {"joint": JOINT_COLOUR, "containment": CONTAINMENT_COLOUR}
+_FATES = ("survives and is sampled", "survives and is missed", "is replaced")
+_FORMULAS = ("α c", "α (1 − c)", "1 − α")  # none of the core, whose α and c are 1
 _HATCHES = ("", "", "////")
 _LABEL_HEIGHTS = (0.15, 0.5, 0.85)  # fixed, so that labels of thin parts never meet
 
@@ -60,26 +68,63 @@ def fates_of_an_element(parameters: pd.DataFrame, *, title: str) -> Figure:
     title
         The collection, for example ``us_gov_hosts (host)``.
     """
-    rows = parameters[parameters["headline"].astype(bool) & parameters["stratum"].isna()].to_dict("records")
-    bars = [row for row in rows if row["status"] not in WITHHELD and has_urn(row)]
+    rows = _headline(parameters)
+    bars = _drawn(rows)
     notes = _notes(rows)
+    rows_of_bars = len(bars) if is_narrow() else min(len(bars), 1)
     figure = new_figure(
-        height=LINE * (4 + notes.count("\n")) + (_BARS_HEIGHT if bars else 0),
+        height=line_height() * (4 + notes.count("\n")) + _BARS_HEIGHT * rows_of_bars,
         title=title,
         heading=_heading(rows),
     )
-    for column, row in enumerate(bars):
-        _draw_bar(figure.add_subplot(1, len(bars), column + 1), row)
+    if bars:
+        for axes, row in zip(panels(figure, len(bars)), bars, strict=True):
+            _draw_bar(axes, row)
     figure.supxlabel(notes, x=0.01, horizontalalignment="left")
     return figure
 
 
+def fates_of_an_element_caption(parameters: pd.DataFrame) -> tuple[str, str]:
+    """Give the caption and the alternative text."""
+    rows = _headline(parameters)
+    if not rows:
+        found = "No fit speaks for the collection."
+        return found, found
+    fit = rows[-1]  # of the shell, or of the one urn
+    speaks = f"{MODEL_NAMES[fit['model']].capitalize()}, {fit_name(fit)}: {fit_in_words(fit)}."
+    if fit["status"] in WITHHELD or fit["status"] == "not_identified":
+        return speaks, speaks
+    fates = []
+    for row in _drawn(rows):
+        sampled, missed, replaced = (number(float(share)) for share in Urn(row["alpha"], row["coverage"]).fates())
+        fates.append(
+            f"of the {row['component']}'s {elements()} {sampled} survive and are sampled, {missed} survive and are "
+            f"missed, and {replaced} are replaced"
+        )
+    found = f"Per {fit['clock']}, {'; '.join(fates)}."
+    text = (
+        f"{found} {speaks} Symbols: {glossary(has_core=not pd.isna(fit['kappa']), clock=fit['clock'])}. Full: sampled; "
+        f"light: missed; hatched: replaced. {LIMITS_NOTE}".replace("\n", " ")
+    )
+    return text, f"A bar from 0 to 1 for each part of the urn. {found}"
+
+
+def _headline(parameters: pd.DataFrame) -> list[Row]:
+    """Rows of the fit that speaks for all elements."""
+    return parameters[parameters["headline"].astype(bool) & parameters["stratum"].isna()].to_dict("records")
+
+
+def _drawn(rows: Sequence[Row]) -> list[Row]:
+    """Rows that have a bar."""
+    return [row for row in rows if row["status"] not in WITHHELD and has_urn(row)]
+
+
 def _heading(rows: Sequence[Row]) -> str:
     if not rows:
-        return "fates of an element"
+        return f"fates of {elements()}"
     fit = rows[0]
     crawls = " to ".join(plain_text(fit[end], at_most=30) for end in ("first_crawl", "last_crawl"))
-    return f"fates of an element per {fit['clock']}\n{MODEL_NAMES[fit['model']]}, {fit_name(fit)}; {crawls}"
+    return f"fates of {elements()} per {fit['clock']}\n{MODEL_NAMES[fit['model']]}, {fit_name(fit)}; {crawls}"
 
 
 def _notes(rows: Sequence[Row]) -> str:
@@ -98,9 +143,11 @@ def _draw_bar(axes: Axes, row: Row) -> None:
     """Draw the fates of a component as a bar from 0 to 1 with a label beside each part."""
     fates = Urn(row["alpha"], row["coverage"]).fates()
     tops = np.cumsum(np.array(fates))
-    color = CONTAINMENT_COLOUR if row["projection"] == "containment" else DISCOVERY_COLOUR
+    color = _COLOURS.get(row["projection"], DISCOVERY_COLOUR)
     fills = (color, tint(color), "white")
-    for name, share, top, fill, hatch, height in zip(_FATES, fates, tops, fills, _HATCHES, _LABEL_HEIGHTS, strict=True):
+    formulas = [f"\n{formula}" for formula in _FORMULAS] if row["component"] != "core" else [""] * len(_FATES)
+    names = [f"{fate}{formula}" for fate, formula in zip(_FATES, formulas, strict=True)]
+    for name, share, top, fill, hatch, height in zip(names, fates, tops, fills, _HATCHES, _LABEL_HEIGHTS, strict=True):
         axes.bar(
             0,
             share,
@@ -129,6 +176,6 @@ def _draw_bar(axes: Axes, row: Row) -> None:
     axes.set_ylim(0, 1.02)
     axes.set_xticks([])
     axes.spines["bottom"].set_visible(False)
-    axes.set_ylabel(f"fraction of the {row['component']}'s elements")
+    axes.set_ylabel(f"fraction of the {row['component']}'s {elements()}")
     share = "" if row["component"] == "urn" or pd.isna(row["share"]) else f", {number(row['share'])} of the urn"
     axes.set_title(f"{row['component']}{share}")

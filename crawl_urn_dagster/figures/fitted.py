@@ -7,6 +7,7 @@ formulas (`urn`), or figures without a model (`observed`).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,10 +17,12 @@ from matplotlib.ticker import MaxNLocator
 
 from crawl_urn_dagster.figures.labels import (
     FIT_NAMES,
+    LIMITS_NOTE,
     MODEL_NAMES,
     counted,
     estimate,
     estimates,
+    fit_in_words,
     fit_name,
     glossary,
     has_urn,
@@ -31,10 +34,14 @@ from crawl_urn_dagster.figures.style import (
     CLOUD_POINT,
     CONTAINMENT_COLOUR,
     DISCOVERY_COLOUR,
-    LINE,
+    JOINT_COLOUR,
     TRUTH_COLOUR,
+    elements,
     in_style,
+    is_narrow,
+    line_height,
     new_figure,
+    panels,
     points,
 )
 from crawl_urn_dagster.urn import WITHHELD, CoreShellUrn
@@ -48,7 +55,7 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.figures.labels import Row
     from crawl_urn_dagster.urn.histories import FloatArray
 
-_PANELS_HEIGHT = 3.2  # inches, the title included
+_PANELS_HEIGHT, _PANEL_HEIGHT_NARROW = 3.2, 2.4  # inches, the title included
 _CURVE_POINTS = 200
 _MARKERS_ON_CURVE = 5
 _POINT_SIZES = {"crawl": 5.0, "year": CLOUD_POINT}
@@ -65,6 +72,7 @@ class _Look:
 
 
 _LOOKS = {
+    "joint": _Look(JOINT_COLOUR, "v", 1.4, 0.85),
     "containment": _Look(CONTAINMENT_COLOUR, "o", 1.6, 0.0),
     "discovery_curve": _Look(DISCOVERY_COLOUR, "s", 1.2, 0.5),
     "discovery_tail": _Look(DISCOVERY_COLOUR, "^", 0.8, 0.25),
@@ -171,10 +179,10 @@ def _fits(
     title: str,
     clock: str,
 ) -> Figure:
-    panels = _panels(crawls, containment, discovery_curve, clock)
+    shown = _panels(crawls, containment, discovery_curve, clock)
     rows = _fit_rows(parameters, model, clock) + ([] if truth is None else _truth_rows(truth, clock))
     key = [
-        *(Line2D([], [], **_point_style(panel), label=panel.point) for panel in panels),
+        *(Line2D([], [], **_point_style(panel), label=wrapped(panel.point)) for panel in shown),
         *(_fit_key(row) for row in rows if row["status"] not in WITHHELD),
         *_withheld_keys(rows),
     ]
@@ -182,22 +190,58 @@ def _fits(
         key.append(_text_key("no fit"))
     has_gaps = clock == "year" and discovery_curve is not None
     gap_note = f"; discovery curves at the mean gap, {_mean_gap(crawls):.3f} years" if has_gaps else ""
-    text_lines = 2 + sum(1 + str(line.get_label()).count("\n") for line in key)
+    has_core = any(not pd.isna(row["kappa"]) for row in rows)
+    symbols = "" if is_narrow() else glossary(has_core=has_core, clock=clock)
+    text_lines = 1 + sum(1 + text.count("\n") for text in (symbols, *(str(line.get_label()) for line in key)))
     figure = new_figure(
-        height=_PANELS_HEIGHT + LINE * text_lines,
+        height=(_PANEL_HEIGHT_NARROW * len(shown) if is_narrow() else _PANELS_HEIGHT) + line_height() * text_lines,
         title=title,
         heading=f"{MODEL_NAMES[model]}, fits per {clock}\n{span(crawls)}{gap_note}",
     )
-    for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+    for axes, panel in zip(panels(figure, len(shown)), shown, strict=True):
         _draw(axes, panel, rows)
     figure.legend(
         handles=key,
         loc="outside lower left",
-        title=glossary(has_core=any(not pd.isna(row["kappa"]) for row in rows), clock=clock),
+        title=symbols,
         alignment="left",
         handlelength=3,
     )
     return figure
+
+
+def _fits_caption(
+    parameters: pd.DataFrame,
+    crawls: pd.DataFrame,
+    *,
+    model: str,
+    containment: pd.DataFrame | None = None,
+    discovery_curve: pd.DataFrame | None = None,
+    truth: pd.DataFrame | None = None,
+    clock: str,
+) -> tuple[str, str]:
+    """Give the caption and the alternative text."""
+    shown = _panels(crawls, containment, discovery_curve, clock)
+    rows = _fit_rows(parameters, model, clock) + ([] if truth is None else _truth_rows(truth, clock))
+    fits = "; ".join(f"{fit_name(row)}: {fit_in_words(row)}" for row in rows) or "no fit"
+    observables = " and ".join(panel.projection.replace("_", " ") for panel in shown)
+    described = f"{span(crawls)}; fits per {clock}"
+    text = (
+        f"{described}. Fits: {fits}. {LIMITS_NOTE} Points: {', '.join(panel.point for panel in shown)}. Each fit's "
+        "curve, told apart by its markers, is drawn for every observable that it implies; dashed: a fit whose status "
+        "is not ok. "
+        f"Symbols: {glossary(has_core=model == 'core_shell', clock=clock)}.".replace("\n", " ")
+    )
+    drawn = [row for row in rows if row["status"] not in WITHHELD]
+    alt = (
+        f"Observed {observables} as points, with the curves of {counted(len(drawn), 'fit')} of the {MODEL_NAMES[model]}"
+    )
+    headline = next((row for row in rows if row.get("headline") is True), None)
+    return text, f"{alt}." if headline is None else f"{alt}; {fit_name(headline)}: {fit_in_words(headline)}."
+
+
+homogeneous_fits_caption = partial(_fits_caption, model="homogeneous")
+core_shell_fits_caption = partial(_fits_caption, model="core_shell")
 
 
 def _panels(
@@ -233,7 +277,7 @@ def _containment_panel(containment: pd.DataFrame, clock: str) -> _Panel:
         if clock == "crawl"
         else f"pair of crawls ({counted(lag.size, 'pair')})",
         x_label=f"lag ({clock}s)",
-        y_label="containment: share of the earlier crawl\nthat is in the later",
+        y_label="containment: share of the\nearlier crawl in the later",
     )
 
 
@@ -254,7 +298,7 @@ def _discovery_panel(discovery_curve: pd.DataFrame, clock: str, gap_years: float
         if clock == "crawl"
         else f"window of crawls ({counted(elapsed.size, 'window')})",
         x_label=f"{clock}s after the start crawl{', T' if clock == 'crawl' else ''}",
-        y_label="distinct elements over the size\nof the start crawl, U(s, T)/U(s, 0)",
+        y_label=f"distinct {elements()} over the size\nof the start crawl, U(s, T)/U(s, 0)",
     )
 
 
@@ -293,7 +337,7 @@ def _curve(shown: str, row: Row, grid: FloatArray) -> FloatArray | None:
             line = urn.shell.asymptote()
             return line.nu_inf * grid + line.intercept
         return urn.discovery_curve_at(grid)
-    return urn.containment(grid) if row["projection"] in ("containment", "discovery_curve", "truth") else None
+    return urn.containment(grid) if row["projection"] in ("joint", "containment", "discovery_curve", "truth") else None
 
 
 def _draw(axes: Axes, panel: _Panel, rows: list[Row]) -> None:
@@ -330,11 +374,14 @@ def _curve_style(row: Row) -> dict[str, Any]:
 def _fit_key(row: Row) -> Line2D:
     """Make the legend entry of a fit or of the truth, with its values; without a line where none is drawn."""
     if _repeats_exact_curve(row):
+        known = "" if row["status"] == "not_identified" else estimate(row, "kappa") or "no estimate"
         status = "" if row["status"] == "ok" else f" ({row['status']})"
-        kappa = estimate(row, "kappa") or "no estimate"
-        return _text_key(f"{fit_name(row)}: the same curve, {kappa}{status}")
-    values = estimates(row) or "no estimate"
-    label = "\n".join(line for line in (fit_name(row), values, status_note(row)) if line)
+        return _text_key(wrapped(", ".join(filter(None, (f"{fit_name(row)}: the same curve", known))) + status))
+    if row["status"] == "not_identified":
+        label = wrapped(f"{fit_name(row)}: {fit_in_words(row)}")
+    else:
+        values = estimates(row) or "no estimate"
+        label = "\n".join(line for line in (wrapped(fit_name(row)), values, status_note(row)) if line)
     return Line2D([], [], **_curve_style(row), label=label) if has_urn(row) else _text_key(label)
 
 

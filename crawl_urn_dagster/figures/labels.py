@@ -1,7 +1,7 @@
-"""Numbers, units, dates and statuses as a figure's words.
+"""Numbers, units, dates and statuses as the words of a figure and its caption.
 
 Here: how a value with its interval, a count, a date or the status of a fit is written. Not here: where it is
-drawn.
+drawn, or the rest of a caption.
 """
 
 from __future__ import annotations
@@ -11,28 +11,34 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from crawl_urn_dagster.figures.style import plain_text
+from crawl_urn_dagster.figures.style import elements, is_narrow, line_characters, plain_text
+from crawl_urn_dagster.observables.schema import SYMBOLS
+from crawl_urn_dagster.urn import WITHHELD, Interval
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     #: A row of table `parameters` or `truth`.
     Row = dict[Any, Any]
 
 MODEL_NAMES = {"homogeneous": "homogeneous urn", "core_shell": "core and shell"}
 #: Fits by model and projection, in the order of a legend.
 FIT_NAMES = {
+    ("homogeneous", "joint"): "joint fit of all pairs and windows",
     ("homogeneous", "containment"): "log-linear fit of containment",
     ("homogeneous", "discovery_curve"): "fit of the discovery curve",
     ("homogeneous", "discovery_tail"): "straight line through the discovery curve's tail, inverted",
+    ("core_shell", "joint"): "joint fit of all pairs and windows",
     ("core_shell", "containment"): "fit of containment",
     ("core_shell", "discovery_curve"): "fit of the discovery curve",
     ("core_shell", "discovery_increments"): "fit of the discovery increments (consistency check only)",
     ("simulation", "truth"): "truth of the simulation",
 }
 _FORMS = {"exact": ", exact form", "paper": ", paper form (its κ is μ)"}
-_SYMBOLS = {"kappa": "κ", "core_share": "μ", "alpha": "α", "coverage": "c"}
-_UNITS = ((1e9, "billion elements"), (1e6, "million elements"), (1e3, "thousand elements"))
+_UNITS = ((1e9, "billion "), (1e6, "million "), (1e3, "thousand "))
 _YEARS_WITHOUT_DAYS = 3
-_LINE_CHARACTERS = 110
+#: For the end of a caption whose numbers have limits.
+LIMITS_NOTE = "In brackets: 95 % limits."
 
 
 def has_urn(row: Row) -> bool:
@@ -59,34 +65,73 @@ def estimate(row: Row, name: str) -> str:
     """Write a parameter with its symbol, and its 95 % limits where both are known; empty when unknown."""
     if pd.isna(row.get(name)):
         return ""
-    low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
-    limits = "" if pd.isna(low) or pd.isna(high) else f" ({number(low)}–{number(high)})"
-    return f"{_SYMBOLS[name]} = {number(row[name])}{limits}"
+    return f"{SYMBOLS[name]} = {with_limits(row, name)}"
+
+
+def with_limits(row: Row, name: str, written: Callable[[float], str] = number) -> str:
+    """Write a value of a row, and its 95 % limits in brackets where both are known and not the value itself.
+
+    They have as many digits as the limits are apart by.
+    """
+    low, high = (row.get(f"{name}_{end}", float("nan")) for end in ("low", "high"))
+    if pd.isna(low) or pd.isna(high) or low == high:
+        return written(row[name])
+    decimals = Interval(low, high).decimals(row[name])
+    if decimals is not None:
+        value, low, high = (f"{round(one, decimals):,.{max(decimals, 0)}f}" for one in (row[name], low, high))
+        return f"{value} ({low}–{high})"
+    return f"{written(row[name])} ({written(low)}–{written(high)})"
+
+
+def limits_note(words: str) -> str:
+    """Explain the brackets of words that have any: counts that are no estimates have no limits."""
+    return f" {LIMITS_NOTE}" if "(" in words else ""
+
+
+def whole(value: float) -> str:
+    """Write a number of elements, ``1,326``."""
+    return f"{round(value):,}"
 
 
 def estimates(row: Row) -> str:
-    """Write the known parameters of a fit or a truth."""
-    return "    ".join(filter(None, (estimate(row, name) for name in _SYMBOLS)))
+    """Write the known parameters of a fit or a truth, on lines short enough for a legend."""
+    most = line_characters() - (9 if is_narrow() else 2)  # less of one column is left beside a line's sample
+    lines: list[str] = []
+    for known in filter(None, (estimate(row, name) for name in SYMBOLS)):
+        if lines and len(lines[-1]) + 4 + len(known) <= most:
+            lines[-1] += f"    {known}"
+        else:
+            lines.append(known)
+    return "\n".join(lines)
+
+
+def fit_in_words(row: Row) -> str:
+    """Say what a fit gives, for a caption: its parameters, unless its status forbids them or leaves them open."""
+    if row["status"] in (*WITHHELD, "not_identified"):
+        return f"{row['status']}, no numbers"
+    known = ", ".join(filter(None, (estimate(row, name) for name in SYMBOLS)))
+    return (known or "no estimate") + ("" if row["status"] == "ok" else f" (status {row['status']})")
 
 
 def status_note(row: Row) -> str:
-    """Write the status of a fit, and why on lines short enough for a legend; empty when it is ok."""
-    if row["status"] == "ok":
-        return ""
-    if pd.isna(row["reason"]):
-        return str(row["status"])
+    """Write the status of a fit, and why on lines short enough for a legend; empty when it is ok without reserve.
+
+    One column has no room for why.
+    """
+    if pd.isna(row.get("reason")) or is_narrow():
+        return "" if row["status"] == "ok" else str(row["status"])
     return wrapped(f"{row['status']}: {plain_text(row['reason'], at_most=1000)}")
 
 
 def wrapped(words: str) -> str:
-    """Break words into lines that fit the width of a figure; what goes beyond three lines is cut off."""
-    return "\n".join(textwrap.wrap(words, _LINE_CHARACTERS, max_lines=3, placeholder=" …"))
+    """Break words into lines that fit a legend; what goes beyond three lines is cut off."""
+    return "\n".join(textwrap.wrap(words, line_characters() - 6, break_on_hyphens=False, max_lines=3, placeholder=" …"))
 
 
 def glossary(*, has_core: bool, clock: str) -> str:
     """Say what the symbols of the parameters mean."""
-    core = "κ core's share of the urn, μ core's share of a crawl; of the shell: " if has_core else ""
-    return f"{core}α survival per {clock}, c coverage of a crawl"
+    core = "κ core's share of the urn, μ of a crawl; shell: " if has_core else ""
+    return wrapped(f"{core}α survival per {clock}, c coverage of a crawl")
 
 
 def counted(n: int, noun: str) -> str:
@@ -96,7 +141,8 @@ def counted(n: int, noun: str) -> str:
 
 def scaled_unit(largest: float) -> tuple[float, str]:
     """Choose the unit of a count of elements: what to divide by, and the unit's name."""
-    return next((unit for unit in _UNITS if largest >= unit[0]), (1.0, "elements"))
+    divisor, unit = next((unit for unit in _UNITS if largest >= unit[0]), (1.0, ""))
+    return divisor, f"{unit}{elements()}"
 
 
 def dates(crawls: pd.DataFrame) -> list[str]:

@@ -13,13 +13,25 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.ticker import MaxNLocator
 
-from crawl_urn_dagster.figures.labels import counted, dates, scaled_unit, span
+from crawl_urn_dagster.figures.labels import (
+    counted,
+    dates,
+    limits_note,
+    number,
+    scaled_unit,
+    span,
+    whole,
+    with_limits,
+)
 from crawl_urn_dagster.figures.style import (
     CLOUD_POINT,
     CONTAINMENT_COLOUR,
     MISSING_COLOUR,
+    elements,
     in_style,
+    is_narrow,
     new_figure,
+    plain_text,
     points,
 )
 
@@ -51,9 +63,9 @@ def discovery_heat_map(crawls: pd.DataFrame, discovery_curve: pd.DataFrame, *, t
     cells = _cells(crawls, discovery_curve, longest)
     unit, unit_name = scaled_unit(np.nanmax(cells))
     figure = new_figure(
-        height=float(np.clip(2.4 + 0.06 * longest, 3, 5)),
+        height=float(np.clip(2.4 + 0.06 * longest, 3, 3.4 if is_narrow() else 5)),
         title=title,
-        heading=f"distinct elements in a window of crawls, U(s, T)\n{span(crawls)}; blank: not yet over",
+        heading=f"distinct {elements()} in a window of crawls, U(s, T)\n{span(crawls)}; blank: not yet over",
     )
     axes = figure.subplots()
     edges = np.arange(n + 1) - 0.5
@@ -78,16 +90,31 @@ def discovery_heat_map(crawls: pd.DataFrame, discovery_curve: pd.DataFrame, *, t
             zorder=0,
         )
         figure.legend([missing], ["window not in the table"], loc="outside lower right")
-    ticks = _spread_positions(n, at_most=6)
+    ticks = _spread_positions(n, at_most=3 if is_narrow() else 6)
     axes.set_xticks(ticks, np.array(dates(crawls))[ticks])
     lengths = np.unique(discovery_curve["window_crawls"])
     axes.yaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
     if longest <= _LENGTHS_TICKED_SINGLY:
         axes.set_yticks(lengths)
-    axes.set_xlabel("start of the window: start date of its first crawl, s (one column per crawl)")
+    axes.set_xlabel("start of the window, s (one column per crawl)")
     axes.set_ylabel("length of the window, T + 1 (crawls)")
     figure.colorbar(mesh, label=f"U(s, T) ({unit_name})", pad=0.02)
     return figure
+
+
+def discovery_heat_map_caption(crawls: pd.DataFrame, discovery_curve: pd.DataFrame) -> tuple[str, str]:
+    """Give the caption and the alternative text."""
+    longest = discovery_curve.nlargest(1, "window_crawls").to_dict("records")[0]
+    found = (
+        f"The {counted(longest['window_crawls'], 'crawl')} from {plain_text(longest['start_crawl'])} to "
+        f"{plain_text(longest['end_crawl'])} hold {with_limits(longest, 'distinct_elements', whole)} distinct "
+        f"{elements()}."
+    )
+    text = (
+        f"{span(crawls)}. {found}{limits_note(found)} A column per start crawl, a row per length of the window; the "
+        "lighter, the more. Blank: windows that are not yet over; hatched: windows that are not known."
+    )
+    return text, f"Heat map that grows lighter with the length of the window. {found}"
 
 
 def _cells(crawls: pd.DataFrame, discovery_curve: pd.DataFrame, longest: int) -> npt.NDArray[np.float64]:
@@ -119,7 +146,7 @@ def discovery_curves_by_start(crawls: pd.DataFrame, discovery_curve: pd.DataFram
     starts = crawls[crawls["crawl"].isin(curves)]
     greys = [str(grey) for grey in np.linspace(_LIGHTEST, _DARKEST, len(starts))]
     figure = new_figure(
-        height=3.8,
+        height=3.2 if is_narrow() else 3.8,
         title=title,
         heading=f"discovery curves by start crawl\n{span(crawls)}; a point per window",
     )
@@ -127,20 +154,36 @@ def discovery_curves_by_start(crawls: pd.DataFrame, discovery_curve: pd.DataFram
     for crawl, grey in zip(starts["crawl"], greys, strict=True):
         curve = curves[crawl].sort_values("window_crawls")
         axes.plot(curve["elapsed_years"], curve["ratio"], color=grey, linewidth=0.9, marker=".", markersize=3)
-    axes.set_xlabel("time from the start of the first crawl to the start of the last (years)")
-    axes.set_ylabel("distinct elements over the size\nof the start crawl, U(s, T)/U(s, 0)")
+    axes.set_xlabel("time from first to last crawl of the window (years)")
+    axes.set_ylabel(f"distinct {elements()} over the size\nof the start crawl, U(s, T)/U(s, 0)")
     if starts.empty:
         return figure
     key = figure.colorbar(
         ScalarMappable(BoundaryNorm(np.arange(len(starts) + 1) - 0.5, len(starts)), ListedColormap(greys)),
         ax=axes,
-        label="start crawl, s (start date)",
+        label="start of the start crawl, s",
         pad=0.02,
     )
     ticks = _spread_positions(len(starts), at_most=8)
     key.set_ticks(list(ticks), labels=list(np.array(dates(starts))[ticks]))
     key.minorticks_off()
     return figure
+
+
+def discovery_curves_by_start_caption(crawls: pd.DataFrame, discovery_curve: pd.DataFrame) -> tuple[str, str]:
+    """Give the caption and the alternative text."""
+    known = discovery_curve.dropna(subset="ratio")
+    if known.empty:
+        found = "The size of no start crawl is known, so that nothing is drawn."
+        return found, found
+    longest = known.nlargest(1, "window_crawls").to_dict("records")[0]
+    found = (
+        f"From {plain_text(longest['start_crawl'])} to {plain_text(longest['end_crawl'])} the distinct {elements()} "
+        f"grow to {with_limits(longest, 'ratio')} times those of the start crawl."
+    )
+    marks = "A point per window; the newer the start crawl, the darker its line."
+    text = f"{span(crawls)}. {found}{limits_note(found)} {marks}"
+    return text, f"Rising curves over elapsed years, one per start crawl. {found}"
 
 
 @in_style
@@ -156,7 +199,7 @@ def containment_by_lag(crawls: pd.DataFrame, containment: pd.DataFrame, *, title
     """
     known = containment.dropna(subset="containment")
     means = known.groupby("lag_crawls")[["lag_years", "containment"]].mean()
-    figure = new_figure(height=3.6, title=title, heading=f"containment by lag\n{span(crawls)}")
+    figure = new_figure(height=3.2 if is_narrow() else 3.6, title=title, heading=f"containment by lag\n{span(crawls)}")
     axes = figure.subplots()
     axes.plot(
         known["lag_years"],
@@ -176,5 +219,24 @@ def containment_by_lag(crawls: pd.DataFrame, containment: pd.DataFrame, *, title
     )
     axes.set_xlabel("lag (years)")
     axes.set_ylabel("containment: share of the earlier crawl\nthat is in the later, |i ∩ j|/|i|")
-    figure.legend(loc="outside lower left", ncols=2)
+    figure.legend(loc="outside lower left", ncols=1 if is_narrow() else 2)
     return figure
+
+
+def containment_by_lag_caption(crawls: pd.DataFrame, containment: pd.DataFrame) -> tuple[str, str]:
+    """Give the caption and the alternative text."""
+    by_lag = containment.dropna(subset="containment").groupby("lag_crawls")["containment"]
+    spread = by_lag.agg(["mean", "min", "max", "size"]).reset_index().to_dict("records")
+    ends = [
+        f"{number(row['mean'])} at a lag of {counted(row['lag_crawls'], 'crawl')} ({counted(row['size'], 'pair')}, "
+        f"{number(row['min'])} to {number(row['max'])})"
+        for row in (*spread[:1], *spread[1:][-1:])
+    ]
+    found = (
+        f"On average the later crawl holds of the earlier one {', and '.join(ends)}." if ends else "No pair is known."
+    )
+    text = (
+        f"{span(crawls)}. {found} In brackets: over how many pairs, and from the lowest to the highest of them. Small: "
+        "one pair of crawls; diamonds: mean over the pairs of a lag."
+    )
+    return text, f"A cloud of pairs of crawls over the lag in years, with a curve of means. {found}"

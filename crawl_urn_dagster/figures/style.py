@@ -1,69 +1,107 @@
-"""The look of every figure, and figures as files.
+"""The look of every figure.
 
-Here: colours, sizes, the settings figures are drawn with, text that comes from data, and writing PNG and SVG.
-Not here: what a figure shows (one module per subject), or numbers and dates as words (`labels`).
+Here: colours, sizes, the settings figures are drawn with, and text that comes from data. Not here: what a figure shows
+(one module per subject), numbers and dates as words (`labels`), or writing files (`files`).
 """
 
 from __future__ import annotations
 
-import io
 import textwrap
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec
 
+import matplotlib as mpl
 import matplotlib.style
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from crawl_urn_dagster.atomic import replacing
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
+
+    from matplotlib.axes import Axes
 
 _P = ParamSpec("_P")
 
+# Containment and discovery curve as in the paper, and an orange that the eye tells from both without its red or green
+# cones. Never alone: markers, dashes or hatches differ as well.
+JOINT_COLOUR = "#C97700"
 CONTAINMENT_COLOUR = "#733743"
 DISCOVERY_COLOUR = "#2E5F8A"
 TRUTH_COLOUR = "#000000"
 MISSING_COLOUR = "#8C8C8C"
 
-WIDTH = 7.2  # inches: two columns of a journal page
+#: Inches, by columns of a journal's page.
+WIDTHS = {2: 7.2, 1: 3.5}
+PNG_DPI = 150
 CLOUD_POINT = 3.0  # points: size of one of very many
-LINE = 0.155  # inches from one line of text to the next
-_TITLE_LINE = 85  # characters
-_DPI = 150
-_LOWEST_DPI = 20
-_SVG_DPI = 300  # of dense clouds of points and heat maps, which an SVG holds as images
+_CHARACTER = 0.61  # of the size of a text: how wide a character is on average, with some to spare
 
 _SETTINGS = {
     "font.family": "DejaVu Sans",  # comes with matplotlib, so that the same figure is the same bytes anywhere
-    "font.size": 8,
-    "axes.labelsize": 8,
-    "axes.titlesize": 8.5,
+    "axes.labelsize": "medium",
     "axes.titlelocation": "left",
-    "figure.titlesize": 9.5,
-    "figure.labelsize": 8,
-    "legend.fontsize": 8,
-    "legend.title_fontsize": 8,
+    "figure.labelsize": "medium",
+    "legend.fontsize": "medium",
+    "legend.title_fontsize": "medium",
     "legend.frameon": False,
     "legend.borderpad": 0,
-    "xtick.labelsize": 8,
-    "ytick.labelsize": 8,
+    "xtick.labelsize": "medium",
+    "ytick.labelsize": "medium",
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.linewidth": 0.7,
     "hatch.linewidth": 0.6,
     "text.parse_math": False,  # text from data stays text
     "svg.hashsalt": "crawl_urn_dagster",
+    "svg.fonttype": "path",  # an SVG cannot name a font that every reader has
+    "pdf.fonttype": 42,  # TrueType, which publishers ask for and in which text can be searched
 }
+#: Sizes of text in points, by columns.
+_TEXT_SIZES = {
+    2: {"font.size": 8, "axes.titlesize": 8.5, "figure.titlesize": 9.5},
+    1: {"font.size": 7, "axes.titlesize": 7, "figure.titlesize": 7.5},
+}
+
+
+#: How many columns of a page the figure that is being drawn is wide.
+_columns: ContextVar[int] = ContextVar("columns", default=2)
+
+
+@contextmanager
+def page_columns(columns: int) -> Iterator[None]:
+    """Draw figures one or two columns of a journal's page wide."""
+    token = _columns.set(columns)
+    try:
+        yield
+    finally:
+        _columns.reset(token)
+
+
+#: What one of the things that are crawled is called in the figure or caption that is being made.
+_noun: ContextVar[str] = ContextVar("noun", default="element")
+
+
+@contextmanager
+def called(noun: str) -> Iterator[None]:
+    """Call elements so in figures and captions; the noun is given in the singular and takes an s."""
+    token = _noun.set(noun)
+    try:
+        yield
+    finally:
+        _noun.reset(token)
+
+
+def elements() -> str:
+    """Give what elements are called, in the plural."""
+    return f"{_noun.get()}s"
 
 
 @contextmanager
 def style() -> Iterator[None]:
     """Draw figures alike whatever the reader's own settings, which are back afterwards."""
-    with matplotlib.style.context(_SETTINGS, after_reset=True):
+    with matplotlib.style.context({**_SETTINGS, **_TEXT_SIZES[_columns.get()]}, after_reset=True):
         yield
 
 
@@ -78,10 +116,25 @@ def in_style(draw: Callable[_P, Figure]) -> Callable[_P, Figure]:
         with style():
             figure = draw(*args, **kwargs)
             figure.draw_without_rendering()
-        figure.set_layout_engine("none")
+            figure.set_layout_engine(None)  # with any other, also "none", each file would be drawn twice
         return figure
 
     return draw_in_style
+
+
+def is_narrow() -> bool:
+    """Whether the figure that is being drawn is one column wide."""
+    return _columns.get() == 1
+
+
+def line_height() -> float:
+    """Inches from one line of text to the next in the figure that is being drawn."""
+    return float(1.4 * mpl.rcParams["font.size"] / 72)
+
+
+def line_characters(size: float | None = None) -> int:
+    """How many characters of a size in points, by default that of most text, fit on a line of the figure."""
+    return int(WIDTHS[_columns.get()] * 72 / (_CHARACTER * (size or mpl.rcParams["font.size"])))
 
 
 def new_figure(*, height: float, title: str, heading: str) -> Figure:
@@ -94,13 +147,24 @@ def new_figure(*, height: float, title: str, heading: str) -> Figure:
     title
         The collection, text from data.
     heading
-        What the figure shows; may have several lines.
+        What the figure shows; may have several lines. One column has room for the first: captions say the rest.
     """
-    figure = Figure(figsize=(WIDTH, height), dpi=_DPI, layout="constrained")
+    figure = Figure(figsize=(WIDTHS[_columns.get()], height), dpi=PNG_DPI, layout="constrained")
     lines = f"{plain_text(title)}: {heading}".splitlines()
-    text = "\n".join(textwrap.fill(line, _TITLE_LINE) for line in lines)
-    figure.suptitle(text, x=0.01, horizontalalignment="left")
+    shown = lines[: 1 if is_narrow() else None]
+    width = line_characters(mpl.rcParams["figure.titlesize"])
+    figure.suptitle(
+        "\n".join(textwrap.fill(line, width, break_on_hyphens=False) for line in shown),
+        x=0.01,
+        horizontalalignment="left",
+    )
     return figure
+
+
+def panels(figure: Figure, n: int, **options: Any) -> list[Axes]:
+    """Make n axes: beside each other, or below each other in one column."""
+    rows, columns = (n, 1) if is_narrow() else (1, n)
+    return list(figure.subplots(rows, columns, squeeze=False, **options).ravel())
 
 
 def tint(colour: str) -> tuple[float, float, float]:
@@ -129,51 +193,3 @@ def plain_text(text: str, *, at_most: int = 100) -> str:
     """
     line = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
     return line if len(line) <= at_most else f"{line[: at_most - 1]}…"
-
-
-def save_figure(figure: Figure, stem: Path) -> tuple[Path, Path]:
-    """Write a figure as PNG (150 dpi) and SVG; the same figure gives the same bytes.
-
-    Each file is replaced as a whole: a reader sees the old one or the new one.
-
-    Parameters
-    ----------
-    figure
-        Any figure of this package.
-    stem
-        Path without suffix; missing folders are made.
-
-    Returns
-    -------
-    Paths ``<stem>.png`` and ``<stem>.svg``.
-    """
-    png, svg = stem.with_name(f"{stem.name}.png"), stem.with_name(f"{stem.name}.svg")
-    for path, dpi in ((png, _DPI), (svg, _SVG_DPI)):
-        with replacing(path) as temporary:
-            temporary.write_bytes(_render(figure, path.suffix[1:], dpi=dpi))
-    return png, svg
-
-
-def preview_png(figure: Figure, max_bytes: int = 100_000) -> bytes:
-    """Render a figure as a PNG small enough to be inlined, at 150 dpi or as much less as it takes.
-
-    Raises
-    ------
-    ValueError
-        When the PNG is larger than `max_bytes` even at 20 dpi.
-    """
-    dpi = _DPI
-    while len(png := _render(figure, "png", dpi=dpi)) > max_bytes:
-        if dpi == _LOWEST_DPI:
-            raise ValueError(f"the preview has {len(png)} bytes at {dpi} dpi; allow more than {max_bytes}")
-        dpi = max(_LOWEST_DPI, dpi * 4 // 5)
-    return png
-
-
-def _render(figure: Figure, file_format: str, *, dpi: int) -> bytes:
-    buffer = io.BytesIO()
-    # An SVG holds the date unless told otherwise.
-    metadata = {"Date": None} if file_format == "svg" else None
-    with style():
-        figure.savefig(buffer, format=file_format, dpi=dpi, metadata=metadata)
-    return buffer.getvalue()

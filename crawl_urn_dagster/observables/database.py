@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from crawl_urn_dagster.observables.schema import TABLES, Table
 from crawl_urn_dagster.statements import load_statement
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     import pandas as pd
@@ -64,6 +64,23 @@ class ObservablesFile:
         if not self.path.exists():
             raise MissingTableError(f"{self.path} does not exist: materialise the collection's assets first")
         with self._open(read_only=True) as connection:
+            yield connection
+
+    @contextmanager
+    def reading_tables(self, names: Iterable[str]) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Open read-only for queries of some tables of the contract.
+
+        Raises
+        ------
+        MissingTableError
+            When one has not been written yet.
+        """
+        with self.reading() as connection:
+            for name in names:
+                if not _has_table(connection, TABLES[name]):
+                    raise MissingTableError(
+                        f"{self.path} has no table {name!r}: materialise the asset that writes it first"
+                    )
             yield connection
 
     @contextmanager
@@ -114,13 +131,21 @@ class ObservablesFile:
         MissingTableError
             When the table has not been written yet.
         """
-        table = TABLES[name]
-        with self.reading() as connection:
-            if not _has_table(connection, table):
-                raise MissingTableError(
-                    f"{self.path} has no table {name!r}: materialise the asset that writes it first"
-                )
-            return connection.execute(load_statement("read_table").format(table=table.name)).df()
+        return self.read_all([name])[name]
+
+    def read_all(self, names: Iterable[str]) -> dict[str, pd.DataFrame]:
+        """Read whole tables of the contract, by name, as they are at one time; as of `read`."""
+        wanted = list(names)
+        with self.reading_tables(wanted) as connection:
+            return {name: connection.execute(load_statement("read_table").format(table=name)).df() for name in wanted}
+
+    def read_present(self, names: Iterable[str]) -> dict[str, pd.DataFrame]:
+        """Read those of some tables of the contract that have been written."""
+        found = {}
+        for name in names:
+            with suppress(MissingTableError):
+                found[name] = self.read(name)
+        return found
 
     @contextmanager
     def _open(self, *, read_only: bool) -> Iterator[duckdb.DuckDBPyConnection]:

@@ -87,6 +87,43 @@ def containment_out_of_range(containment: pd.DataFrame, relative_error: float) -
     return containment[broken][columns].assign(excess=excess[broken]).sort_values("excess", ascending=False)
 
 
+def seen_again(containment: pd.DataFrame | None, discovery_curve: pd.DataFrame | None) -> pd.DataFrame:
+    """Which part of each crawl the next one sees again, in the order of time.
+
+    Parameters
+    ----------
+    containment, discovery_curve
+        Tables of the contract; the second is used when there is no first.
+
+    Returns
+    -------
+    ``crawl`` (the later one), ``seen_again`` in [0, 1], ``seen_again_high`` (its upper 95 % limit of the counting).
+    """
+    if containment is not None:
+        pairs = containment[containment["lag_crawls"] == 1]
+        return pd.DataFrame(
+            {
+                "crawl": pairs["crawl_j"],
+                "seen_again": pairs["containment"],
+                "seen_again_high": pairs["containment_high"].fillna(pairs["containment"]),
+            }
+        ).reset_index(drop=True)
+    if discovery_curve is None:
+        raise ValueError("what is seen again needs table containment or discovery_curve; the collection has neither")
+    sizes = discovery_curve[discovery_curve["window_crawls"] == 1].set_index("start_crawl")["distinct_elements"]
+    pairs = discovery_curve[discovery_curve["window_crawls"] == 2].reset_index(drop=True)
+    size_i, size_j = (pairs[end].map(sizes).astype(np.float64) for end in ("start_crawl", "end_crawl"))
+    union = pairs["distinct_elements"].astype(np.float64)
+    least = pairs["distinct_elements_low"].astype(np.float64).fillna(union)
+    return pd.DataFrame(
+        {
+            "crawl": pairs["end_crawl"],
+            "seen_again": (size_i + size_j - union) / size_i,
+            "seen_again_high": (size_i + size_j - least) / size_i,
+        }
+    ).dropna(ignore_index=True)
+
+
 def _short_of(windows: pd.DataFrame, union: pd.Series, floor: pd.Series, relative_error: float) -> pd.DataFrame:
     """Windows whose union falls short of a floor by more than the error of both allows."""
     allowed = STANDARD_ERRORS_ALLOWED * relative_error * np.hypot(union, floor)

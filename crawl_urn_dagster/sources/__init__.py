@@ -8,43 +8,69 @@ from typing import Annotated
 from pydantic import Field
 
 from crawl_urn_dagster.sources.base import (
+    Captures,
     Listing,
     ObservableTables,
-    Presence,
     PresenceSource,
+    Sample,
     Selection,
     SourceConfig,
+    StratumColumn,
     TablesSource,
 )
+from crawl_urn_dagster.sources.cdx import CdxSource
+from crawl_urn_dagster.sources.common_crawl_counts import CommonCrawlCountsSource
+from crawl_urn_dagster.sources.common_crawl_host_index import CommonCrawlHostIndexSource
+from crawl_urn_dagster.sources.common_crawl_index import CommonCrawlIndexSource
+from crawl_urn_dagster.sources.common_crawl_sketches import CommonCrawlSketchesSource
+from crawl_urn_dagster.sources.common_crawl_statistics import CommonCrawlStatisticsSource
 from crawl_urn_dagster.sources.files import Files, LocalFile
-from crawl_urn_dagster.sources.inputs import InputFile, SourceError, fingerprint
+from crawl_urn_dagster.sources.inputs import InputFile, SourceError, TooLargeError, fingerprint
 from crawl_urn_dagster.sources.observable_tables import ObservableTablesSource
 from crawl_urn_dagster.sources.presence_list import PresenceListSource
-from crawl_urn_dagster.sources.published_windows import PublishedWindowsSource
 from crawl_urn_dagster.sources.simulated import SimulatedSource
+from crawl_urn_dagster.sources.web_graph_ranks import WebGraphRanksSource
 
 #: Configuration of any source; ``type`` says which.
 Source = Annotated[
-    SimulatedSource | PresenceListSource | PublishedWindowsSource | ObservableTablesSource,
+    SimulatedSource
+    | PresenceListSource
+    | CdxSource
+    | CommonCrawlIndexSource
+    | CommonCrawlHostIndexSource
+    | WebGraphRanksSource
+    | ObservableTablesSource
+    | CommonCrawlStatisticsSource
+    | CommonCrawlSketchesSource
+    | CommonCrawlCountsSource,
     Field(discriminator="type"),
 ]
 
 __all__ = [
+    "Captures",
+    "CdxSource",
+    "CommonCrawlCountsSource",
+    "CommonCrawlHostIndexSource",
+    "CommonCrawlIndexSource",
+    "CommonCrawlSketchesSource",
+    "CommonCrawlStatisticsSource",
     "Files",
     "InputFile",
     "Listing",
     "LocalFile",
     "ObservableTables",
     "ObservableTablesSource",
-    "Presence",
     "PresenceListSource",
     "PresenceSource",
-    "PublishedWindowsSource",
+    "Sample",
     "Selection",
     "SimulatedSource",
     "Source",
     "SourceConfig",
     "SourceError",
+    "StratumColumn",
     "TablesSource",
+    "TooLargeError",
+    "WebGraphRanksSource",
     "fingerprint",
 ]

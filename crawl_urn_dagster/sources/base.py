@@ -7,16 +7,20 @@ Here: the two kinds of source and what they return. Not here: any format (one mo
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from crawl_urn_dagster.sources.calendar import DatedCrawl, fetch_calendar
 from crawl_urn_dagster.sources.locations import existing, in_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    import numpy as np
+    import numpy.typing as npt
     import pandas as pd
     from typing_extensions import Self
 
@@ -26,10 +30,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Listing:
-    """What a source has now: its crawls in time order (selected ones only), and the files they are from."""
+    """What a source has now.
 
-    crawls: tuple[str, ...]
+    Attributes
+    ----------
+    crawls
+        The selected crawls in time order.
+    inputs
+        The files they are from.
+    revisions
+        Of a presence source: by crawl, a hash of what its captures are read from.
+    captures
+        Of a presence source: by crawl, how many captures there are, to tell progress by; empty when that is not known.
+    findings
+        What was noticed in the files: lines by what became of them, samples of what could not be read.
+    """
+
+    crawls: tuple[DatedCrawl, ...]
     inputs: tuple[InputFile, ...]
+    revisions: Mapping[str, str] = field(default_factory=dict)
+    captures: Mapping[str, int] = field(default_factory=dict)
+    findings: Mapping[str, int | str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -48,31 +69,70 @@ class ObservableTables:
         selected crawls, those of one crawl included; window_crawls counts both ends; or None.
     inputs
         The files that were read.
+    published
+        Of a source that is revised: all counts that it publishes now, selected or not, as ``quantity, start_crawl,
+        end_crawl, window_crawls, distinct_elements, location, sha256``; or None.
+    not_published
+        Labels of selected crawls that are listed, and whose data are not published.
     """
 
     crawls: pd.DataFrame
     pairs: pd.DataFrame | None
     windows: pd.DataFrame | None
     inputs: tuple[InputFile, ...]
+    published: pd.DataFrame | None = None
+    not_published: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Presence:
-    """A presence list that was written to Parquet (columns ``crawl, element``, both text).
+class Captures(NamedTuple):
+    """Some captures of one crawl.
 
     Attributes
     ----------
-    crawls
-        ``crawl, started_at, dated_by, elements``, in time order.
-    rows
-        Rows written; a pair of crawl and element may occur more than once.
-    inputs
-        The files that were read.
+    crawl
+        Label of the crawl.
+    elements
+        Texts, shape (captures,), in any order; an element may occur more than once.
+    complete
+        Whether the crawl has no more.
+    strata
+        Of a source with a column of strata: texts, shape (captures,), NaN or None where there is none.
     """
 
-    crawls: pd.DataFrame
-    rows: int
-    inputs: tuple[InputFile, ...]
+    crawl: str
+    elements: npt.NDArray[np.object_]
+    complete: bool
+    strata: npt.NDArray[np.object_] | None = None
+
+
+class StratumColumn(NamedTuple):
+    """The column that elements are divided by.
+
+    Attributes
+    ----------
+    name
+        Of the column in the source.
+    ranks
+        Whether its values must be whole numbers from 1.
+    """
+
+    name: str
+    ranks: bool
+
+
+class Sample(NamedTuple):
+    """A coordinated sample of elements.
+
+    Attributes
+    ----------
+    one_in
+        Of how many elements one is kept.
+    keeps
+        Says of texts, shape (captures,), which are in the sample.
+    """
+
+    one_in: int
+    keeps: Callable[[npt.NDArray[np.object_]], npt.NDArray[np.bool_]]
 
 
 @dataclass(frozen=True)
@@ -107,6 +167,11 @@ class SourceConfig(BaseModel, ABC):
     def list_crawls(self, files: Files, selection: Selection) -> Listing:
         """Ask the source what it has."""
 
+    def awaited(self, files: Files, listing: Listing) -> list[str]:
+        """Return the crawls that the source's calendar has later than any that has data: announced, not published."""
+        calendar, _ = fetch_calendar(files, self._locations().get("calendar"))
+        return [crawl for crawl, date in (calendar or {}).items() if date > listing.crawls[-1].started_at]
+
 
 class PresenceSource(SourceConfig):
     """A source of presence lists: which element was in which crawl."""
@@ -114,9 +179,28 @@ class PresenceSource(SourceConfig):
     #: Presence lists are counted, not estimated.
     relative_error: ClassVar[float] = 0.0
 
+    @property
+    def granularity(self) -> str | None:
+        """What an element is; None where the source cannot tell."""
+        return None
+
+    def with_stratum(self, column: StratumColumn) -> Self:
+        """Return the source that gives the values of a column with its captures; a source without columns cannot.
+
+        Raises
+        ------
+        ValueError
+            When the source has no columns.
+        """
+        raise ValueError(f"has no column {column.name!r} to take a stratum from: leave stratum out")
+
+    def with_sample(self, sample: Sample) -> Self:  # noqa: ARG002 - of those that can
+        """Return the source that may leave out what is not in a sample; a source that keeps no elements gives all."""
+        return self
+
     @abstractmethod
-    def read_presence(self, files: Files, selection: Selection, destination: Path) -> Presence:
-        """Write the presence list of the selected crawls to a Parquet file, atomically."""
+    def captures(self, files: Files, crawls: Sequence[str]) -> Iterator[Captures]:
+        """Read the captures of some crawls that were listed, each crawl's as close together as the files allow."""
 
 
 class TablesSource(SourceConfig):
@@ -140,6 +224,11 @@ class TablesSource(SourceConfig):
     def has_windows(self) -> bool:
         """Whether the source gives unions of windows."""
 
+    @property
+    def is_revised(self) -> bool:
+        """Whether counts that were published are known to be revised, so that what was published when is kept."""
+        return False
+
     @abstractmethod
     def read_tables(self, files: Files, selection: Selection) -> ObservableTables:
         """Read the observables of the selected crawls."""
@@ -147,4 +236,5 @@ class TablesSource(SourceConfig):
     def list_crawls(self, files: Files, selection: Selection) -> Listing:
         """Read the tables, which are small, and list their crawls."""
         tables = self.read_tables(files, selection)
-        return Listing(tuple(tables.crawls["crawl"]), tables.inputs)
+        dated = (DatedCrawl(*row) for row in tables.crawls[["crawl", "started_at", "dated_by"]].itertuples(index=False))
+        return Listing(tuple(dated), tables.inputs)

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.sources.files import Files, LocalFile
     from crawl_urn_dagster.sources.inputs import InputFile
 
+#: More are taken for a column that holds something else.
+MAX_CRAWLS = 10_000
+#: Common Crawl's list of its crawls.
+COLLINFO = "https://index.commoncrawl.org/collinfo.json"
+
 _LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._:+ -]{0,62}[A-Za-z0-9._:+-])?")
 _ISO_DATE = re.compile(
     r"(?P<day>[0-9]{4}-[0-9]{2}(?P<of_month>-[0-9]{2})?)"
@@ -54,10 +59,11 @@ def check_label(label: str, where: str) -> str:
         When it is not 1 to 64 characters of ASCII letters, digits and ``._:+-``, with spaces inside, that start
         with a letter or digit.
     """
-    if not _LABEL.fullmatch(label):
+    # Three dots: Dagster takes them for a range of partitions.
+    if not _LABEL.fullmatch(label) or "..." in label:
         raise SourceError(
             f"{where}: found the crawl label {label[:80]!r}, expected 1 to 64 ASCII letters, digits or ._:+- and "
-            "spaces inside, starting with a letter or digit"
+            "spaces inside, starting with a letter or digit, without '...'"
         )
     return label
 
@@ -157,11 +163,12 @@ def date_crawls(
     where: str,
     calendar: Mapping[str, datetime] | None = None,
     table_dates: Mapping[str, datetime] | None = None,
+    first_captures: Mapping[str, datetime] | None = None,
 ) -> list[DatedCrawl]:
     """Date crawls and put them in time order.
 
     A date comes from the table itself, else from the calendar, else from the label when it is a date, else it
-    is the Monday of the ISO week in a Common Crawl id.
+    is the Monday of the ISO week in a Common Crawl id, else that of the crawl's first capture.
 
     Parameters
     ----------
@@ -169,23 +176,29 @@ def date_crawls(
         The crawls, in any order, each once or more.
     where
         Where the labels are from, for the message.
-    calendar, table_dates
+    calendar, table_dates, first_captures
         Start of some crawls.
 
     Raises
     ------
     SourceError
-        When a crawl cannot be dated.
+        When a crawl cannot be dated, or there are more than `MAX_CRAWLS`.
     """
-    dated = [
-        _date_crawl(label, where, calendar, table_dates if table_dates is not None else {})
-        for label in dict.fromkeys(labels)
-    ]
+    distinct = dict.fromkeys(labels)
+    if len(distinct) > MAX_CRAWLS:
+        raise SourceError(
+            f"{where}: has {len(distinct):,} crawls, expected at most {MAX_CRAWLS:,}; check which column has the label"
+        )
+    dated = [_date_crawl(label, where, calendar, table_dates or {}, first_captures or {}) for label in distinct]
     return sorted(dated, key=lambda crawl: (crawl.started_at, crawl.crawl))
 
 
 def _date_crawl(
-    label: str, where: str, calendar: Mapping[str, datetime] | None, table_dates: Mapping[str, datetime]
+    label: str,
+    where: str,
+    calendar: Mapping[str, datetime] | None,
+    table_dates: Mapping[str, datetime],
+    first_captures: Mapping[str, datetime],
 ) -> DatedCrawl:
     if label in table_dates:
         return DatedCrawl(label, table_dates[label], "table")
@@ -197,6 +210,8 @@ def _date_crawl(
     monday = _iso_week_monday(label)
     if monday is not None:
         return DatedCrawl(label, monday, "iso_week")
+    if label in first_captures:
+        return DatedCrawl(label, first_captures[label], "first_capture")
     what_to_do = (
         "set `calendar` to a CSV file with columns id,from or to Common Crawl's collinfo.json"
         if calendar is None
@@ -219,9 +234,11 @@ def select_run(crawls: Sequence[DatedCrawl], selection: Selection, where: str) -
     Raises
     ------
     SourceError
-        When a selected crawl is not there, or the first is later than the last.
+        When there is no crawl, a selected one is not there, or the first is later than the last.
     """
     labels = [crawl.crawl for crawl in crawls]
+    if not labels:
+        raise SourceError(f"{where}: has no crawl; check the location")
     ends = []
     for name, default in (("first_crawl", 0), ("last_crawl", len(labels) - 1)):
         label = getattr(selection, name)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
-from contextlib import suppress
+import shutil
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,15 +18,16 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ValidationError
 
 from crawl_urn_dagster.atomic import replacing
-from crawl_urn_dagster.sources.download import download
-from crawl_urn_dagster.sources.inputs import InputFile, SourceError
+from crawl_urn_dagster.sources.download import download, look_up
+from crawl_urn_dagster.sources.inputs import InputFile, SourceError, TooLargeError
 from crawl_urn_dagster.sources.locations import existing, is_remote
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _VERSIONS_KEPT = 2
+_ENTRY, _DOWNLOAD = "entry.json", "download"
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,9 @@ class _Entry(BaseModel):
 class Files:
     """Access to local and remote files.
 
-    Several processes may use one cache at once: contents are named by their hash and put in place whole. The
-    cache may be deleted at any time when nothing runs.
+    Several processes may use one cache at once: contents are named by their hash and put in place whole, and a file
+    is downloaded by one of them. A download that is interrupted is gone on from. The cache may be deleted at any time
+    when nothing runs.
 
     Parameters
     ----------
@@ -61,11 +64,17 @@ class Files:
         Time for one download, retries included.
     max_bytes
         Largest download that is accepted.
+    max_derived_bytes
+        Largest file from which anything is derived.
+    report
+        Takes a line on the progress of a download every few seconds.
     """
 
     cache: Path
     deadline_seconds: float = 600.0
     max_bytes: int = 8 * 2**30
+    max_derived_bytes: int = 2**63 - 1
+    report: Callable[[str], object] = str
 
     def fetch(self, location: str) -> LocalFile:
         """Make a file readable: a local one is hashed, a remote one downloaded unless held and current.
@@ -95,7 +104,30 @@ class Files:
             raise SourceError(f"{location}: there is no such file; check the path")
         return [self.fetch(path) for path in paths]
 
-    def derive(self, key: str, version: str, make: Callable[[Path], None]) -> Path:
+    def identify(self, location: str) -> InputFile:
+        """Say what a file is without downloading it; a local one is hashed.
+
+        Raises
+        ------
+        AbsentError
+            When the server says that there is no such file.
+        SourceError
+            When there is no such file, or its server cannot be asked or gives nothing to tell versions by.
+        """
+        if not is_remote(location):
+            return self.fetch(location).input
+        said = look_up(location, deadline_seconds=self.deadline_seconds)
+        size = said.get("Content-Length", "")
+        if not size.isdecimal():
+            raise SourceError(f"{location}: the server does not tell its size; download it by hand and give its path")
+        return InputFile(location, int(size), hashlib.sha256(repr(sorted(said.items())).encode()).hexdigest())
+
+    def forget(self, location: str) -> None:
+        """Remove what is held of a remote file; a local one stays."""
+        if is_remote(location):
+            shutil.rmtree(self._folder(location), ignore_errors=True)
+
+    def derive(self, key: str, version: str, make: Callable[[Path], None], *, size: int = 0) -> Path:
         """Return the file that was derived under a key from some version of its inputs; make it when new.
 
         Parameters
@@ -106,9 +138,20 @@ class Files:
             Hash of the inputs' content, in hexadecimal.
         make
             Writes the file at the path it gets; only a file that was written whole is kept.
+        size
+            Size of the inputs in bytes.
+
+        Raises
+        ------
+        TooLargeError
+            When it is not there, and the inputs are larger than anything may be derived from.
         """
         path = self._folder(key) / version
         if not path.exists():
+            if size > self.max_derived_bytes:
+                raise TooLargeError(
+                    f"a new file has {size:,} bytes, more than the {self.max_derived_bytes:,} that may be converted"
+                )
             with replacing(path) as temporary:
                 make(temporary)
             _prune(path.parent)
@@ -119,25 +162,40 @@ class Files:
 
     def _fetch_remote(self, url: str) -> LocalFile:
         folder = self._folder(url)
-        metadata = folder / "entry.json"
-        held = _read_entry(metadata, url)
-        validators = {} if held is None else {"If-None-Match": held.etag, "If-Modified-Since": held.last_modified}
-        with replacing(metadata) as temporary:
+        with self._downloading(folder, url):
+            held = _read_entry(folder / _ENTRY, url)
+            validators = {} if held is None else {"If-None-Match": held.etag, "If-Modified-Since": held.last_modified}
             received = download(
                 url,
-                temporary,
+                folder / _DOWNLOAD,
                 {name: value for name, value in validators.items() if value is not None},
                 deadline_seconds=self.deadline_seconds,
                 max_bytes=self.max_bytes,
+                report=self.report,
             )
             if received is not None:
-                temporary.chmod(0o644)
-                temporary.replace(folder / received.sha256)
+                (folder / _DOWNLOAD).replace(folder / received.sha256)
                 held = _Entry(url=url, **asdict(received))
-            assert held is not None  # noqa: S101 - without a copy there are no validators, and never "not modified"
-            temporary.write_text(held.model_dump_json(indent=1), encoding="utf-8")
+                with replacing(folder / _ENTRY) as temporary:
+                    temporary.write_text(held.model_dump_json(indent=1), encoding="utf-8")
+        assert held is not None  # noqa: S101 - without a copy there are no validators, and never "not modified"
         _prune(folder)
         return LocalFile(folder / held.sha256, InputFile(url, held.bytes, held.sha256))
+
+    @contextmanager
+    def _downloading(self, folder: Path, url: str) -> Iterator[None]:
+        """Be the only process that downloads to a folder."""
+        from filelock import FileLock, Timeout
+
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            with FileLock(folder / ".lock", timeout=self.deadline_seconds):
+                yield
+        except Timeout as error:
+            raise SourceError(
+                f"{url}: another process is downloading it, and has not ended within {self.deadline_seconds:g} "
+                "seconds; try again later"
+            ) from error
 
 
 def _read_entry(metadata: Path, url: str) -> _Entry | None:

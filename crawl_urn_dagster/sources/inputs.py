@@ -18,6 +18,14 @@ class SourceError(ValueError):
     """The source cannot be read as configured; the message says where, what was found and expected."""
 
 
+class TooLargeError(SourceError):
+    """A file is larger than may be downloaded or converted now; the message says where and by how much."""
+
+
+class AbsentError(SourceError):
+    """There is no such file at an address, as its server says."""
+
+
 def listed(found: str, expected: Iterable[str]) -> str:
     """Say what was expected instead of a word: the closest match if there is one, and the first 20 of all."""
     options = list(dict.fromkeys(expected))
@@ -29,14 +37,17 @@ def listed(found: str, expected: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class InputFile:
-    """A file as it was read: where it is from, its size in bytes, the hash of its content."""
+    """A file as it was read: where it is from, its size in bytes, the hash of its content.
+
+    Of a remote file that is too large to be fetched only to be listed, the hash is of what its server says of it.
+    """
 
     location: str
     bytes: int
     sha256: str
 
 
-def fingerprint(inputs: tuple[InputFile, ...]) -> str:
-    """Hash of the locations and contents of some inputs, 16 hexadecimal digits."""
+def fingerprint(inputs: tuple[InputFile, ...], *settings: str) -> str:
+    """Hash of the locations and contents of some inputs, and of how they are read, 16 hexadecimal digits."""
     lines = sorted(f"{file.location}\t{file.sha256}\n" for file in inputs)
-    return hashlib.sha256("".join(lines).encode()).hexdigest()[:16]
+    return hashlib.sha256("".join((*lines, *settings)).encode()).hexdigest()[:16]

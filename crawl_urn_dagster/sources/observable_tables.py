@@ -1,7 +1,7 @@
 """Ready-made observables: a table of pairwise intersections, a table of unions of windows, or both.
 
 Here: the two formats, with a row per pair and a row per window. Not here: Common Crawl's table of the last N
-crawls (`published_windows`), or whether counts are plausible (`observables.quality`).
+crawls (`common_crawl_statistics`), or whether counts are plausible (`observables.quality`).
 """
 
 from __future__ import annotations
@@ -21,19 +21,26 @@ from crawl_urn_dagster.sources.calendar import (
 )
 from crawl_urn_dagster.sources.inputs import SourceError, listed
 from crawl_urn_dagster.sources.locations import Location  # noqa: TC001 - pydantic reads it
-from crawl_urn_dagster.sources.tables import Row, add_once, parse_count, read_header, read_rows, windows_frame
+from crawl_urn_dagster.sources.tables import (
+    PAIR_COLUMNS,
+    Row,
+    add_once,
+    pairs_frame,
+    parse_count,
+    read_header,
+    read_rows,
+    windows_frame,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    import pandas as pd
     from typing_extensions import Self
 
     from crawl_urn_dagster.sources.calendar import DatedCrawl
     from crawl_urn_dagster.sources.files import Files, LocalFile
 
-PAIR_COLUMNS = ("crawl_i", "crawl_j", "size_i", "size_j", "intersection")
 DATE_COLUMNS = ("started_i", "started_j")
 WINDOW_COLUMNS = ("start", "end", "union")
 _STANDARD_ERRORS_ALLOWED = 5
@@ -127,7 +134,7 @@ class ObservableTablesSource(TablesSource):
         names = {crawl.crawl for crawl in selected}
         return ObservableTables(
             crawls=crawls_frame(selected, sizes),
-            pairs=None if pair_file is None else _pairs_frame(pairs, names),
+            pairs=None if pair_file is None else pairs_frame(pairs, names),
             windows=None if window_file is None else windows_frame(windows, [crawl.crawl for crawl in crawls], names),
             inputs=(*(file.input for file in (pair_file, window_file) if file is not None), *inputs),
         )
@@ -212,10 +219,3 @@ def _crawl_sizes(
                     f"the same, or across tables within {_STANDARD_ERRORS_ALLOWED} times relative_error"
                 )
     return sizes
-
-
-def _pairs_frame(pairs: PairCounts, selected: Collection[str]) -> pd.DataFrame:
-    import pandas as pd
-
-    rows = [(*crawls, *counts) for crawls, counts in pairs.items() if crawls[0] in selected and crawls[1] in selected]
-    return pd.DataFrame(rows, columns=list(PAIR_COLUMNS)).astype(dict.fromkeys(PAIR_COLUMNS[2:], "int64"))

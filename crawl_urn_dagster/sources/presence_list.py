@@ -6,32 +6,33 @@ Here: reading a raw list, once, into Parquet. Not here: archives' own index form
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, model_validator
 
-from crawl_urn_dagster.sources.base import Listing, Presence, PresenceSource, Selection
-from crawl_urn_dagster.sources.calendar import check_label, date_crawls, fetch_calendar, select_run
+from crawl_urn_dagster.sources.calendar import MAX_CRAWLS, check_label
+from crawl_urn_dagster.sources.connection import connect
+from crawl_urn_dagster.sources.converted import ConvertedSource
 from crawl_urn_dagster.sources.inputs import SourceError
-from crawl_urn_dagster.sources.locations import Location, is_glob
-from crawl_urn_dagster.sources.presence_files import engine, write_presence
+from crawl_urn_dagster.sources.locations import is_glob, matched_part
 from crawl_urn_dagster.sources.tables import find_column, is_gzip, open_text, read_header
 from crawl_urn_dagster.statements import load_statement
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import duckdb
     from typing_extensions import Self
 
-    from crawl_urn_dagster.sources.calendar import DatedCrawl
+    from crawl_urn_dagster.sources.base import StratumColumn
     from crawl_urn_dagster.sources.files import Files, LocalFile
-    from crawl_urn_dagster.sources.inputs import InputFile
 
-MAX_CRAWLS = 10_000
 _DEFAULT_CRAWL_COLUMN = "crawl"
+_RANK = "a whole number from 1, because stratum.bands are of ranks"
+_STRATUM = "1 to 64 letters, digits, spaces or ._:+/-, starting with a letter or digit"
 
 
-class PresenceListSource(PresenceSource):
+class PresenceListSource(ConvertedSource):
     """Lists of captures, a row per crawl and element, as CSV (gzip-compressed or not) or Parquet.
 
     A raw file is read once: it is converted to Parquet in the cache, and the crawls and the selected captures
@@ -51,13 +52,9 @@ class PresenceListSource(PresenceSource):
         are dates or Common Crawl ids.
     """
 
-    location_fields: ClassVar[tuple[str, ...]] = ("path", "calendar")
-
     type: Literal["presence_list"] = "presence_list"
-    path: Location
     crawl_column: str | None = Field(default=None, min_length=1)
     element_column: str = Field(default="element", min_length=1)
-    calendar: Location | None = None
 
     @model_validator(mode="after")
     def _two_columns(self) -> Self:
@@ -65,64 +62,27 @@ class PresenceListSource(PresenceSource):
             raise ValueError(f"crawl_column and element_column are both {self.element_column!r}; expected two columns")
         return self
 
-    def list_crawls(self, files: Files, selection: Selection) -> Listing:
-        """List the crawls; a file that is new is converted first, which takes as long as reading it.
+    def with_stratum(self, column: StratumColumn) -> Self:
+        """Return the source that gives the values of a column with its captures."""
+        source = self.model_copy()
+        source._stratum = column
+        return source
 
-        Raises
-        ------
-        SourceError
-            When a file, a row, a date or a selected crawl is not as expected.
-        """
-        crawls, _, inputs = self._converted(files, selection)
-        return Listing(tuple(crawl.crawl for crawl in crawls), inputs)
-
-    def read_presence(self, files: Files, selection: Selection, destination: Path) -> Presence:
-        """Write the captures of the selected crawls.
-
-        Raises
-        ------
-        SourceError
-            When a file, a row, a date or a selected crawl is not as expected.
-        """
-        crawls, parts, inputs = self._converted(files, selection)
-        with engine(files.cache) as connection:
-            return write_presence(
-                connection,
-                "copy_presence",
-                {"parts": [str(part) for part in parts], "crawls": [crawl.crawl for crawl in crawls]},
-                destination,
-                crawls=crawls,
-                inputs=inputs,
-            )
-
-    def _converted(
-        self, files: Files, selection: Selection
-    ) -> tuple[list[DatedCrawl], list[Path], tuple[InputFile, ...]]:
-        """Return the selected crawls, the converted files, and what they were converted from."""
-        calendar, inputs = fetch_calendar(files, self.calendar)
-        raw = files.fetch_all(self.path)
-        parts = [self._convert(files, local) for local in raw]
-        with engine(files.cache) as connection:
-            rows = connection.execute(
-                load_statement("list_presence_crawls"), {"parts": [str(part) for part in parts]}
-            ).fetchall()
-        crawls = date_crawls((label for (label,) in rows), where=self.path, calendar=calendar)
-        return (
-            select_run(crawls, selection, self.path),
-            parts,
-            (*(local.input for local in raw), *inputs),
-        )
+    def _settings(self) -> tuple[str, ...]:
+        stratum = () if self._stratum is None else (self._stratum.name,)
+        return self.crawl_column or "", self.element_column, *stratum
 
     def _convert(self, files: Files, local: LocalFile) -> Path:
-        """Parquet file with the columns ``crawl, element`` of one raw file."""
-        key = ("presence", local.input.location, self.path, self.crawl_column, self.element_column)
+        """Parquet file with the columns ``crawl, element, stratum`` of one raw file."""
+        ranks = self._stratum is not None and self._stratum.ranks
+        key = ("presence with stratum", local.input.location, self.path, *self._settings(), ranks)
 
         def make(target: Path) -> None:
-            with engine(files.cache) as connection:
+            with connect(files.cache) as connection:
                 self._copy(connection, local, target)
-                _check_rows(connection, target, local.input.location)
+                _check_rows(connection, target, local.input.location, ranks=ranks)
 
-        return files.derive(repr(key), local.input.sha256, make)
+        return files.derive(repr(key), local.input.sha256, make, size=local.input.bytes)
 
     def _copy(self, connection: duckdb.DuckDBPyConnection, local: LocalFile, target: Path) -> None:
         import duckdb
@@ -139,7 +99,11 @@ class PresenceListSource(PresenceSource):
             else:
                 crawl = "$label"
                 parameters["label"] = label
-            statement = load_statement(raw.statement).format(crawl=crawl, element=element)
+            stratum = "''"
+            if self._stratum is not None:
+                position = find_column(raw.header, self._stratum.name, location, meaning="stratum")
+                stratum = raw.identifiers[position]
+            statement = load_statement(raw.statement).format(crawl=crawl, element=element, stratum=stratum)
             connection.execute(statement, {**parameters, **raw.parameters})
         except duckdb.Error as error:
             # What follows is DuckDB's own options, which are not the user's to set.
@@ -150,14 +114,14 @@ class PresenceListSource(PresenceSource):
         """Label that a file's path gives its one crawl; None when a column gives it."""
         if self.crawl_column is not None or _DEFAULT_CRAWL_COLUMN in header or not is_glob(self.path):
             return None
-        before, _, after = str(Path(self.path)).partition("*")
-        if is_glob(before) or is_glob(after):
+        label = matched_part(self.path, location)
+        if label is None:
             raise SourceError(
                 f"{location}: has no column {_DEFAULT_CRAWL_COLUMN!r}, so its crawl is the part of the path "
                 f"that * matches, but {self.path} has not exactly one *; set crawl_column (the columns are "
                 f"{header}), or write the path with one *"
             )
-        return check_label(location[len(before) : len(location) - len(after)], location)
+        return check_label(label, location)
 
 
 @dataclass(frozen=True)
@@ -201,19 +165,25 @@ def _is_parquet(local: LocalFile) -> bool:
         return file.read(4) == b"PAR1"
 
 
-def _check_rows(connection: duckdb.DuckDBPyConnection, presence: Path, location: str) -> None:
-    """Refuse a list without rows, and rows without a crawl's label or an element."""
+def _check_rows(connection: duckdb.DuckDBPyConnection, presence: Path, location: str, *, ranks: bool) -> None:
+    """Refuse a list without rows, and rows without a crawl's label or an element, or of a stratum that is none."""
     rows = connection.execute(
-        load_statement("check_presence"), {"presence": str(presence), "limit": MAX_CRAWLS + 1}
+        load_statement("check_presence"), {"presence": str(presence), "limit": MAX_CRAWLS + 1, "ranks": ranks}
     ).fetchall()
     if not rows:
         raise SourceError(f"{location}: has a header and no rows; expected a row per crawl and element")
-    for label, first_row, row_without_element in rows:
+    for label, first_row, row_without_element, row_of_wrong_stratum, wrong_stratum in rows:
         check_label(label or "", f"{location}, data row {first_row}")
         if row_without_element is not None:
             raise SourceError(
                 f"{location}, data row {row_without_element}: found no element (crawl {label}), expected one "
                 "in every row; remove the row or complete it"
+            )
+        if row_of_wrong_stratum is not None:
+            expected = _RANK if ranks else _STRATUM
+            raise SourceError(
+                f"{location}, data row {row_of_wrong_stratum}: found the stratum {wrong_stratum[:80]!r}, expected "
+                f"{expected}, or nothing where it is not known"
             )
     if len(rows) > MAX_CRAWLS:
         raise SourceError(

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from crawl_urn_dagster.sources.base import Listing, Presence, PresenceSource, Selection
+from crawl_urn_dagster.sources.base import Captures, Listing, PresenceSource, Selection
 from crawl_urn_dagster.sources.calendar import DatedCrawl, select_run
-from crawl_urn_dagster.sources.inputs import InputFile
-from crawl_urn_dagster.sources.presence_files import engine, write_presence
+from crawl_urn_dagster.sources.connection import connect
+from crawl_urn_dagster.sources.inputs import InputFile, fingerprint
+from crawl_urn_dagster.statements import load_statement
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator, Sequence
 
     import pandas as pd
 
@@ -28,7 +29,6 @@ _FIRST_CRAWL = datetime(2020, 1, 17)  # noqa: DTZ001 - UTC without zone, as all 
 _SHORTEST_GAP_DAYS, _LONGEST_GAP_DAYS = 21, 120
 # Mean of the exponential part of a gap: with 51 crawls the mean gap is 43 days, all together 5.9 years.
 _MEAN_EXCESS_DAYS = 22.0
-_DAYS_PER_YEAR = 365.25
 
 
 class SimulatedSource(PresenceSource):
@@ -61,18 +61,23 @@ class SimulatedSource(PresenceSource):
     seed: int = Field(default=1, ge=0)
 
     def list_crawls(self, files: Files, selection: Selection) -> Listing:  # noqa: ARG002 - there are no files
-        """List the crawls of the calendar; nothing is simulated."""
+        """List the crawls of the calendar; nothing is simulated, and captures are as many as are expected."""
         crawls = select_run(self._calendar(), selection, self._input().location)
-        return Listing(tuple(crawl.crawl for crawl in crawls), (self._input(),))
+        labels = [crawl.crawl for crawl in crawls]
+        expected = round(self.elements * (self.kappa + (1 - self.kappa) * self.coverage))
+        return Listing(
+            tuple(crawls),
+            (self._input(),),
+            dict.fromkeys(labels, fingerprint((self._input(),))),
+            dict.fromkeys(labels, expected),
+        )
 
-    def read_presence(self, files: Files, selection: Selection, destination: Path) -> Presence:
-        """Simulate all crawls, and write the captures of the selected ones."""
+    def captures(self, files: Files, crawls: Sequence[str]) -> Iterator[Captures]:
+        """Simulate all crawls, and give the captures of some."""
         import pandas as pd
 
         from crawl_urn_dagster.urn.simulate import simulate
 
-        calendar = self._calendar()
-        selected = select_run(calendar, selection, self._input().location)
         core = round(self.kappa * self.elements)
         histories = simulate(
             times=self._years(),
@@ -82,20 +87,12 @@ class SimulatedSource(PresenceSource):
             coverage=self.coverage,
             seed=self.seed,
         )
-        crawl_index, element = histories.presence()
-        first = calendar.index(selected[0])
-        labels = [crawl.crawl for crawl in selected]
-        with engine(files.cache) as connection:
-            connection.register("captures", pd.DataFrame({"crawl_index": crawl_index - first, "element": element}))
-            connection.register("labels", pd.DataFrame({"crawl_index": range(len(labels)), "crawl": labels}))
-            return write_presence(
-                connection,
-                "copy_simulated_presence",
-                {},
-                destination,
-                crawls=selected,
-                inputs=(self._input(),),
-            )
+        with connect(files.cache) as connection:
+            for index, crawl in enumerate(self._calendar()):
+                if crawl.crawl in crawls:
+                    connection.register("numbers", pd.DataFrame({"number": histories.captured(index)}))
+                    named = connection.execute(load_statement("name_simulated_elements")).df()
+                    yield Captures(crawl.crawl, named["element"].to_numpy(dtype=object), complete=True)
 
     def truth(self) -> pd.DataFrame:
         """Table `truth`: the parameters, per crawl at the mean gap and per year.
@@ -141,7 +138,9 @@ class SimulatedSource(PresenceSource):
 
     def _years(self) -> list[float]:
         """Start of each crawl, in years after the first."""
-        return [(crawl.started_at - _FIRST_CRAWL).days / _DAYS_PER_YEAR for crawl in self._calendar()]
+        from crawl_urn_dagster.urn import DAYS_PER_YEAR
+
+        return [(crawl.started_at - _FIRST_CRAWL).days / DAYS_PER_YEAR for crawl in self._calendar()]
 
     def _alpha_per_year(self) -> float:
         return float(self.alpha ** ((self.crawls - 1) / self._years()[-1]))

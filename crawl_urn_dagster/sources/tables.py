@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from crawl_urn_dagster.sources.files import LocalFile
 
+PAIR_COLUMNS = ("crawl_i", "crawl_j", "size_i", "size_j", "intersection")
 MAX_TABLE_CHARACTERS = 64 * 2**20
 _MAX_HEADER_CHARACTERS = 64 * 2**10
 _NUMBER = re.compile(r"-?[0-9]{1,19}(\.[0-9]{0,30})?([eE][+-]?[0-9]{1,3})?")
@@ -231,3 +232,11 @@ def windows_frame(
     ]
     frame = pd.DataFrame(rows, columns=["start_crawl", "end_crawl", "window_crawls", "distinct_elements"])
     return frame.astype({"window_crawls": "int64", "distinct_elements": "int64"})
+
+
+def pairs_frame(pairs: Mapping[tuple[str, str], tuple[int, int, int]], selected: Collection[str]) -> pd.DataFrame:
+    """Frame of sizes and intersections by (crawl_i, crawl_j), of the pairs that are selected whole."""
+    import pandas as pd
+
+    rows = [(*crawls, *counts) for crawls, counts in pairs.items() if crawls[0] in selected and crawls[1] in selected]
+    return pd.DataFrame(rows, columns=list(PAIR_COLUMNS)).astype(dict.fromkeys(PAIR_COLUMNS[2:], "int64"))

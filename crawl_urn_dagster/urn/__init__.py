@@ -3,9 +3,36 @@
 Here: the public names. Not here: tables, files, or anything that knows where numbers are from.
 """
 
+from crawl_urn_dagster.urn.adequacy import CoreTest, Increments, LackOfFit, check_core, check_increments, lack_of_fit
+from crawl_urn_dagster.urn.bootstrap import Bootstrap, Interval, bootstrap_joint, intervals_of, refit
+from crawl_urn_dagster.urn.comparators import (
+    Comparator,
+    chao1,
+    chao2,
+    chapman,
+    comparators,
+    good_turing,
+    heaps,
+    petersen,
+    schnabel,
+    schumacher_eschmeyer,
+)
+from crawl_urn_dagster.urn.comparison import ComparedModel, compare_likelihoods, cross_validate
+from crawl_urn_dagster.urn.cormack_jolly_seber import (
+    JollySeber,
+    PerCrawl,
+    RecaptureCounts,
+    fit_cormack_jolly_seber,
+    gaps_of,
+    jolly_seber,
+    never_seen_again,
+    never_seen_again_gradient,
+    recapture_counts,
+    smallest_gap,
+)
+from crawl_urn_dagster.urn.counting_error import CountingError
 from crawl_urn_dagster.urn.fits import (
-    STATUSES,
-    WITHHELD,
+    ESTIMATES,
     Clock,
     Fit,
     fit_containment_core_shell,
@@ -15,13 +42,21 @@ from crawl_urn_dagster.urn.fits import (
     fit_discovery_increments,
     invert_discovery_tail,
     mean_by,
+    no_fit,
 )
 from crawl_urn_dagster.urn.histories import (
     CaptureHistoryCounts,
+    HistoryCells,
+    count_cells,
     recaptures_from_unions,
     unions_from_recaptures,
 )
+from crawl_urn_dagster.urn.joint import JointFit, fit_joint
+from crawl_urn_dagster.urn.likelihood import Estimate, HistoriesFit, fit_histories
+from crawl_urn_dagster.urn.maximum_likelihood import Estimates
+from crawl_urn_dagster.urn.mixtures import fit_core_and_shell, fit_two_classes
 from crawl_urn_dagster.urn.model import (
+    DAYS_PER_YEAR,
     Asymptote,
     CoreShellUrn,
     Fates,
@@ -32,39 +67,109 @@ from crawl_urn_dagster.urn.model import (
     kappa_from_core_share,
     urn_from_tail,
 )
+from crawl_urn_dagster.urn.points import Counts
+from crawl_urn_dagster.urn.revisit import (
+    Regime,
+    RevisitDelayUrn,
+    find_regimes,
+    fit_revisit_delay,
+    simulate_revisit_delay,
+)
+from crawl_urn_dagster.urn.shells import BetaShellUrn, CoreTwoShellsUrn, CrawlShares, UrnFit, fit_curves, fit_urn
 from crawl_urn_dagster.urn.simulate import SimulatedHistories, simulate
+from crawl_urn_dagster.urn.status import STATUSES, WITHHELD
 from crawl_urn_dagster.urn.violation import FirstReturns, Rule, Violation, block_mean, first_returns, judge
 
 __all__ = [
+    "DAYS_PER_YEAR",
+    "ESTIMATES",
     "STATUSES",
     "WITHHELD",
     "Asymptote",
+    "BetaShellUrn",
+    "Bootstrap",
     "CaptureHistoryCounts",
     "Clock",
+    "Comparator",
+    "ComparedModel",
     "CoreShellUrn",
+    "CoreTest",
+    "CoreTwoShellsUrn",
+    "CountingError",
+    "Counts",
+    "CrawlShares",
+    "Estimate",
+    "Estimates",
     "Fates",
     "FirstReturns",
     "Fit",
     "Form",
+    "HistoriesFit",
+    "HistoryCells",
+    "Increments",
+    "Interval",
+    "JointFit",
+    "JollySeber",
+    "LackOfFit",
     "OperatorTerms",
+    "PerCrawl",
+    "RecaptureCounts",
+    "Regime",
+    "RevisitDelayUrn",
     "Rule",
     "SimulatedHistories",
     "Urn",
+    "UrnFit",
     "Violation",
     "block_mean",
+    "bootstrap_joint",
+    "chao1",
+    "chao2",
+    "chapman",
+    "check_core",
+    "check_increments",
+    "comparators",
+    "compare_likelihoods",
     "core_share_from_kappa",
+    "count_cells",
+    "cross_validate",
+    "find_regimes",
     "first_returns",
     "fit_containment_core_shell",
     "fit_containment_log_linear",
+    "fit_core_and_shell",
+    "fit_cormack_jolly_seber",
+    "fit_curves",
     "fit_discovery_core_shell",
     "fit_discovery_homogeneous",
     "fit_discovery_increments",
+    "fit_histories",
+    "fit_joint",
+    "fit_revisit_delay",
+    "fit_two_classes",
+    "fit_urn",
+    "gaps_of",
+    "good_turing",
+    "heaps",
+    "intervals_of",
     "invert_discovery_tail",
+    "jolly_seber",
     "judge",
     "kappa_from_core_share",
+    "lack_of_fit",
     "mean_by",
+    "never_seen_again",
+    "never_seen_again_gradient",
+    "no_fit",
+    "petersen",
+    "recapture_counts",
     "recaptures_from_unions",
+    "refit",
+    "schnabel",
+    "schumacher_eschmeyer",
     "simulate",
+    "simulate_revisit_delay",
+    "smallest_gap",
     "unions_from_recaptures",
     "urn_from_tail",
 ]

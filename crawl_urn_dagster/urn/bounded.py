@@ -1,6 +1,11 @@
 """Least squares of a curve whose few parameters lie in [0, 1], with a decision whether they lie on a bound.
 
-Here: the search and what it found. Not here: which curve is fitted, or what a bound means for it (`fits`).
+Here: the search, what it found, how that answers to the points, and what else would fit. Not here: which curve is
+fitted, or what a bound means for it (`status`).
+
+The search is for one curve and thorough: from several starts, and along the ridges of discovery curves and of uneven
+shells, on which `levenberg_marquardt` stops short of the optimum or is at rest elsewhere. For counts of many
+replicates, which have no such ridge, the latter is many times faster; for many curves of one lag grid `batched` is.
 """
 
 from __future__ import annotations
@@ -10,19 +15,22 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 from scipy.optimize import least_squares
 
+from crawl_urn_dagster.urn.differences import jacobian
+from crawl_urn_dagster.urn.levenberg_marquardt import minimise_all
+from crawl_urn_dagster.urn.status import moves
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from crawl_urn_dagster.urn.histories import BoolArray, FloatArray
 
     #: A curve's values at the fitted points, shape (..., points), for parameters of shape (..., parameters).
     Curve: TypeAlias = Callable[[FloatArray], FloatArray]
 
-# The best step of a central difference is the cube root of the spacing of float64.
-_STEP = 6e-6
-# Along the ridge of a discovery curve a search takes hundreds of evaluations: only the best start gets them.
-_EVALUATIONS_OF_A_START = 50
+# Along the ridge of a discovery curve a search takes hundreds of evaluations.
 _EVALUATIONS = 2_000
+# A search that starts on a bound hardly leaves it.
+_INSIDE = 1e-3
 _NEAR_BOUND = 0.02
 # A bound is taken when it costs no more than rounding does: relatively, and per point of a noiseless curve.
 _RELATIVE_COST = 1e-9
@@ -56,15 +64,19 @@ class Optimum(NamedTuple):
 def minimise(curve: Curve, observed: FloatArray, starts: Iterable[tuple[float, ...]]) -> Optimum:
     """Find the best of several starts, then move parameters onto a bound while that costs nothing.
 
-    The search itself stays inside the bounds. A parameter that ends near one is set exactly on it, and the
-    free ones are fitted again; where the cost is no larger, that is the optimum, with the parameter not free.
+    The starts are searched together, and the best one thoroughly. That search stays inside the bounds. A parameter that
+    ends near one is set exactly on it, and the free ones are fitted again; where the cost is no larger, that is the
+    optimum, with the parameter not free.
     """
-    optima = [
-        _search(curve, observed, np.array(start), np.ones(len(start), dtype=bool), _EVALUATIONS_OF_A_START)
-        for start in starts
-    ]
-    leader = min(optima, key=lambda optimum: optimum.cost)
-    best = _search(curve, observed, leader.parameters, leader.free, _EVALUATIONS)
+    start = np.array(list(starts))
+    every = np.broadcast_to(observed, (len(start), observed.size))
+    bounds = np.zeros(start.shape[1]), np.ones(start.shape[1])
+    free = np.ones(start.shape, dtype=bool)
+    first = minimise_all(
+        lambda values, _: curve(values), every, np.ones_like(every), start=start, free=free, bounds=bounds
+    )
+    inside = np.clip(first.parameters[first.cost.argmin()], _INSIDE, 1 - _INSIDE)
+    best = _search(curve, observed, inside, free[0])
     while True:
         nearest = np.rint(best.parameters)
         near = np.flatnonzero(best.free & (abs(best.parameters - nearest) <= _NEAR_BOUND))
@@ -80,29 +92,70 @@ def minimise_holding(curve: Curve, observed: FloatArray, near: Optimum, index: i
     """Search on from an optimum with one more parameter held, at a value."""
     start, free = near.parameters.copy(), near.free.copy()
     start[index], free[index] = value, False
-    return _search(curve, observed, start, free, _EVALUATIONS)
+    return _search(curve, observed, start, free)
 
 
-def _search(curve: Curve, observed: FloatArray, start: FloatArray, free: BoolArray, evaluations: int) -> Optimum:
+def hold_elsewhere(
+    curve: Curve, observed: FloatArray, optimum: Optimum, indices: Iterable[int]
+) -> Iterator[tuple[int, Optimum]]:
+    """Search on with each of the free parameters of these indices held at `moves` of it, one after the other."""
+    for index in indices:
+        if optimum.free[index]:
+            for value in moves(float(optimum.parameters[index])):
+                yield index, minimise_holding(curve, observed, optimum, index, value)
+
+
+def response(curve: Curve, optimum: Optimum, estimates: Curve) -> FloatArray:
+    """Find the derivative of estimates by each observed point, the curve being linear near the optimum.
+
+    Parameters
+    ----------
+    estimates
+        Estimates, shape (..., estimates), for parameters of shape (..., parameters).
+
+    Returns
+    -------
+    Shape (estimates, points); NaN of an estimate that no free parameter moves.
+    """
+    found = np.full((estimates(optimum.parameters).size, optimum.fitted.size), np.nan)
+    if not optimum.free.any():
+        return found
+
+    def slopes(function: Curve) -> FloatArray:
+        return jacobian(
+            lambda values: function(_with_free(optimum.parameters, optimum.free, values)),
+            optimum.parameters[optimum.free],
+            0,
+            1,
+        ).T
+
+    by_parameters = slopes(estimates)
+    moving = (by_parameters != 0).any(axis=1)
+    found[moving] = by_parameters[moving] @ np.linalg.pinv(slopes(curve))
+    return found
+
+
+def _with_free(parameters: FloatArray, free: BoolArray, values: FloatArray) -> FloatArray:
+    """Parameters, shape (..., parameters), of which the free ones have these values, shape (..., free)."""
+    whole = np.broadcast_to(parameters, (*values.shape[:-1], parameters.size)).copy()
+    whole[..., free] = values
+    return whole
+
+
+def _search(curve: Curve, observed: FloatArray, start: FloatArray, free: BoolArray) -> Optimum:
     """Least squares over the free parameters from one start; the others stay where they start.
 
-    Derivatives are central differences, of all parameters in one evaluation of the curve. Only a negligible
-    step ends the search, for along a ridge the cost is flat.
+    Only a negligible step ends the search, for along a ridge the cost is flat.
     """
 
-    def whole(values: FloatArray) -> FloatArray:
-        parameters = np.broadcast_to(start, (*values.shape[:-1], start.size)).copy()
-        parameters[..., free] = values
-        return parameters
-
-    def jacobian(values: FloatArray) -> FloatArray:
-        steps = _STEP * np.eye(values.size)
-        up, down = np.minimum(values + steps, 1), np.maximum(values - steps, 0)
-        above, below = curve(whole(np.stack([up, down])))
-        return np.asarray(((above - below) / np.diagonal(up - down)[:, None]).T)
+    def of_free(values: FloatArray) -> FloatArray:
+        return curve(_with_free(start, free, values))
 
     def residuals(values: FloatArray) -> FloatArray:
-        return curve(whole(values)) - observed
+        return of_free(values) - observed
+
+    def slopes(values: FloatArray) -> FloatArray:
+        return jacobian(of_free, values, 0, 1).T
 
     if not free.any():
         fitted = curve(start)
@@ -110,11 +163,12 @@ def _search(curve: Curve, observed: FloatArray, start: FloatArray, free: BoolArr
     found = least_squares(
         residuals,
         start[free],
-        jac=jacobian,
+        jac=slopes,
         bounds=(0, 1),
         ftol=None,
         xtol=1e-12,
         gtol=1e-15,
-        max_nfev=evaluations,
+        max_nfev=_EVALUATIONS,
     )
-    return Optimum(whole(found.x), free, observed + found.fun, 2 * float(found.cost), bool(found.success))
+    parameters = _with_free(start, free, found.x)
+    return Optimum(parameters, free, observed + found.fun, 2 * float(found.cost), bool(found.success))

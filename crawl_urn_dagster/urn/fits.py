@@ -1,7 +1,7 @@
 """The paper's fits: least squares of the two urns to averaged or pairwise observables.
 
-Here: the fit of each projection, and the judgement whether its numbers mean anything. Not here: the curves
-themselves (`model`), the search (`bounded`), whether any urn can hold (`violation`), or intervals.
+Here: the fit of each projection. Not here: the curves themselves (`model`), the search (`bounded`), what tells whether
+its numbers mean anything (`status`) and whether any urn can hold (`violation`), or intervals.
 
 Fits are unweighted. On the clock ``crawl`` the points are the mean curve, one per lag or window length; on
 the clock ``year`` every pair of crawls and every window is a point of its own, with its own gaps. Parameters
@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 
-from crawl_urn_dagster.urn.bounded import minimise, minimise_holding
+from crawl_urn_dagster.urn.bounded import hold_elsewhere, minimise, response
+from crawl_urn_dagster.urn.differences import jacobian
 from crawl_urn_dagster.urn.model import (
     CoreShellUrn,
     Form,
@@ -26,6 +27,7 @@ from crawl_urn_dagster.urn.model import (
     kappa_from_core_share,
     urn_from_tail,
 )
+from crawl_urn_dagster.urn.status import AT_BOUND, Alternative, at_bound, describe_openness, judge_search, too_few
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.urn.bounded import Curve, Optimum
@@ -34,27 +36,15 @@ if TYPE_CHECKING:
 Clock = Literal["crawl", "year"]
 Model = Literal["homogeneous", "core_shell"]
 
-#: Statuses of a fit, in order of precedence. No fit returns ``model_violation``; see `violation`.
-STATUSES = ("model_violation", "too_few_points", "not_converged", "at_bound", "not_identified", "ok")
-#: Statuses of which no number may be shown and no curve drawn.
-WITHHELD = ("model_violation", "too_few_points", "not_converged")
+#: What a fit estimates, in the order of `Fit.response`.
+ESTIMATES = CoreShellUrn.ESTIMATES
 
 _URNS: dict[Model, type[Urn] | type[CoreShellUrn]] = {"homogeneous": Urn, "core_shell": CoreShellUrn}
-_STARTS: dict[Model, tuple[tuple[float, ...], ...]] = {
+#: Parameters to search from.
+STARTS: dict[Model, tuple[tuple[float, ...], ...]] = {
     "homogeneous": tuple(product((0.2, 0.5, 0.8, 0.97), (0.1, 0.4, 0.8))),
     "core_shell": tuple(product((0.1, 0.5), (0.3, 0.7, 0.95), (0.2, 0.7))),
 }
-_AT_BOUND = {
-    ("kappa", 0): "the homogeneous urn suffices",
-    ("kappa", 1): "all elements belong to the core",
-    ("alpha", 0): "nothing survives from one crawl to the next",
-    ("alpha", 1): "nothing leaves the {part} within the window",
-    ("coverage", 0): "a crawl samples a vanishing part of the {part}",
-    ("coverage", 1): "every crawl samples the whole {part}",
-}
-# A parameter is not identified when it can move so far while no fitted point moves farther than this.
-_PARAMETER_MOVE = 0.1
-_FITTED_MOVE = 0.01
 # A tail this close to one new crawl per crawl says nothing about what is seen again.
 _NOTHING_SEEN_AGAIN = 1e-9
 
@@ -66,7 +56,8 @@ class Fit:
     Attributes
     ----------
     projection
-        What was fitted: ``containment``, ``discovery_curve``, ``discovery_tail`` or ``discovery_increments``.
+        What was fitted: ``joint`` (see `joint.JointFit`), ``containment``, ``discovery_curve``, ``discovery_tail`` or
+        ``discovery_increments``.
     model
         ``homogeneous`` or ``core_shell``.
     form
@@ -84,7 +75,7 @@ class Fit:
     n_points
         Number of fitted points.
     status
-        One of `STATUSES`.
+        One of `status.STATUSES`.
     reason
         Why the status is not ``ok``, as a sentence; None when it is.
     abscissa
@@ -93,6 +84,9 @@ class Fit:
         Containment, or distinct elements over the size of the start crawl; shape (points,).
     fitted
         The model's values; shape (points,).
+    response
+        Derivative of `ESTIMATES` by each observed point, shape (4, points); NaN of an estimate that is None or at a
+        bound, and where the estimate is no function of the points. What the points' error makes of the estimates.
 
     Notes
     -----
@@ -114,6 +108,12 @@ class Fit:
     abscissa: FloatArray
     observed: FloatArray
     fitted: FloatArray
+    response: FloatArray
+
+    @property
+    def estimates(self) -> dict[str, float | None]:
+        """Estimates by name, in the order of `response`."""
+        return {name: getattr(self, name) for name in ESTIMATES}
 
     @property
     def residuals(self) -> FloatArray:
@@ -155,7 +155,9 @@ def fit_containment_log_linear(lag: npt.ArrayLike, containment: npt.ArrayLike, *
         return points
     slope, intercept = _line(points.abscissa, np.log(points.observed))
     fitted = np.exp(intercept + slope * points.abscissa)
-    return _inverted(points, fitted, float(np.exp(slope)), float(np.exp(intercept)))
+    alpha, coverage = float(np.exp(slope)), float(np.exp(intercept))
+    by_line = _line_response(points.abscissa) / points.observed
+    return _inverted(points, fitted, alpha, coverage, np.array([[alpha, 0], [0, coverage]]) @ by_line)
 
 
 def fit_containment_core_shell(lag: npt.ArrayLike, containment: npt.ArrayLike, *, form: Form, clock: Clock) -> Fit:
@@ -228,7 +230,14 @@ def invert_discovery_tail(t: npt.ArrayLike, ratio: npt.ArrayLike) -> Fit:
     if abs(rho_inf) < _NOTHING_SEEN_AGAIN:
         reason = "The tail rises by a whole crawl per crawl: nothing is seen again, whatever the coverage."
         return replace(_estimated(points, fitted, None, None), status="not_identified", reason=reason)
-    return _inverted(points, fitted, *urn_from_tail(rho_inf, (intercept - 1) / rho_inf))
+
+    def invert(line: FloatArray) -> FloatArray:
+        rho = 1 - line[..., 0]
+        return np.stack(urn_from_tail(rho, (line[..., 1] - 1) / rho), axis=-1)
+
+    line = np.array([nu_inf, intercept])
+    alpha, coverage = invert(line).tolist()
+    return _inverted(points, fitted, alpha, coverage, jacobian(invert, line).T @ _line_response(points.abscissa))
 
 
 def fit_discovery_increments(t: npt.ArrayLike, ratio: npt.ArrayLike) -> Fit:
@@ -310,16 +319,19 @@ def _line(x: FloatArray, y: FloatArray) -> tuple[float, float]:
     return float(slope), float(intercept)
 
 
+def no_fit(projection: str, model: Model, clock: Clock, reason: str) -> Fit:
+    """Fit of the exact form that has no points, and nothing estimated; the reason says why."""
+    empty = np.empty(0)
+    return replace(_points(projection, model, "exact", clock, abscissa=empty, observed=empty), reason=reason)
+
+
 def _points(
     projection: str, model: Model, form: Form, clock: Clock, *, abscissa: FloatArray, observed: FloatArray
 ) -> Fit:
     """Fit in which nothing is estimated yet: of status ``too_few_points``, or ``ok`` and to be completed."""
     n_parameters, distinct = len(fields(_URNS[model])), len(np.unique(abscissa))
-    too_few = distinct <= n_parameters
-    reason = (
-        f"There are points at {distinct} distinct lags or window lengths; "
-        f"{n_parameters} parameters need at least {n_parameters + 1}."
-    )
+    enough = distinct > n_parameters
+    reason = too_few(f"There are points at {distinct} distinct lags or window lengths", n_parameters)
     return Fit(
         projection=projection,
         model=model,
@@ -331,11 +343,12 @@ def _points(
         coverage=None,
         residual_rms=None,
         n_points=len(abscissa),
-        status="too_few_points" if too_few else "ok",
-        reason=reason if too_few else None,
+        status="ok" if enough else "too_few_points",
+        reason=None if enough else reason,
         abscissa=abscissa,
         observed=observed,
         fitted=np.full(len(abscissa), np.nan),
+        response=np.full((len(ESTIMATES), len(abscissa)), np.nan),
     )
 
 
@@ -344,8 +357,15 @@ def _estimated(points: Fit, fitted: FloatArray, alpha: float | None, coverage: f
     return replace(points, alpha=alpha, coverage=coverage, fitted=fitted, residual_rms=rms)
 
 
-def _inverted(points: Fit, fitted: FloatArray, alpha: float, coverage: float) -> Fit:
+def _line_response(x: FloatArray) -> FloatArray:
+    """Find the derivative of slope and intercept of a line by each point, shape (2, points)."""
+    return np.asarray(np.linalg.pinv(np.stack([x, np.ones_like(x)], axis=1)))
+
+
+def _inverted(points: Fit, fitted: FloatArray, alpha: float, coverage: float, response: FloatArray) -> Fit:
+    """Complete a fit that is an inversion of a line; the response is that of alpha and coverage."""
     fit = _estimated(points, fitted, alpha, coverage)
+    fit = replace(fit, response=np.concatenate([fit.response[:2], response]))
     if 0 < alpha < 1 and 0 < coverage < 1:
         return fit
     reason = f"The line gives alpha {alpha:.4g} and coverage {coverage:.4g}; an urn's lie between 0 and 1."
@@ -357,67 +377,57 @@ def _least_squares(points: Fit, curve: Curve, unit: float) -> Fit:
 
     In the unit of the smallest lag or gap survival is neither close to 0 nor flat, whatever the clock counts.
     """
-    optimum = minimise(curve, points.observed, _STARTS[points.model])
-    *share, alpha, coverage = (float(parameter) for parameter in optimum.parameters)
-    fit = _estimated(points, optimum.fitted, alpha ** (1 / unit), coverage)
-    if share:
-        kappa, core_share = _shares(points, share[0], coverage)
+    optimum = minimise(curve, points.observed, STARTS[points.model])
+
+    def estimates(parameters: FloatArray) -> FloatArray:
+        *share, alpha, coverage = np.moveaxis(parameters, -1, 0)
+        shares = _shares(points, share[0], coverage) if share else np.full((2, *alpha.shape), np.nan)
+        return np.stack([*shares, alpha ** (1 / unit), coverage], axis=-1)
+
+    kappa, core_share, alpha, coverage = estimates(optimum.parameters).tolist()
+    fit = _estimated(points, optimum.fitted, alpha, coverage)
+    if points.model == "core_shell":
         fit = replace(fit, kappa=kappa, core_share=core_share)
-    status, reason = _judge(points, curve, optimum, unit)
-    return replace(fit, status=status, reason=reason)
+    status, reason = _judge(fit, curve, optimum, unit)
+    return replace(fit, status=status, reason=reason, response=response(curve, optimum, estimates))
 
 
-def _shares(points: Fit, share: float, coverage: float) -> tuple[float, float]:
+def _shares(points: Fit, share: FloatArray, coverage: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Core's shares of the urn and of a crawl, from the fitted one: the floor of containment, else κ."""
     if points.projection != "containment":
-        return share, float(core_share_from_kappa(share, coverage))
-    return share if points.form == "paper" else float(kappa_from_core_share(share, coverage)), share
+        return share, core_share_from_kappa(share, coverage)
+    return share if points.form == "paper" else kappa_from_core_share(share, coverage), share
 
 
-def _judge(points: Fit, curve: Curve, optimum: Optimum, unit: float) -> tuple[str, str | None]:
+def _judge(fit: Fit, curve: Curve, optimum: Optimum, unit: float) -> tuple[str, str | None]:
     """Status of a least-squares fit, and the reasons; kappa may be open in a fit at a bound too."""
-    if not optimum.converged:
-        return "not_converged", "The search for the least squares did not settle; this is the best it found."
-    part = "urn" if points.model == "homogeneous" else "shell"
-    names = [field.name for field in fields(_URNS[points.model])]
-    reasons = [
-        f"{names[index]} is at its bound {bound:.0f}: {_AT_BOUND[names[index], bound].format(part=part)}."
+    part = "urn" if fit.model == "homogeneous" else "shell"
+    names = [field.name for field in fields(_URNS[fit.model])]
+    bounds = [
+        at_bound(names[index], bound, AT_BOUND[names[index], bound].format(part=part))
         for index, bound in enumerate(optimum.parameters)
         if not optimum.free[index]
     ]
-    status = "at_bound" if reasons else "ok"
-    if points.model == "core_shell" and optimum.free[0]:
-        openness = _openness(points, curve, optimum, unit)
-        if openness is not None:
-            reasons.append(openness)
-            status = "not_identified" if status == "ok" else status
-    return status, " ".join(reasons) or None
+    may_be_open = optimum.converged and fit.model == "core_shell" and optimum.free[0]
+    openness = _openness(fit, curve, optimum, unit) if may_be_open else None
+    return judge_search(bounds, openness, converged=optimum.converged)
 
 
-def _openness(points: Fit, curve: Curve, optimum: Optimum, unit: float) -> str | None:
-    """Say which parameter of a core-shell fit can move while the fitted points hardly do, if one can.
+def _openness(fit: Fit, curve: Curve, optimum: Optimum, unit: float) -> str | None:
+    """Say which parameter of a core-shell fit can move while the fitted points hardly do, if one can."""
+    names = ["the floor" if fit.projection == "containment" else "kappa", "alpha", "coverage"]
 
-    Hardly is less than the fit's own misses: what a model cannot resolve does not tell its parameters apart.
-    """
-    names = ["the floor" if points.projection == "containment" else "kappa", "alpha", "coverage"]
-    misses = float(np.sqrt(np.mean((points.observed - optimum.fitted) ** 2)))
-    for index in (k for k in (0, 2, 1) if optimum.free[k]):
-        for value in optimum.parameters[index] + np.array([-_PARAMETER_MOVE, _PARAMETER_MOVE]):
-            if not 0 <= value <= 1:
-                continue
-            other = minimise_holding(curve, points.observed, optimum, index, value)
-            moved = float(abs(other.fitted - optimum.fitted).max())
-            if moved <= max(_FITTED_MOVE, misses):
-                now, then = (_on_clock(parameters, unit) for parameters in (optimum.parameters, other.parameters))
-                rest = " and ".join(f"{names[k]} {then[k]:.3f}" for k in range(3) if k != index)
-                return (
-                    f"The fit of {points.projection} leaves {names[index]} open: at {then[index]:.3f} instead of "
-                    f"{now[index]:.3f}, with {rest}, no fitted point moves by more than {moved:.4f}."
-                )
-    return None
+    def on_clock(parameters: FloatArray) -> dict[str, float]:
+        share, alpha, coverage = parameters.tolist()
+        return dict(zip(names, (share, alpha ** (1 / unit), coverage), strict=True))
 
-
-def _on_clock(parameters: FloatArray, unit: float) -> list[float]:
-    """Parameters of a core-shell fit with survival per unit of the clock."""
-    share, alpha, coverage = (float(parameter) for parameter in parameters)
-    return [share, alpha ** (1 / unit), coverage]
+    return describe_openness(
+        f"The fit of {fit.projection} leaves",
+        on_clock(optimum.parameters),
+        optimum.fitted,
+        (
+            Alternative(names[index], on_clock(other.parameters), other.fitted)
+            for index, other in hold_elsewhere(curve, fit.observed, optimum, (0, 2, 1))
+        ),
+        misses=float(np.sqrt(np.mean(fit.residuals**2))),
+    )

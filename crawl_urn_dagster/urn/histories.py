@@ -1,12 +1,13 @@
 """Capture-history counts as arrays, and every observable that follows from them.
 
-Here: the algebra from counts to overlaps, recaptures, unions and frequencies, and between recaptures and
+Here: the algebra from counts to overlaps, recaptures, unions, frequencies and cells, and between recaptures and
 unions. Not here: reading presence lists or tables (`observables`), or any model of how histories arise.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +15,11 @@ import numpy.typing as npt
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
+#: Counts, or what is expected of them.
+Numbers = TypeVar("Numbers", IntArray, FloatArray)
 
-# Rows unpacked to float64 at once: bounds memory at 65,536 x crawls x 8 bytes.
-_CHUNK = 65_536
+# Histories worked on at once: their captures as numbers stay in the processor's cache.
+_CHUNK = 8_192
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +51,10 @@ class CaptureHistoryCounts:
         if self.elements.size and self.elements.min() < 0:
             raise ValueError(f"a history has {self.elements.min()} elements; counts are at least 0")
 
+    def of_sample(self, one_in: int) -> CaptureHistoryCounts:
+        """Return what was counted, of counts that are multiples of one element in so many."""
+        return CaptureHistoryCounts(self.seen, self.elements // one_in)
+
     @property
     def n_crawls(self) -> int:
         """Number of crawls."""
@@ -58,31 +65,38 @@ class CaptureHistoryCounts:
         """Elements captured at least once."""
         return int(self.elements[self.seen.any(axis=1)].sum())
 
+    @property
+    def in_all(self) -> int:
+        """Elements captured in every crawl."""
+        return int(self.elements[self.seen.all(axis=1)].sum())
+
     def intersections(self) -> IntArray:
         """Elements captured in both of two crawls, shape (crawls, crawls); the diagonal holds the sizes.
 
-        Products are summed in float64, exact up to 2^53 elements.
+        Sums are exact up to 2^53 elements: products are in float32 where a chunk has fewer than 2^24.
         """
         total = np.zeros((self.n_crawls, self.n_crawls))
         for low in range(0, len(self.elements), _CHUNK):
-            seen = self.seen[low : low + _CHUNK].astype(np.float64)
-            total += seen.T @ (seen * self.elements[low : low + _CHUNK, None])
+            elements = self.elements[low : low + _CHUNK, None]
+            seen: npt.NDArray[Any] = self.seen[low : low + _CHUNK].astype("f4" if elements.sum() < 2**24 else "f8")
+            total += seen.T @ (seen * elements.astype(seen.dtype))
         return np.rint(total).astype(np.int64)
 
     def recaptures(self) -> IntArray:
         """Elements captured in i and *next* captured in j, shape (crawls, crawls), zero unless i < j.
 
-        Row i with the never recaptured, ``sizes[i] - recaptures[i].sum()``, is a row of the m-array.
+        Row i with the never recaptured, ``sizes[i] - recaptures[i].sum()``, is a row of the m-array. Sums are in
+        float64, exact up to 2^53 elements.
         """
         n = self.n_crawls
-        result = np.zeros((n, n), dtype=np.int64)
-        next_seen = np.full(len(self.elements), n)
-        for i in range(n - 1, -1, -1):
-            here = self.seen[:, i]
-            counts = np.bincount(next_seen[here], weights=self.elements[here], minlength=n + 1)
-            result[i] = np.rint(counts[:n])
-            next_seen[here] = i
-        return result
+        total = np.zeros(n * n)
+        for low in range(0, len(self.elements), _CHUNK):
+            history, crawl = np.divmod(np.flatnonzero(self.seen[low : low + _CHUNK]), n)
+            again = history[1:] == history[:-1]
+            pair = (crawl[:-1] * n + crawl[1:])[again]
+            elements = self.elements[low : low + _CHUNK][history[1:][again]]
+            total += np.bincount(pair, weights=elements, minlength=n * n)
+        return np.rint(total).astype(np.int64).reshape(n, n)
 
     def unions(self) -> IntArray:
         """Distinct elements in crawls i to j, both included; see `unions_from_recaptures`."""
@@ -96,27 +110,62 @@ class CaptureHistoryCounts:
         return np.rint(counts).astype(np.int64)
 
 
-def unions_from_recaptures(sizes: npt.ArrayLike, recaptures: npt.ArrayLike) -> IntArray:
+class HistoryCells(NamedTuple):
+    """Elements by first capture, last capture and times captured, in order of the last; arrays of shape (cells,).
+
+    Attributes
+    ----------
+    first, last
+        Index of the crawl.
+    captures
+        Crawls that hold the element, at least 1.
+    elements
+        Elements of the cell, above 0.
+    """
+
+    first: IntArray
+    last: IntArray
+    captures: IntArray
+    elements: IntArray
+
+
+def count_cells(counts: CaptureHistoryCounts) -> HistoryCells:
+    """Count elements by first capture, last capture and times captured; those never captured are left out."""
+    n = counts.n_crawls
+    captured = counts.seen.any(axis=1) & (counts.elements > 0)
+    seen, elements = counts.seen[captured], counts.elements[captured]
+    first, last = seen.argmax(axis=1), n - 1 - seen[:, ::-1].argmax(axis=1)
+    code, cell = np.unique((last * n + first) * (n + 1) + seen.sum(axis=1), return_inverse=True)
+    pair, captures = np.divmod(code, n + 1)
+    last, first = np.divmod(pair, n)
+    totals = np.rint(np.bincount(cell, weights=elements, minlength=code.size)).astype(np.int64)
+    return HistoryCells(first, last, captures, totals)
+
+
+def window_sums(sizes: Numbers) -> Numbers:
+    """Sum of the sizes of crawls i to j, shape (..., crawls, crawls), for i <= j."""
+    total = sizes.cumsum(axis=-1)
+    windows: Numbers = total[..., None, :] - total[..., :, None] + sizes[..., :, None]
+    return windows
+
+
+def unions_from_recaptures(sizes: Numbers, recaptures: Numbers) -> Numbers:
     """Distinct elements of every window, ``U(i..j) = sum M - sum r``.
 
     Parameters
     ----------
     sizes
-        M_t, shape (crawls,).
+        M_t, shape (..., crawls).
     recaptures
-        r_ij, captured in i and next captured in j, shape (crawls, crawls), zero unless i < j.
+        r_ij, captured in i and next captured in j, shape (..., crawls, crawls), zero unless i < j.
 
     Returns
     -------
-    Array of shape (crawls, crawls): ``U(i..j)`` for i <= j, 0 below the diagonal.
+    Array of shape (..., crawls, crawls): ``U(i..j)`` for i <= j, 0 below the diagonal; whole numbers of whole numbers.
     """
-    sizes = np.asarray(sizes, dtype=np.int64)
-    r = np.asarray(recaptures, dtype=np.int64)
-    cumulative = np.concatenate([[0], np.cumsum(sizes)])
-    totals = cumulative[None, 1:] - cumulative[:-1, None]
     # Sum of r over i <= a < b <= j: from the bottom row up, then along each row.
-    inner = np.cumsum(np.cumsum(r[::-1], axis=0)[::-1], axis=1)
-    return np.asarray(np.triu(totals - inner))
+    within = recaptures[..., ::-1, :].cumsum(axis=-2)[..., ::-1, :].cumsum(axis=-1)
+    return np.triu(window_sums(sizes) - within)
 
 
 def recaptures_from_unions(unions: FloatArray) -> FloatArray:
@@ -128,12 +177,11 @@ def recaptures_from_unions(unions: FloatArray) -> FloatArray:
     Parameters
     ----------
     unions
-        Shape (crawls, crawls); entry [i, j] with i <= j is U(i..j); what is below the diagonal is not read.
+        Shape (..., crawls, crawls); entry [i, j] with i <= j is U(i..j); what is below the diagonal is not read.
     """
-    n = len(unions)
-    upper = np.where(np.tri(n, k=-1, dtype=bool), 0.0, unions)
-    padded = np.zeros((n + 1, n + 1))
-    padded[:n, 1:] = upper
-    result = -(padded[:-1, 1:] - padded[:-1, :-1] - padded[1:, 1:] + padded[1:, :-1])
-    result[np.tri(n, dtype=bool)] = 0.0
+    n = unions.shape[-1]
+    padded = np.zeros((*unions.shape[:-2], n + 1, n + 1))
+    padded[..., :n, 1:] = np.where(np.tri(n, k=-1, dtype=bool), 0.0, unions)
+    result = -(padded[..., :-1, 1:] - padded[..., :-1, :-1] - padded[..., 1:, 1:] + padded[..., 1:, :-1])
+    result[..., np.tri(n, dtype=bool)] = 0.0
     return np.asarray(result)

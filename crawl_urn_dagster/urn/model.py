@@ -15,7 +15,7 @@ it keeps its precision as α c̄ tends to 1.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,9 @@ from crawl_urn_dagster.urn.histories import FloatArray
 
 Fraction: TypeAlias = float | FloatArray
 Form = Literal["exact", "paper"]
+
+#: Of the clock ``year``.
+DAYS_PER_YEAR = 365.25
 
 
 class Fates(NamedTuple):
@@ -110,6 +113,9 @@ class Urn:
     Parameters are floats, or arrays that broadcast against each other and against the lags or rounds given to
     a method. Results have the broadcast shape; a result of shape () is a scalar.
     """
+
+    #: What a fit of it estimates: names of attributes, each in [0, 1].
+    ESTIMATES: ClassVar[tuple[str, ...]] = ("alpha", "coverage")
 
     alpha: Fraction
     coverage: Fraction
@@ -258,6 +264,9 @@ class CoreShellUrn:
         When a parameter is NaN or outside [0, 1].
     """
 
+    #: What a fit of it estimates: names of attributes, each in [0, 1].
+    ESTIMATES: ClassVar[tuple[str, ...]] = ("kappa", "core_share", "alpha", "coverage")
+
     kappa: Fraction
     alpha: Fraction
     coverage: Fraction
@@ -334,13 +343,13 @@ def kappa_from_core_share(core_share: Fraction, coverage: Fraction) -> FloatArra
     return _ratio(core_share * coverage, 1 - core_share + core_share * coverage, undefined=1.0)
 
 
-def urn_from_tail(rho_inf: float, tau_h: float) -> tuple[float, float]:
+def urn_from_tail(rho_inf: Fraction, tau_h: Fraction) -> tuple[FloatArray, FloatArray]:
     """Survival and coverage of the homogeneous urn whose discovery curve has this asymptote.
 
     α = (ρ∞ + τ_h)/(1 + τ_h) and c = ρ∞/(ρ∞ + τ_h). Measured asymptotes can give values outside [0, 1], which
     are returned as they are; a quotient over zero is infinite.
     """
-    return float(_ratio(rho_inf + tau_h, 1 + tau_h)), float(_ratio(rho_inf, rho_inf + tau_h))
+    return _ratio(rho_inf + tau_h, 1 + tau_h), _ratio(rho_inf, rho_inf + tau_h)
 
 
 def gaps_between(times: npt.ArrayLike) -> FloatArray:
@@ -363,6 +372,21 @@ def require_fraction(name: str, value: npt.ArrayLike) -> None:
     inside = (values >= 0) & (values <= 1)
     if not inside.all():
         raise ValueError(f"{name} is {values[~inside].flat[0]}; expected a number from 0 to 1")
+
+
+def whole_numbers(name: str, values: npt.ArrayLike, least: int) -> FloatArray:
+    """Return values as numbers, which are whole and not below the least.
+
+    Raises
+    ------
+    ValueError
+        When one is not, with its name.
+    """
+    numbers = np.asarray(values, dtype=np.float64)
+    outside = ~((numbers >= least) & (numbers == np.floor(numbers)) & np.isfinite(numbers))
+    if outside.any():
+        raise ValueError(f"{name} is {numbers[outside].flat[0]}; expected whole numbers of at least {least}")
+    return numbers
 
 
 def _require_not_negative(name: str, value: npt.ArrayLike) -> FloatArray:

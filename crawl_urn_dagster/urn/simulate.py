@@ -45,11 +45,9 @@ class SimulatedHistories:
         seen = np.unpackbits(ordered[first], axis=1, count=self.n_crawls).astype(np.bool_)
         return CaptureHistoryCounts(seen, np.diff(np.append(first, n_elements)))
 
-    def presence(self) -> tuple[IntArray, IntArray]:
-        """Return crawl index and element number of every capture, by crawl and then by element."""
-        elements = [np.flatnonzero(self.packed[:, crawl // 8] & _bit(crawl)) for crawl in range(self.n_crawls)]
-        crawls = np.repeat(np.arange(self.n_crawls), [len(captured) for captured in elements])
-        return crawls, np.concatenate(elements)
+    def captured(self, crawl: int) -> IntArray:
+        """Return the numbers of the elements that a crawl captured, ascending."""
+        return np.flatnonzero(self.packed[:, crawl // 8] & _bit(crawl))
 
 
 def simulate(

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 Rule = Literal["first_returns", "containment"]
 
-_BLOCK = 4
+#: Start crawls whose windows share crawls; also what a rule needs two of, or leaves out at a time.
+BLOCK = 4
 _RISE = 0.02
 _STANDARD_ERRORS = 3
 _RISES: dict[Rule, str] = {
@@ -75,7 +76,7 @@ class Violation:
     reason: str
 
 
-def block_mean(values: npt.ArrayLike, block: int = _BLOCK) -> tuple[float, float]:
+def block_mean(values: npt.ArrayLike, block: int = BLOCK) -> tuple[float, float]:
     """Mean of a series whose neighbours share crawls, and its standard error from means of blocks.
 
     The variance of a block's mean is half the mean squared difference of neighbouring blocks (von Neumann),
@@ -149,7 +150,7 @@ def judge(rule: Rule, sizes: npt.ArrayLike, counts: npt.ArrayLike) -> Violation:
     difference, se = block_mean(rises)
     if np.isnan(se):
         known = np.count_nonzero(~np.isnan(rises))
-        reason = f"{known} start crawls have lags 1 and 2; judging violation needs {2 * _BLOCK}."
+        reason = f"{known} start crawls have lags 1 and 2; judging violation needs {2 * BLOCK}."
         return Violation(rule, difference, se, violated=None, reason=reason)
     violated = difference > max(_RISE, _STANDARD_ERRORS * se)
     measured = f"{difference:.3f} ± {se:.3f} (threshold {_RISE} and {_STANDARD_ERRORS} standard errors)"

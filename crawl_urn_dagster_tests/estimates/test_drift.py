@@ -2,107 +2,179 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crawl_urn_dagster.estimates.drift import drift_table
-from crawl_urn_dagster.observables.schema import TABLES
-from crawl_urn_dagster.observables.tables import containment_table, crawls_table, discovery_curve_table
-from crawl_urn_dagster_tests.collections_for_tests import (
-    COVERAGE,
-    histories,
-    labels,
-    pairs_frame,
-    windows_frame,
+from crawl_urn_dagster.estimates.drift import UnknownReferenceError, drift_tables
+from crawl_urn_dagster.observables.schema import SYMBOLS, TABLES
+from crawl_urn_dagster.observables.tables import (
+    containment_table,
+    crawls_table,
+    discovery_curve_table,
+    tables_from_histories,
 )
+from crawl_urn_dagster.sources import Selection
+from crawl_urn_dagster.sources.common_crawl_statistics import CommonCrawlStatisticsSource
+from crawl_urn_dagster.sources.files import Files
+from crawl_urn_dagster.urn import CountingError, simulate
+from crawl_urn_dagster.urn.drift import CHARTS
+from crawl_urn_dagster.urn.revisit import simulate_revisit_delay
+from crawl_urn_dagster_tests.benchmarks.drift_error_rates import CHANGE_AFTER, NONE, SCENARIOS, Cell, simulated
+from crawl_urn_dagster_tests.collections_for_tests import dated_crawls, labels, pairs_frame, windows_frame
+from crawl_urn_dagster_tests.estimates.observed import observables as observed
 
-WINDOW = 12
-URN = 20_000
-# sd of a window's kappa at this size, from 60 simulated pairs of windows: 0.0036/sqrt(2).
-KAPPA_SD_OF_DIFFERENCE = 0.0036
+REFERENCE = 24
+SETTINGS = {
+    "clock": "crawl",
+    "error": CountingError(),
+    "window_crawls": REFERENCE,
+    "reference_from": None,
+    "withheld_reason": None,
+}
 
 
-def two_windows(kappa_before=0.4, kappa_after=0.4, coverage_after=COVERAGE):
-    """Two unrelated urns one after the other: only pairs within a window are ever compared."""
-    before = histories(WINDOW, urn=URN, kappa=kappa_before, seed=1).counts()
-    after = histories(WINDOW, urn=URN, kappa=kappa_after, coverage=coverage_after, seed=2).counts()
-    n = 2 * WINDOW
-    intersections = np.zeros((n, n), dtype=np.int64)
-    intersections[:WINDOW, :WINDOW] = before.intersections()
-    intersections[WINDOW:, WINDOW:] = after.intersections()
-    names = labels(n)
-    crawls = crawls_table(
-        pd.DataFrame(
-            {
-                "crawl": names,
-                "started_at": pd.to_datetime(names),
-                "elements": np.diagonal(intersections),
-                "dated_by": "label",
-            }
-        )
+def observables(scenario):
+    counts = simulated(Cell(REFERENCE, 0.0), SCENARIOS[scenario], seed=3)
+    n = len(counts.times)
+    crawls = crawls_table(dated_crawls(counts.sizes.astype(int)))
+    windows = windows_frame(np.triu(counts.unions).astype(int), n).rename(
+        columns={"start": "start_crawl", "end": "end_crawl", "union": "distinct_elements"}
     )
-    return crawls, containment_table(crawls, pairs_frame(intersections, n))
+    i, j = np.triu_indices(n)
+    windows["window_crawls"] = j - i + 1
+    return (
+        crawls,
+        containment_table(crawls, pairs_frame(counts.intersections.astype(int), n), CountingError()),
+        discovery_curve_table(crawls, windows, CountingError()),
+    )
 
 
-def judged(crawls, containment, discovery_curve=None, **settings):
-    values = {"clock": "crawl", "window_crawls": WINDOW, "threshold": 0.05, "withheld_reason": None, **settings}
-    return drift_table(crawls, containment, discovery_curve, **values).set_index("parameter")
+def first_crawls(tables, n):
+    """The tables as they were when there were n crawls."""
+    crawls, containment, discovery_curve = tables
+    known = set(crawls["crawl"].iloc[:n])
+    return (
+        crawls.iloc[:n],
+        containment[containment["crawl_j"].isin(known)],
+        discovery_curve[discovery_curve["end_crawl"].isin(known)],
+    )
 
 
-def test_nothing_moved():
-    table = judged(*two_windows())
-    assert table["drifted"].tolist() == [False] * 4
-    assert table.loc["kappa", "difference"] == pytest.approx(0, abs=4 * KAPPA_SD_OF_DIFFERENCE)
-    assert table["last_crawl"].unique().tolist() == [labels(24)[-1]]
-    assert table["since_crawl"].unique().tolist() == [labels(24)[12]]
+@pytest.fixture(scope="module")
+def shrunk():
+    """A collection whose core shrank, and what is said of it at the last crawl."""
+    tables = observables("κ 0.40 → 0.35")
+    return tables, drift_tables(*tables, **SETTINGS)
 
 
-def test_a_core_that_shrank_is_found():
-    table = judged(*two_windows(kappa_after=0.3))
-    assert table.loc["kappa", "drifted"]
-    assert table.loc["kappa", "difference"] == pytest.approx(-0.1, abs=4 * KAPPA_SD_OF_DIFFERENCE)
-    assert table.loc["kappa", "statistic"] == -table.loc["kappa", "difference"]
+def test_a_core_that_shrank_is_named_and_dated(shrunk):
+    (crawls, *_), made = shrunk
+    drift = made["drift"].set_index("parameter")
+    assert drift.index.tolist() == list(SYMBOLS)
+    assert drift["drifted"].all()
+    assert drift["attributed"].tolist() == [True, True, False, False]
+    assert set(drift["since_crawl"]) == {crawls["crawl"].iloc[REFERENCE + CHANGE_AFTER]}
+    assert set(drift["last_crawl"]) == {crawls["crawl"].iloc[-1]}
+    assert set(drift["reference_last_crawl"]) == {crawls["crawl"].iloc[REFERENCE - 1]}
+    kappa = drift.loc["kappa"]
+    assert kappa["value_low"] < 0.35 < kappa["value_high"]
+    assert kappa["difference_low"] < kappa["difference"] < kappa["difference_high"] < 0
+    assert kappa["statistic"] > kappa["threshold"]
 
 
-def test_the_threshold_decides():
-    assert not judged(*two_windows(kappa_after=0.3), threshold=0.2).loc["kappa", "drifted"]
+def test_the_chart_has_every_crawl_and_its_alarms(shrunk):
+    (crawls, *_), made = shrunk
+    chart = made["control_chart"]
+    assert len(chart) == len(CHARTS) * len(crawls)
+    core = chart[chart["chart"] == "core"].reset_index(drop=True)
+    monitored = core["phase"] == "monitored"
+    assert monitored.sum() == len(crawls) - REFERENCE
+    assert core.loc[~monitored, "average"].isna().all()
+    outside = (core["average"] < core["average_low"]) | (core["average"] > core["average_high"])
+    assert outside[monitored].tolist() == core.loc[monitored, "alarm"].tolist()
+    assert not core["alarm"].iloc[REFERENCE : REFERENCE + CHANGE_AFTER].any()
+    assert core["alarm"].iloc[-1]
+    assert core["value"].iloc[:REFERENCE].mean() == pytest.approx(0.4, abs=0.005)
 
 
-def test_a_change_of_coverage_is_not_one_of_the_core():
-    table = judged(*two_windows(coverage_after=0.8))
-    assert not table.loc["kappa", "drifted"]
-    assert table.loc["coverage", "drifted"]
+def test_rebaselining_is_explicit_and_ends_the_alarm(shrunk):
+    tables, _ = shrunk
+    since = tables[0]["crawl"].iloc[REFERENCE + CHANGE_AFTER]
+    made = drift_tables(*tables, **{**SETTINGS, "reference_from": since, "window_crawls": 12})["drift"]
+    assert set(made["reference_first_crawl"]) == {since}
+    assert not made["drifted"].any()
+    with pytest.raises(UnknownReferenceError, match="'1999-01', which is no crawl of the collection: name one from"):
+        drift_tables(*tables, **{**SETTINGS, "reference_from": "1999-01"})
 
 
-def test_columns_are_those_of_the_contract():
-    table = judged(*two_windows()).reset_index()
-    assert set(table.columns) <= set(TABLES["drift"].column_names)
+def test_columns_are_those_of_the_contract(shrunk):
+    for name, table in shrunk[1].items():
+        assert tuple(table.columns) == TABLES[name].column_names
 
 
 @pytest.mark.parametrize(
-    ("settings", "reason"),
+    ("n", "withheld", "reason"),
     [
-        ({"window_crawls": 13}, "two windows of 13 crawls need 26 crawls; there are 24"),
-        ({"withheld_reason": "model_violation: it rises"}, "model_violation: it rises"),
+        (REFERENCE, None, "a reference of 24 crawls needs 25 crawls; there are 24"),
+        (REFERENCE + 1, "not_converged: it swings", "not_converged: it swings"),
     ],
 )
-def test_what_cannot_be_judged_has_no_value_and_a_reason(settings, reason):
-    table = judged(*two_windows(), **settings)
-    assert table["reason"].unique().tolist() == [reason]
-    assert "drifted" not in table
+def test_what_cannot_be_judged_has_no_value_and_a_reason(n, withheld, reason):
+    crawls, containment, _ = first_crawls(observables(NONE), n)
+    made = drift_tables(crawls, containment, None, **{**SETTINGS, "withheld_reason": withheld})
+    assert made["drift"]["reason"].tolist() == [reason] * 4
+    assert made["drift"]["drifted"].isna().all()
+    assert made["control_chart"].empty
 
 
-def test_windows_whose_fit_is_not_identified_are_not_judged():
-    counts = histories(24).counts()
-    crawls, _ = two_windows()
-    windows = windows_frame(counts.unions(), 24).rename(
-        columns={"start": "start_crawl", "end": "end_crawl", "union": "distinct_elements"}
+def test_where_no_urn_fits_first_returns_delay_and_sizes_are_judged():
+    """A crawler whose revisit delay grew from one round to two, and whose crawls became smaller with it."""
+    n, change = 60, 30
+    delays = np.where(np.arange(n) < change, 1, 2)
+    histories = simulate_revisit_delay(
+        delays=delays, elements=20_000, alpha=0.86, coverage=0.27, revisit_coverage=0.03, seed=4
     )
-    positions = {name: k for k, name in enumerate(labels(24))}
-    windows["window_crawls"] = windows["end_crawl"].map(positions) - windows["start_crawl"].map(positions) + 1
-    table = judged(crawls, None, discovery_curve_table(crawls, windows))
-    assert "is not_identified" in table.loc["kappa", "reason"]
-    assert table.loc["kappa", "reason"].startswith(f"the fit of {labels(24)[0]} to {labels(24)[11]}")
+    counts = histories.counts()
+    crawls = crawls_table(dated_crawls(np.diagonal(counts.intersections())))
+    made = tables_from_histories(crawls, counts, CountingError())
+    reason = "model_violation: elements return late"
+    drift = drift_tables(crawls, None, made["discovery_curve"], **{**SETTINGS, "withheld_reason": reason})[
+        "drift"
+    ].set_index("parameter")
+    assert drift.loc[list(SYMBOLS), "reason"].tolist() == [reason] * 4
+    observed = drift.drop(list(SYMBOLS))
+    assert observed.index.tolist() == [*(f"first_returns_{lag}" for lag in (1, 2, 3)), "revisit_delay", "crawl_size"]
+    assert observed["attributed"].all()
+    delay = observed.loc["revisit_delay"]
+    assert (delay["reference_value"], delay["value"]) == (1.0, 2.0)
+    positions = {label: k for k, label in enumerate(labels(n))}
+    # Segments are at least four start crawls long, and which start is the first of a mixed few is not told.
+    assert abs(positions[delay["since_crawl"]] - change) <= 4
+    second = observed.loc["first_returns_2"]
+    assert second["difference_high"] < 0
+    assert observed.loc["crawl_size", "difference_high"] < 0
 
 
-def test_an_urn_without_a_core_is_judged_too():
-    table = judged(*two_windows(kappa_before=0.0, kappa_after=0.0))
-    assert table["reason"].isna().all()
-    assert not table.loc["kappa", "drifted"]
+def test_the_change_of_2024_in_the_published_table_is_found_and_dated(shared_data):
+    source = CommonCrawlStatisticsSource(
+        windows=str(shared_data / "common_crawl_statistics" / "url_last_n_crawls.csv"),
+        calendar=str(shared_data / "crawls.csv"),
+    )
+    read = source.read_tables(Files(shared_data), Selection("CC-MAIN-2020-05", "CC-MAIN-2025-51"))
+    crawls = crawls_table(read.crawls)
+    windows = discovery_curve_table(crawls, read.windows, CountingError(0.008))
+    made = drift_tables(crawls, None, windows, **{**SETTINGS, "withheld_reason": "model_violation"})["drift"]
+    moved = made[made["attributed"].astype("boolean").fillna(value=False)].set_index("parameter")
+    assert {"first_returns_2", "revisit_delay", "crawl_size"} <= set(moved.index)
+    assert moved.loc["revisit_delay", ["reference_value", "value"]].tolist() == [1.0, 2.0]
+    assert moved.loc["revisit_delay", "since_crawl"].startswith("CC-MAIN-2024-")
+    assert pd.notna(moved.loc["first_returns_2", "difference_high"])
+    assert moved.loc["first_returns_2", "difference_high"] < -0.1
+
+
+def test_limits_that_hold_whatever_happens_are_no_judgement():
+    coverage = np.where(np.isin(np.arange(14), [3, 4]), 0.005, 0.6)
+    counts = simulate(times=np.arange(14), core=300, shell=1200, alpha=0.5, coverage=coverage, seed=1).counts()
+    tables = drift_tables(*observed(counts), **{**SETTINGS, "window_crawls": 12})
+    rows = tables["drift"].set_index("parameter")
+    assert rows.loc[["alpha", "coverage"], "drifted"].isna().all()
+    assert rows.loc["alpha", "reason"].startswith("the crawls of the reference vary so much")
+    assert not rows.loc[["kappa", "core_share"], "drifted"].astype(bool).any()
+    assert pd.isna(rows.loc["kappa", "reason"])

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from crawl_urn_dagster.estimates.headline import choose_headline, read_headline
+from crawl_urn_dagster.estimates.intervals import Fitted
 from crawl_urn_dagster.estimates.tables import parameters_table
 from crawl_urn_dagster.urn import Fit
 
@@ -29,6 +30,7 @@ def fit(projection, model="core_shell", form="exact", *, status="ok", kappa=0.4,
         abscissa=np.arange(10.0),
         observed=np.zeros(10),
         fitted=np.zeros(10),
+        response=np.full((4, 10), np.nan),
     )
 
 
@@ -39,9 +41,21 @@ DISCOVERY = fit("discovery_curve")
 DISCOVERY_HOMOGENEOUS = fit("discovery_curve", "homogeneous")
 
 
-def test_the_exact_containment_fit_speaks_first():
-    fits = [DISCOVERY, CONTAINMENT_HOMOGENEOUS, CONTAINMENT_PAPER, CONTAINMENT]
-    assert choose_headline(fits, clock="crawl") is CONTAINMENT
+JOINT, JOINT_HOMOGENEOUS = fit("joint"), fit("joint", "homogeneous")
+
+
+def test_fits_that_are_ok_speak_in_this_order():
+    order = [JOINT, CONTAINMENT, JOINT_HOMOGENEOUS, CONTAINMENT_HOMOGENEOUS, DISCOVERY, DISCOVERY_HOMOGENEOUS]
+    for first, chosen in enumerate(order):
+        rest = [*reversed(order[first:]), CONTAINMENT_PAPER]
+        assert choose_headline(rest, clock="crawl") is chosen
+
+
+@pytest.mark.parametrize("status", ["at_bound", "not_identified"])
+def test_a_fit_that_is_ok_goes_before_one_that_is_not(status):
+    fits = [fit("joint", status=status), fit("containment", status=status), JOINT_HOMOGENEOUS]
+    assert choose_headline(fits, clock="crawl") is JOINT_HOMOGENEOUS
+    assert choose_headline(fits[:2], clock="crawl") is fits[0]
 
 
 def test_without_pairs_the_discovery_curve_speaks():
@@ -67,12 +81,6 @@ def test_a_regression_that_came_out_as_no_urn_gives_way():
     assert choose_headline(fits[:2], clock="crawl") is empty_core
 
 
-@pytest.mark.parametrize("status", ["at_bound", "not_identified"])
-def test_other_cautions_do_not_dethrone_a_fit(status):
-    cautious = fit("containment", status=status)
-    assert choose_headline([cautious, CONTAINMENT_HOMOGENEOUS], clock="crawl") is cautious
-
-
 def test_when_all_are_withheld_the_first_says_why():
     fits = [fit("containment", status="model_violation"), fit("discovery_curve", status="model_violation")]
     assert choose_headline(fits, clock="crawl") is fits[0]
@@ -85,26 +93,38 @@ def test_the_clock_is_the_collections():
         choose_headline([CONTAINMENT], clock="year")
 
 
-def headline_of(chosen):
-    return read_headline(parameters_table([chosen, DISCOVERY_HOMOGENEOUS], chosen, CRAWLS))
+LIMITS = {"kappa": (0.38, 0.42), "core_share": (0.51, 0.54), "alpha": (0.7, 0.8), "coverage": (0.55, 0.65)}
+
+
+def headline_of(chosen, limits=LIMITS):
+    fitted = [Fitted(chosen, limits), Fitted(DISCOVERY_HOMOGENEOUS, {})]
+    return read_headline(parameters_table(fitted, chosen, CRAWLS))
 
 
 def test_numbers_and_words_of_a_core_and_shell():
     headline = headline_of(CONTAINMENT)
     assert headline.fit_name == "core_shell containment, exact form, per crawl"
-    assert headline.numbers == "κ = 0.400, μ = 0.526, α = 0.750, c = 0.600"
-    assert headline.sentence == (
-        "Of each crawl, 52.6 % is a core that is there every time (40.0 % of the urn); of the rest, a crawl samples "
-        "60.0 % of what could be sampled, and 75.0 % of it is still there from one crawl to the next. "
-        "Intervals are not computed yet."
+    assert headline.numbers == (
+        "κ = 0.40 (0.38 to 0.42), μ = 0.526 (0.510 to 0.540), α = 0.75 (0.70 to 0.80), c = 0.60 (0.55 to 0.65)"
     )
+    assert headline.sentence == (
+        "Of each crawl, 52.6 % (51.0 to 54.0) is a core that was there every time, which is 40 % (38 to 42) of "
+        "all that the crawler could have fetched. Of the rest, one crawl samples 60 % (55 to 65), and 75 % (70 to 80) "
+        "can still be fetched in the next crawl. In brackets: 95 % intervals."
+    )
+
+
+def test_that_there_is_no_interval_is_said():
+    headline = headline_of(CONTAINMENT, {})
+    assert headline.numbers == "κ = 0.400, μ = 0.526, α = 0.750, c = 0.600"
+    assert headline.sentence.endswith("No interval could be computed.")
 
 
 def test_words_of_a_homogeneous_urn_name_no_core():
     headline = headline_of(CONTAINMENT_HOMOGENEOUS)
-    assert headline.kappa is None
-    assert headline.numbers == "α = 0.750, c = 0.600"
-    assert headline.sentence.startswith("No separate core is needed: a crawl samples 60.0 %")
+    assert set(headline.estimates) == set(headline.limits) == {"alpha", "coverage"}
+    assert headline.numbers == "α = 0.75 (0.70 to 0.80), c = 0.60 (0.55 to 0.65)"
+    assert headline.sentence.startswith("Without a separate core: a crawl samples 60 % (55 to 65)")
 
 
 def test_a_caution_is_never_left_out():
@@ -116,12 +136,13 @@ def test_a_caution_is_never_left_out():
 def test_withheld_numbers_are_not_there_to_be_shown(status):
     headline = headline_of(fit("containment", status=status))
     assert headline.withheld
-    assert (headline.kappa, headline.core_share, headline.alpha, headline.coverage) == (None,) * 4
+    assert not headline.estimates
+    assert not headline.limits
     assert headline.numbers == "withheld"
     assert headline.sentence == f"No urn parameters are given ({status}): because of {status}."
 
 
 def test_a_table_without_headline_is_an_error():
-    table = parameters_table([CONTAINMENT], CONTAINMENT, CRAWLS).assign(headline=False)
+    table = parameters_table([Fitted(CONTAINMENT, {})], CONTAINMENT, CRAWLS).assign(headline=False)
     with pytest.raises(ValueError, match="no headline row"):
         read_headline(table)

@@ -1,7 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from crawl_urn_dagster.estimates.intervals import Fitted
 from crawl_urn_dagster.estimates.tables import compare_with_truth, operator_terms_table, parameters_table
 from crawl_urn_dagster.observables.schema import TABLES
 from crawl_urn_dagster_tests.estimates.test_headline import (
@@ -12,11 +15,31 @@ from crawl_urn_dagster_tests.estimates.test_headline import (
     fit,
 )
 
+LIMITS = {"kappa": (0.38, 0.42), "alpha": (0.7, 0.8), "life_expectancy": (2.0, 4.0), "nu_inf": (0.3, 0.4)}
+FITTED = [
+    Fitted(CONTAINMENT, LIMITS),
+    Fitted(CONTAINMENT_PAPER, {}),
+    Fitted(CONTAINMENT_HOMOGENEOUS, {}),
+    Fitted(fit("containment", clock="year"), LIMITS),
+]
+
 
 @pytest.fixture
 def parameters():
-    fits = [CONTAINMENT, CONTAINMENT_PAPER, CONTAINMENT_HOMOGENEOUS, fit("containment", clock="year")]
-    return parameters_table(fits, CONTAINMENT, CRAWLS)
+    return parameters_table(FITTED, CONTAINMENT, CRAWLS)
+
+
+def test_limits_are_those_of_the_component(parameters):
+    core, shell = (
+        parameters[parameters["headline"] & (parameters["component"] == component)].iloc[0]
+        for component in ("core", "shell")
+    )
+    assert (core["share_low"], core["share_high"]) == (0.38, 0.42)
+    assert (shell["share_low"], shell["share_high"]) == pytest.approx((0.58, 0.62))
+    assert (shell["kappa_low"], shell["alpha_high"]) == (0.38, 0.8)
+    assert np.isnan([core["alpha_low"], core["coverage_low"], shell["coverage_low"], shell["core_share_low"]]).all()
+    paper = parameters[parameters["form"] == "paper"]
+    assert paper[["share_low", "kappa_low", "alpha_low"]].isna().all(axis=None)
 
 
 def test_one_row_per_component(parameters):
@@ -42,8 +65,8 @@ def test_rows_are_unique_by_the_key_of_the_contract(parameters):
     assert set(parameters["last_crawl"]) == {"c"}
 
 
-def test_operator_terms_of_core_and_shell(parameters):
-    terms = operator_terms_table(parameters, CRAWLS.assign(years=[0.0, 0.5, 1.0]))
+def test_operator_terms_of_core_and_shell():
+    terms = operator_terms_table(FITTED, CONTAINMENT, CRAWLS.assign(years=[0.0, 0.5, 1.0]))
     assert tuple(terms.columns) == TABLES["operator_terms"].column_names
     core, shell = (
         terms[(terms["form"] == "exact") & (terms["clock"] == "crawl") & (terms["component"] == component)].iloc[0]
@@ -57,22 +80,24 @@ def test_operator_terms_of_core_and_shell(parameters):
     assert shell["hidden_time"] == pytest.approx(1.2)
     assert shell["hiding_time"] == pytest.approx(0.3 / 0.7)
     assert shell["nu_inf"] == pytest.approx(0.25 / 0.7)
+    assert (shell["life_expectancy_low"], shell["nu_inf_high"]) == (2.0, 0.4)
+    assert np.isnan(core["life_expectancy_low"])
     assert shell["unit"] == "crawls"
 
 
-def test_operator_terms_of_a_yearly_fit_are_read_at_the_mean_gap(parameters):
-    terms = operator_terms_table(parameters, CRAWLS.assign(years=[0.0, 0.2, 1.0]))
+def test_operator_terms_of_a_yearly_fit_are_read_at_the_mean_gap():
+    terms = operator_terms_table(FITTED, CONTAINMENT, CRAWLS.assign(years=[0.0, 0.2, 1.0]))
     shell = terms[(terms["clock"] == "year") & (terms["component"] == "shell")].iloc[0]
     survival = 0.75**0.5  # over the mean gap of half a year
     assert shell["life_expectancy"] == pytest.approx(0.5 * survival / (1 - survival))
     assert shell["nu_inf"] == pytest.approx((1 - survival) / (1 - 0.4 * survival))
+    assert (shell["life_expectancy_high"], shell["nu_inf_low"]) == (2.0, 0.3)
     assert shell["unit"] == "years"
 
 
 def test_terms_of_a_fit_outside_its_range_are_null():
-    broken = fit("containment", "homogeneous", status="not_identified")
-    parameters = parameters_table([broken], broken, CRAWLS).assign(alpha=1.2)
-    terms = operator_terms_table(parameters, CRAWLS.assign(years=[0.0, 0.5, 1.0]))
+    broken = replace(fit("containment", "homogeneous", status="not_identified"), alpha=1.2)
+    terms = operator_terms_table([Fitted(broken, {})], broken, CRAWLS.assign(years=[0.0, 0.5, 1.0]))
     assert terms["life_expectancy"].isna().all()
     assert terms["status"].tolist() == ["not_identified"]
 
@@ -88,7 +113,11 @@ def test_estimates_are_set_against_the_truth_of_their_clock(parameters):
         }
     )
     compared = compare_with_truth(parameters, truth).set_index(["form", "clock", "parameter"])
-    assert compared.loc[("exact", "crawl", "kappa"), "difference"] == pytest.approx(0.01)
-    assert compared.loc[("exact", "year", "alpha"), "difference"] == pytest.approx(0.15)
+    assert compared.loc[("exact", "year", "alpha"), ["truth", "estimate"]].tolist() == [0.6, 0.75]
+    for (form, clock, parameter), row in compared[compared["estimate_low"].notna()].iterrows():
+        name = "core_share" if form == "paper" and parameter.startswith("kappa") else parameter
+        true = truth.set_index("clock").loc[clock, name]
+        assert row["inside"] == (row["estimate_low"] <= true <= row["estimate_high"])
+    assert set(compared["inside"].dropna()) == {True, False}
     printed = compared.loc[("paper", "crawl", "kappa (as printed: the core share)")]
     assert printed["truth"] == 0.5

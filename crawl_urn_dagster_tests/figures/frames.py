@@ -3,15 +3,22 @@
 Here: making frames, and reading texts, lines and boxes off a Figure. Not here: what a test asserts of them.
 """
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from matplotlib.text import Text
 
-from crawl_urn_dagster.observables.schema import PARAMETERS
+from crawl_urn_dagster.estimates.capture_recapture import capture_recapture_tables
+from crawl_urn_dagster.estimates.drift import drift_tables
+from crawl_urn_dagster.estimates.forecast import forecast_table, planning_table
+from crawl_urn_dagster.estimates.inference import estimate_tables
+from crawl_urn_dagster.figures.style import WIDTHS, page_columns, style
+from crawl_urn_dagster.observables.schema import PARAMETER_HISTORY, PARAMETERS
 from crawl_urn_dagster.observables.tables import crawls_table, tables_from_histories
-from crawl_urn_dagster.urn import CoreShellUrn, simulate
+from crawl_urn_dagster.urn import CoreShellUrn, CountingError, simulate
+from crawl_urn_dagster_tests.estimates.observed import EXACT, observables, urn
 
 KAPPA, ALPHA, COVERAGE = 0.4, 0.75, 0.6
 GAP_DAYS = 42
@@ -44,8 +51,46 @@ def tables(n_crawls, *, gap_days=GAP_DAYS, elements=1_000):
             }
         )
     )
-    made = tables_from_histories(crawls, histories)
+    made = tables_from_histories(crawls, histories, CountingError())
     return Tables(crawls, made["containment"], made["discovery_curve"])
+
+
+@cache
+def estimated():
+    """Every table that figures are drawn from, of 12 crawls; rolling fits and strata are made up."""
+    counts = urn(12, core=400, shell=600, alpha=ALPHA, coverage=COVERAGE, seed=3)
+    observed = observables(counts)
+    crawls, containment, discovery_curve = observed
+    settings = {"clock": "crawl", "error": EXACT}
+    made = estimate_tables(*observed, None, **settings)
+    headline = made["parameters"][made["parameters"]["headline"]]
+    made["parameters"] = pd.concat([made["parameters"], *(headline.assign(stratum=band) for band in ("1-50", "51+"))])
+    made |= capture_recapture_tables(crawls, counts, clock="crawl", one_in=1)
+    made |= drift_tables(*observed, **settings, window_crawls=8, reference_from=None, withheld_reason=None)
+    truth = {"clock": "crawl", "kappa": 0.4, "core_share": 0.526, "alpha": ALPHA, "coverage": COVERAGE}
+    return {
+        **made,
+        "crawls": crawls,
+        "containment": containment,
+        "discovery_curve": discovery_curve,
+        "forecast": forecast_table(*observed),
+        "planning": planning_table(*observed, **settings, withheld=False),
+        "parameter_history": history_of(crawls, window_crawls=8),
+        "truth": pd.DataFrame([truth]),
+    }
+
+
+def history_of(crawls, *, window_crawls):
+    """Table `parameter_history` of equal fits, with limits of 0.01 on both sides."""
+    values = {"kappa": KAPPA, "core_share": 0.53, "alpha": ALPHA, "coverage": COVERAGE}
+    limits = {
+        f"{name}_{end}": value + by for name, value in values.items() for end, by in (("low", -0.01), ("high", 0.01))
+    }
+    rows = []
+    for last in range(window_crawls - 1, len(crawls)):
+        window = {"first_crawl": crawls["crawl"][last - window_crawls + 1], "last_crawl": crawls["crawl"][last]}
+        rows += core_shell("joint", status="ok", inputs_sha256="", **window, **limits)
+    return pd.DataFrame(rows, columns=list(PARAMETER_HISTORY.column_names))
 
 
 def homogeneous(projection="containment", **values):
@@ -131,13 +176,15 @@ def observed(axes):
     return points
 
 
-def faults(figure):
-    """What is wrong with a figure's layout, in words: texts cut off, too small or overlapping."""
+def faults(figure, *, smallest=8):
+    """What is wrong with a figure's layout, in words: texts cut off, smaller than so many points, or overlapping."""
+    with page_columns(1 if figure.get_figwidth() == WIDTHS[1] else 2), style():
+        figure.draw_without_rendering()  # as it is saved
     found = texts(figure)
     # Of the text itself: an annotation's own extent includes its leader.
     boxes = [(text.get_text(), Text.get_window_extent(text)) for text in found]
     page = figure.bbox
-    small = [f"small: {text.get_text()!r}" for text in found if text.get_fontsize() < 8]
+    small = [f"small: {text.get_text()!r}" for text in found if text.get_fontsize() < smallest]
     cut = [
         f"cut off: {word!r}"
         for word, box in boxes

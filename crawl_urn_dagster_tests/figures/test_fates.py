@@ -3,7 +3,7 @@
 import pytest
 from matplotlib.colors import to_rgb
 
-from crawl_urn_dagster.figures import fates_of_an_element
+from crawl_urn_dagster.figures.fates import fates_of_an_element
 from crawl_urn_dagster.figures.style import CONTAINMENT_COLOUR, DISCOVERY_COLOUR, tint
 from crawl_urn_dagster_tests.figures.frames import TITLE, core_shell, faults, homogeneous, parameters, words
 
@@ -33,16 +33,16 @@ def test_core_and_shell_stand_side_by_side():
         (pytest.approx(0.75), pytest.approx(0.25)),
     ]
     assert labels(core) == [
-        "survives and is sampled\nα c = 1.000",
-        "survives and is missed\nα (1 − c) = 0.000",
-        "is replaced\n1 − α = 0.000",
+        "survives and is sampled = 1.000",
+        "survives and is missed = 0.000",
+        "is replaced = 0.000",
     ]
     assert labels(shell) == [
         "survives and is sampled\nα c = 0.450",
         "survives and is missed\nα (1 − c) = 0.300",
         "is replaced\n1 − α = 0.250",
     ]
-    assert f"{TITLE}: fates of an element per crawl" in words(figure)
+    assert f"{TITLE}: fates of elements per crawl" in words(figure)
     assert "core and shell, fit of containment, exact form; crawl-000 to crawl-023" in words(figure)
     assert "κ = 0.400    μ = 0.526    α = 0.750    c = 0.600" in words(figure)
     assert "α survival per crawl, c coverage of a crawl" in words(figure)
@@ -66,7 +66,7 @@ def test_the_homogeneous_urn_has_one_bar_per_year():
     (axes,) = figure.axes
     assert axes.get_title(loc="left") == "urn"
     assert [height for _, height in bars(axes)] == pytest.approx([0.4, 0.1, 0.5])
-    assert "fates of an element per year" in words(figure)
+    assert "fates of elements per year" in words(figure)
     assert "homogeneous urn, log-linear fit of containment" in words(figure)
     assert "α survival per year" in words(figure)
     assert faults(figure) == []
@@ -74,7 +74,7 @@ def test_the_homogeneous_urn_has_one_bar_per_year():
 
 def test_limits_are_shown_when_they_are_known():
     fit = core_shell(kappa_low=0.38, kappa_high=0.42, core_share_low=0.5, core_share_high=0.55, headline=True)
-    assert "κ = 0.400 (0.380–0.420)    μ = 0.526 (0.500–0.550)    α = 0.750" in words(
+    assert "κ = 0.40 (0.38–0.42)    μ = 0.53 (0.50–0.55)    α = 0.750" in words(
         fates_of_an_element(parameters(fit), title=TITLE)
     )
 

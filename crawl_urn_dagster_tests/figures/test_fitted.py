@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crawl_urn_dagster.figures import core_shell_fits, homogeneous_fits
+from crawl_urn_dagster.figures.fitted import core_shell_fits, homogeneous_fits
 from crawl_urn_dagster.figures.style import CONTAINMENT_COLOUR, DISCOVERY_COLOUR, tint
 from crawl_urn_dagster.urn import CoreShellUrn, Urn
 from crawl_urn_dagster_tests.figures.frames import (
@@ -125,7 +125,7 @@ def test_core_and_shell_are_drawn_in_the_exact_form_and_the_printed_kappa_is_lis
     assert printed == "fit of containment, paper form (its κ is μ): the same curve, κ = 0.526"
     assert handle.get_linestyle() == "None"
     assert "consistency check only" in entry(figure, "fit of the discovery inc")[0]
-    assert "κ core's share of the urn, μ core's share of a crawl; of the shell: α survival per crawl" in words(figure)
+    assert "κ core's share of the urn, μ of a crawl; shell: α survival per crawl" in words(figure)
 
 
 def test_on_the_clock_of_years_survival_is_per_year(made):
@@ -172,7 +172,7 @@ def test_a_withheld_fit_has_no_line_and_no_numbers(made, status):
     assert "0.912" not in words(figure)
 
 
-def test_values_of_no_urn_are_listed_and_not_drawn(made):
+def test_what_is_no_urn_is_named_without_numbers_and_not_drawn(made):
     fits = parameters(
         homogeneous(alpha=None, coverage=None, status="not_identified", reason="there is no line"),
         homogeneous("discovery_tail", coverage=1.832, status="not_identified", reason="outside 0 and 1"),
@@ -180,20 +180,20 @@ def test_values_of_no_urn_are_listed_and_not_drawn(made):
     figure = draw(homogeneous_fits, fits, made)
     assert [curves(axes) for axes in figure.axes] == [{}, {}]
     label, handle = entry(figure, "straight")
-    assert label.endswith("\nα = 0.750    c = 1.832\nnot_identified: outside 0 and 1")
+    assert label.endswith("inverted: not_identified, no numbers")
     assert handle.get_linestyle() == "None"
-    assert "no estimate\nnot_identified: there is no line" in entry(figure, "log-linear")[0]
+    assert entry(figure, "log-linear")[0].endswith(": not_identified, no numbers")
     unknown = core_shell(form="paper", status="not_identified")
     for row in unknown:
         row.update(kappa=None, core_share=None)
     figure = draw(core_shell_fits, parameters(unknown), made)
-    assert entry(figure, "fit of containment, paper")[0].endswith("no estimate (not_identified)")
+    assert entry(figure, "fit of containment, paper")[0].endswith("the same curve (not_identified)")
 
 
 def test_limits_are_in_the_legend_when_they_are_known(made):
     fit = core_shell(kappa_low=0.38, kappa_high=0.42, alpha_low=0.7)
     label, _ = entry(draw(core_shell_fits, parameters(fit), made), "fit of containment")
-    assert label.endswith("κ = 0.400 (0.380–0.420)    μ = 0.526    α = 0.750    c = 0.600")
+    assert label.endswith("κ = 0.40 (0.38–0.42)    μ = 0.526    α = 0.750    c = 0.600")
 
 
 def test_the_truth_of_a_simulation_is_a_line_of_its_own(made):

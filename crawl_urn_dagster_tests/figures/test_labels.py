@@ -43,7 +43,7 @@ def test_an_interval_is_written_when_both_limits_are_known():
         "alpha_low": 0.7,
         "alpha_high": None,
     }
-    assert estimates(row) == "κ = 0.400 (0.380–0.420)    α = 0.750"
+    assert estimates(row) == "κ = 0.40 (0.38–0.42)    α = 0.750"
     assert estimates({"kappa": np.nan, "alpha": None, "coverage": 0.5}) == "c = 0.500"
 
 

@@ -6,7 +6,7 @@ import pytest
 from matplotlib.collections import QuadMesh
 from matplotlib.colors import to_rgb
 
-from crawl_urn_dagster.figures import containment_by_lag, discovery_curves_by_start, discovery_heat_map
+from crawl_urn_dagster.figures.observed import containment_by_lag, discovery_curves_by_start, discovery_heat_map
 from crawl_urn_dagster.figures.style import CONTAINMENT_COLOUR, tint
 from crawl_urn_dagster_tests.figures.frames import TITLE, curves, faults, key, observed, tables, words
 
@@ -34,7 +34,7 @@ def test_heat_map_cells_are_the_table():
     assert figure.legends == []
     assert colour_bar.get_ylabel() == "U(s, T) (thousand elements)"
     assert axes.get_ylabel() == "length of the window, T + 1 (crawls)"
-    assert axes.get_xlabel().startswith("start of the window: start date of its first crawl")
+    assert axes.get_xlabel().startswith("start of the window, s")
     assert f"{TITLE}: distinct elements in a window of crawls, U(s, T)" in words(figure)
     assert "24 crawls, 2020-01-13 to 2022-09-05" in words(figure)
 
@@ -98,8 +98,8 @@ def test_a_line_per_start_crawl_from_grey_to_black():
     assert levels[-1] == (0, 0, 0)
     dates = made.crawls["started_at"].dt.strftime("%Y-%m-%d").tolist()
     assert [label.get_text() for label in colour_bar.get_yticklabels()] == dates[::2]
-    assert colour_bar.get_ylabel() == "start crawl, s (start date)"
-    assert axes.get_xlabel() == "time from the start of the first crawl to the start of the last (years)"
+    assert colour_bar.get_ylabel() == "start of the start crawl, s"
+    assert axes.get_xlabel() == "time from first to last crawl of the window (years)"
     assert "U(s, T)/U(s, 0)" in axes.get_ylabel()
 
 

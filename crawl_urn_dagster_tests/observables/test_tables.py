@@ -6,11 +6,14 @@ import pytest
 
 from crawl_urn_dagster.collection import Collection
 from crawl_urn_dagster.observables.database import ObservablesFile
+from crawl_urn_dagster.observables.histories import KeptHistories
+from crawl_urn_dagster.observables.presence import PresenceFolder
 from crawl_urn_dagster.observables.schema import TABLES
 from crawl_urn_dagster.observables.tables import (
+    capture_history_counts_table,
+    containment_table,
     count_all_elements,
-    count_capture_histories,
-    count_distinct_elements,
+    count_distinct_keys,
     crawls_table,
     discovery_curve_table,
     first_returns_table,
@@ -18,19 +21,34 @@ from crawl_urn_dagster.observables.tables import (
     tables_from_histories,
 )
 from crawl_urn_dagster.sources import Files
-from crawl_urn_dagster_tests.collections_for_tests import histories, labels, presence_collection
+from crawl_urn_dagster.sources.calendar import crawls_frame
+from crawl_urn_dagster.urn import CountingError
+from crawl_urn_dagster_tests.collections_for_tests import (
+    dated_crawls,
+    histories,
+    labels,
+    pairs_frame,
+    presence_collection,
+    windows_frame,
+)
+
+EXACT = CountingError()
 
 
 def observables_of(collection, folder):
     """From the collection's raw list to its tables, without Dagster."""
-    file = ObservablesFile(folder / "observables.duckdb")
-    presence = folder / "presence.parquet"
-    read = collection.source.read_presence(Files(folder / "cache"), collection.selection, presence)
-    file.replace({"crawls": crawls_table(read.crawls)})
-    count_capture_histories(file, presence)
+    file, files = ObservablesFile(folder / "observables.duckdb"), Files(folder / "cache")
+    listing = collection.source.list_crawls(files, collection.selection)
+    presence = PresenceFolder(folder / "presence")
+    captures = collection.source.captures(files, list(listing.revisions))
+    written = {one.crawl: one for one in presence.write(captures, listing.revisions)}
+    partitions = [written[crawl.crawl] for crawl in listing.crawls]
+    crawls = crawls_table(crawls_frame(listing.crawls, {one.crawl: one.elements for one in partitions}))
+    counted = KeptHistories(folder / "histories").count(partitions)
+    file.replace({"crawls": crawls, "capture_history_counts": capture_history_counts_table(counted)})
     counts = read_capture_histories(file)
-    file.replace(tables_from_histories(file.read("crawls"), counts))
-    return file, counts, presence
+    file.replace(tables_from_histories(file.read("crawls"), counts, EXACT))
+    return file, counts, partitions
 
 
 @pytest.fixture(scope="module", params=["us_gov_hosts", "cc_webgraph_top1000"])
@@ -58,10 +76,10 @@ def test_real_crawls_and_their_sizes(real):
 
 
 def test_real_capture_histories(real):
-    file, counts, presence, reference = real
+    file, counts, partitions, reference = real
     assert len(counts.elements) == reference["distinct_capture_histories"]
     assert counts.distinct_elements == reference["distinct_elements"]
-    assert count_distinct_elements(file, presence) == reference["distinct_elements"]
+    assert count_distinct_keys([one.path for one in partitions]) == reference["distinct_elements"]
     assert count_all_elements(file.read("crawls"), file.read("discovery_curve")) == reference["distinct_elements"]
     frequencies = counts.capture_frequencies()
     assert {str(k): n for k, n in enumerate(frequencies.tolist()) if n} == reference["capture_frequency"]
@@ -155,9 +173,8 @@ def test_published_windows_give_the_first_returns_they_determine():
     n = 16
     counts = histories(n).counts()
     names = np.array(labels(n))
-    crawls = crawls_table(
-        pd.DataFrame({"crawl": names, "started_at": pd.to_datetime(names), "elements": 1, "dated_by": "label"})
-    )
+    sizes = np.diagonal(counts.intersections())
+    crawls = crawls_table(dated_crawls(sizes))
     i, j = np.triu_indices(n)
     keep = np.isin(j - i + 1, (1, 2, 3, 4, 6, 9, 12))
     windows = pd.DataFrame(
@@ -168,32 +185,64 @@ def test_published_windows_give_the_first_returns_they_determine():
             "distinct_elements": counts.unions()[i, j],
         }
     )[keep]
-    table = first_returns_table(crawls, discovery_curve_table(crawls, windows)).set_index("lag_crawls")
+    table = first_returns_table(crawls, discovery_curve_table(crawls, windows, EXACT)).set_index("lag_crawls")
     assert table.index.tolist() == [1, 2, 3]
-    sizes = np.diagonal(counts.intersections())
     for lag in (1, 2, 3):
         expected = (np.diagonal(counts.recaptures(), lag) / sizes[:-lag]).mean()
         assert table.loc[lag, "fraction"] == pytest.approx(expected, rel=1e-12)
 
 
 def test_an_empty_crawl_has_no_share_of_anything():
-    names = ["a", "b"]
-    crawls = crawls_table(
-        pd.DataFrame(
-            {
-                "crawl": names,
-                "started_at": pd.to_datetime(["2020-01-01", "2020-02-01"]),
-                "elements": [0, 5],
-                "dated_by": "label",
-            }
-        )
-    )
+    crawls = crawls_table(dated_crawls([0, 5]))
+    empty, other = crawls["crawl"]
     windows = pd.DataFrame(
         {
-            "start_crawl": ["a", "a", "b"],
-            "end_crawl": ["a", "b", "b"],
+            "start_crawl": [empty, empty, other],
+            "end_crawl": [empty, other, other],
             "window_crawls": [1, 2, 1],
             "distinct_elements": [0, 5, 5],
         }
     )
-    assert discovery_curve_table(crawls, windows)["ratio"].isna().tolist() == [True, True, False]
+    table = discovery_curve_table(crawls, windows, EXACT)
+    for column in ("ratio", "ratio_low", "ratio_high"):
+        assert table[column].isna().tolist() == [True, True, False]
+
+
+@pytest.fixture(scope="module")
+def small():
+    """Table `crawls`, pairs and windows of some crawls, as input of the tables."""
+    counts = histories(5, urn=400).counts()
+    crawls = crawls_table(dated_crawls(np.diagonal(counts.intersections())))
+    windows = windows_frame(counts.unions(), 5).set_axis(["start_crawl", "end_crawl", "distinct_elements"], axis=1)
+    return crawls, pairs_frame(counts.intersections(), 5), windows
+
+
+def test_where_all_was_counted_limits_are_the_number(small):
+    crawls, pairs, windows = small
+    tables = [
+        (containment_table(crawls, pairs, EXACT), ("containment", "containment_reverse")),
+        (discovery_curve_table(crawls, windows, EXACT), ("distinct_elements", "ratio")),
+    ]
+    for table, columns in tables:
+        for column in columns:
+            np.testing.assert_allclose(table[f"{column}_low"], table[column], rtol=1e-12)
+            np.testing.assert_allclose(table[f"{column}_high"], table[column], rtol=1e-12)
+
+
+@pytest.mark.parametrize("error", [CountingError(one_in=64), CountingError(relative=0.01)])
+def test_limits_are_those_of_the_counting(small, error):
+    crawls, pairs, windows = small
+    pairs, windows = pairs.sample(frac=1, random_state=1), windows.sample(frac=1, random_state=1)
+    table = containment_table(crawls, pairs, error)
+    for column, size, other in (("containment", "size_i", "size_j"), ("containment_reverse", "size_j", "size_i")):
+        limits = error.of_containment(table["intersection"], table[size], table[other])
+        assert (limits == table[[f"{column}_low", f"{column}_high"]].to_numpy().T).all()
+        assert (table[f"{column}_low"] < table[column]).all()
+        assert (table[column] < table[f"{column}_high"]).all()
+    curve = discovery_curve_table(crawls, windows, error)
+    alone = curve["start_crawl"] == curve["end_crawl"]
+    assert (curve.loc[alone, ["ratio", "ratio_low", "ratio_high"]] == 1).all(axis=None)
+    curve = curve[~alone]
+    union, own_size = curve["distinct_elements"], curve["start_crawl"].map(crawls.set_index("crawl")["elements"])
+    for column, limits in (("distinct_elements", error.of_counts(union)), ("ratio", error.of_ratio(union, own_size))):
+        assert (limits == curve[[f"{column}_low", f"{column}_high"]].to_numpy().T).all()

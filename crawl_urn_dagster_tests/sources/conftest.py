@@ -2,11 +2,14 @@
 
 import gzip
 import threading
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from crawl_urn_dagster.sources import Files
+from crawl_urn_dagster.sources import Files, Selection
+
+WHOLE = Selection()
 
 
 @pytest.fixture
@@ -25,6 +28,32 @@ def write(tmp_path):
         return str(path)
 
     return write
+
+
+def captures_of(source, files, crawls):
+    """Sorted captures of some crawls, each of which is said to be complete once, at its end."""
+    found, complete = [], []
+    for crawl, elements, is_complete, *_ in source.captures(files, crawls):
+        assert crawl not in complete
+        found += [(crawl, element) for element in elements]
+        complete += [crawl] if is_complete else []
+    assert sorted(complete) == sorted(crawls)
+    return sorted(found)
+
+
+@pytest.fixture
+def read(files):
+    """Read a source: what it lists, and the sorted captures of all that it lists."""
+
+    def read(source, selection=WHOLE):
+        listing = source.list_crawls(files, selection)
+        return listing, captures_of(source, files, labels_of(listing))
+
+    return read
+
+
+def labels_of(listing):
+    return [crawl.crawl for crawl in listing.crawls]
 
 
 def gz(content):
@@ -58,10 +87,41 @@ class Server(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         self.server.requests.append((self.path, dict(self.headers)))
-        self.server.answers[self.path](self)
+        self.server.answers.get(self.path, _absent)(self)
+
+    def do_HEAD(self):
+        self.do_GET()
 
     def log_message(self, *args):
         pass
+
+
+def _absent(handler):
+    reply(handler, b"not here", 404)
+
+
+def serve(body, version='"v1"', *, cut=None, content_range=None):
+    """Answer as a good server of a file does, ranges and conditions included; the flaws are optional.
+
+    cut: hang up after so many bytes. content_range: what is said to be sent of a range.
+    """
+
+    def answer(handler):
+        headers = handler.headers
+        if headers.get("If-None-Match") == version:
+            reply(handler, status=304, ETag=version)
+            return
+        start = int(headers.get("Range", "bytes=0-")[6:-1]) if headers.get("If-Range") in {version, None} else 0
+        handler.send_response(206 if start else 200)
+        handler.send_header("ETag", version)
+        handler.send_header("Content-Length", str(len(body) - start))
+        if start:
+            handler.send_header("Content-Range", content_range or f"bytes {start}-{len(body) - 1}/{len(body)}")
+        handler.end_headers()
+        if handler.command == "GET":
+            handler.wfile.write(body[start:] if cut is None else body[start : start + cut])
+
+    return answer
 
 
 def reply(handler, body=b"", status=200, **headers):
@@ -72,16 +132,36 @@ def reply(handler, body=b"", status=200, **headers):
     for name, value in {"Content_Length": str(len(body)), **headers}.items():
         handler.send_header(name.replace("_", "-"), value)
     handler.end_headers()
-    handler.wfile.write(body)
+    if handler.command == "GET":
+        handler.wfile.write(body)
+
+
+@contextmanager
+def running(server):
+    """Let a server answer until the block ends."""
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.stopping.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def in_turn(*answers):
+    """Answer with each in turn, the last one from then on."""
+    left = list(answers)
+
+    def answer(handler):
+        current = left.pop(0) if len(left) > 1 else left[0]
+        current(handler)
+
+    return answer
 
 
 @pytest.fixture
 def server():
-    server = Server()
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    yield server
-    server.stopping.set()
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with running(Server()) as server:
+        yield server

@@ -90,7 +90,7 @@ class TestCache:
     def test_nothing_but_the_entry_is_left(self, files, server):
         server.answers["/a"] = lambda handler: reply(handler, b"x")
         folder = files.fetch(server.url("/a")).path.parent
-        assert sorted(path.name for path in folder.iterdir()) == sorted([sha256(b"x"), "entry.json"])
+        assert sorted(path.name for path in folder.iterdir()) == sorted([sha256(b"x"), "entry.json", ".lock"])
 
     def test_current_copy_is_not_sent_again(self, files, server):
         server.answers["/a"] = versioned([b"one"])

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from crawl_urn_dagster.sources.locations import Location, existing, in_folder, is_glob
+from crawl_urn_dagster.sources.locations import Location, existing, in_folder, is_glob, masked
 
 CHECKED = TypeAdapter(Location)
 
@@ -23,11 +23,18 @@ def test_paths_and_addresses_are_locations(location):
         ("file:///etc/passwd", "neither a path nor an address"),
         ("https:///a.csv", "without a host"),
         ("https://user:secret@example.org/a", "put them in ~/.netrc"),
+        ("https://example.org/a?page=2&access_token=secret", "'access_token', which may be a secret"),
+        ("https://example.org/a?X-Amz-Signature=secret", "'X-Amz-Signature', which may be a secret"),
     ],
 )
 def test_others_are_not(location, expected):
     with pytest.raises(ValidationError, match=expected):
         CHECKED.validate_python(location)
+
+
+def test_users_and_queries_are_masked():
+    text = "found 'https://user:secret@example.org/a?sig=secret', 's3://key:secret@bucket/b' and a?b"
+    assert masked(text) == "found 'https://...@example.org/a?...', 's3://...@bucket/b' and a?b"
 
 
 def test_relative_paths_are_taken_from_the_folder():

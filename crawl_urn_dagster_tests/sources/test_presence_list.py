@@ -6,40 +6,23 @@ import io
 import json
 
 import duckdb
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from crawl_urn_dagster.sources import Files, PresenceListSource, Selection, SourceError
+from crawl_urn_dagster.sources import Files, PresenceListSource, Selection, SourceError, StratumColumn
+from crawl_urn_dagster.sources import converted as converted_module
 from crawl_urn_dagster.sources.presence_list import MAX_CRAWLS
-from crawl_urn_dagster_tests.sources.conftest import gz, reply
+from crawl_urn_dagster_tests.sources.conftest import WHOLE, captures_of, gz, labels_of, reply
 
-WHOLE = Selection()
 CAPTURES = [("2024-01", "a"), ("2024-01", "b"), ("2024-02", "b")]
 LIST = "crawl,element\n2024-01,a\n2024-01,b\n2024-02,b\n"
 
 
 def source(path, **settings):
     return PresenceListSource(path=path, **settings)
-
-
-@pytest.fixture
-def read(files, tmp_path):
-    """Read a source; gives its presence and the sorted captures that were written."""
-
-    def read(source, selection=WHOLE):
-        destination = tmp_path / "presence.parquet"
-        presence = source.read_presence(files, selection, destination)
-        return presence, captures(destination)
-
-    return read
-
-
-def captures(parquet):
-    with duckdb.connect() as connection:
-        rows = connection.execute("SELECT crawl, element FROM read_parquet(?)", [str(parquet)]).fetchall()
-    return sorted(rows)
 
 
 def parquet(path, select):
@@ -61,12 +44,10 @@ def parquet(path, select):
     ],
 )
 def test_csv_dialects(read, write, name, content):
-    presence, written = read(source(write(name, content)))
-    assert written == CAPTURES
-    assert presence.rows == 3
-    assert presence.crawls["crawl"].tolist() == ["2024-01", "2024-02"]
-    assert presence.crawls["elements"].tolist() == [2, 1]
-    assert presence.crawls["dated_by"].tolist() == ["label", "label"]
+    listing, captures = read(source(write(name, content)))
+    assert captures == CAPTURES
+    assert listing.captures == {"2024-01": 2, "2024-02": 1}
+    assert [(crawl.crawl, crawl.dated_by) for crawl in listing.crawls] == [("2024-01", "label"), ("2024-02", "label")]
 
 
 def test_inputs_are_the_raw_list_and_the_calendar(files, write):
@@ -75,7 +56,7 @@ def test_inputs_are_the_raw_list_and_the_calendar(files, write):
         write("c.csv", "id,from\nn1,2024-01-05\nn2,2024-02\n"),
     )
     listing = source(path, calendar=calendar).list_crawls(files, WHOLE)
-    assert listing.crawls == ("n1", "n2")
+    assert labels_of(listing) == ["n1", "n2"]
     assert [file.location for file in listing.inputs] == [path, calendar]
 
 
@@ -92,10 +73,52 @@ def test_names_that_differ_in_case_are_different(read, write):
     assert read(source(path))[1] == CAPTURES
 
 
-def test_repeated_captures_count_once(read, write):
-    presence, written = read(source(write("a.csv", LIST + "2024-02,b\n2024-02,b\n")))
-    assert presence.rows == len(written) == 5
-    assert presence.crawls["elements"].tolist() == [2, 1]
+RANKED = "crawl,element,rank\n2024-01,a,7\n2024-01,b,\n2024-02,b, 12 \n"
+
+
+def with_stratum(path, *, ranks=True):
+    return source(path).with_stratum(StratumColumn("rank", ranks=ranks))
+
+
+@pytest.mark.parametrize("as_parquet", [False, True])
+def test_the_values_of_a_stratum_come_with_the_captures(files, write, as_parquet):
+    path = write("a.csv", RANKED)
+    if as_parquet:
+        path = parquet(f"{path}.parquet", f"SELECT crawl, element, rank::INTEGER AS rank FROM '{path}'")
+    ranked = with_stratum(path)
+    found = [
+        (some.crawl, element, None if pd.isna(value) else value)
+        for some in ranked.captures(files, ["2024-01", "2024-02"])
+        for element, value in zip(some.elements, some.strata if len(some.elements) else [], strict=True)
+    ]
+    assert found == [("2024-01", "a", "7"), ("2024-01", "b", None), ("2024-02", "b", "12")]
+    assert all(some.strata is None for some in source(path).captures(files, ["2024-01"]))
+    revisions = [one.list_crawls(files, WHOLE).revisions for one in (ranked, source(path), with_stratum(path))]
+    assert revisions[0] == revisions[2] != revisions[1]
+
+
+@pytest.mark.parametrize(
+    ("value", "ranks", "expected"),
+    [
+        *((value, True, "a whole number from 1") for value in ("0", "-3", "1.5", "x", "nan", "inf", "1e300")),
+        *((value, False, "1 to 64 letters") for value in ("a|b", "<b>", "x" * 65, "=1")),
+    ],
+)
+def test_a_value_that_is_no_stratum_is_refused(files, write, value, ranks, expected):
+    path = write("a.csv", f"{RANKED}2024-02,c,{value}\n")
+    with pytest.raises(SourceError, match=rf"a.csv, data row 4: found the stratum .*, expected {expected}"):
+        with_stratum(path, ranks=ranks).list_crawls(files, WHOLE)
+
+
+def test_a_list_without_the_column_of_the_stratum_is_refused(files, write):
+    with pytest.raises(SourceError, match=r"a.csv: has no column 'rank' \(stratum\)"):
+        with_stratum(write("a.csv", LIST)).list_crawls(files, WHOLE)
+
+
+def test_repeated_captures_are_given_as_they_are(read, write):
+    listing, captures = read(source(write("a.csv", LIST + "2024-02,b\n2024-02,b\n")))
+    assert captures == [*CAPTURES, ("2024-02", "b"), ("2024-02", "b")]
+    assert listing.captures == {"2024-01": 2, "2024-02": 3}
 
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1, max_size=12)
@@ -107,9 +130,8 @@ def test_any_element_survives(read, write, elements):
     text = io.StringIO(newline="")
     writer = csv.writer(text, quoting=csv.QUOTE_ALL)
     writer.writerows([("crawl", "element"), *(("2024-01", element) for element in elements)])
-    presence, written = read(source(write("a.csv", text.getvalue())))
-    assert written == sorted(("2024-01", element) for element in elements)
-    assert presence.crawls["elements"].tolist() == [len(set(elements))]
+    _, captures = read(source(write("a.csv", text.getvalue())))
+    assert captures == sorted(("2024-01", element) for element in elements)
 
 
 class TestParquet:
@@ -144,9 +166,9 @@ class TestOneFilePerCrawl:
     def test_label_is_what_the_star_matches(self, read, write, tmp_path):
         write("lists/hosts_2024-01.csv", "element\na\nb\n")
         write("lists/hosts_2024-02.csv", "element\nb\n")
-        presence, written = read(source(f"{tmp_path}/./lists//hosts_*.csv"))
-        assert written == CAPTURES
-        assert [file.location.rsplit("_", 1)[1] for file in presence.inputs] == ["2024-01.csv", "2024-02.csv"]
+        listing, captures = read(source(f"{tmp_path}/./lists//hosts_*.csv"))
+        assert captures == CAPTURES
+        assert [file.location.rsplit("_", 1)[1] for file in listing.inputs] == ["2024-01.csv", "2024-02.csv"]
 
     def test_star_may_be_a_folder(self, read, tmp_path):
         for crawl in ("2024-01", "2024-02"):
@@ -186,7 +208,7 @@ class TestOneFilePerCrawl:
         configured.list_crawls(files, WHOLE)
         converted = {path: path.stat().st_mtime_ns for path in _converted(files)}
         write("lists/2024-02.csv", "element\nb\n")
-        assert configured.list_crawls(files, WHOLE).crawls == ("2024-01", "2024-02")
+        assert labels_of(configured.list_crawls(files, WHOLE)) == ["2024-01", "2024-02"]
         assert len(_converted(files)) == 2
         assert all(path.stat().st_mtime_ns == mtime for path, mtime in converted.items())
 
@@ -195,13 +217,13 @@ def _converted(files):
     return [path for path in files.cache.rglob("*") if path.is_file() and len(path.name) == 64]
 
 
-def test_raw_list_is_read_once(files, write, tmp_path):
+def test_raw_list_is_read_once(files, write):
     """What is converted when crawls are listed is all that reading them needs."""
     configured = source(write("a.csv", LIST))
     configured.list_crawls(files, WHOLE)
     (converted,) = _converted(files)
     state = converted.stat()
-    configured.read_presence(files, WHOLE, tmp_path / "p.parquet")
+    assert captures_of(configured, files, ["2024-01", "2024-02"]) == CAPTURES
     assert _converted(files) == [converted]
     assert (converted.stat().st_ino, converted.stat().st_mtime_ns) == (state.st_ino, state.st_mtime_ns)
 
@@ -219,19 +241,19 @@ def test_other_columns_of_the_same_file_are_another_list(read, write):
 
 def test_selection(read, write):
     configured = source(write("a.csv", LIST + "2024-03,c\n"))
-    presence, written = read(configured, Selection("2024-02", "2024-03"))
-    assert written == [("2024-02", "b"), ("2024-03", "c")]
-    assert presence.crawls["crawl"].tolist() == ["2024-02", "2024-03"]
+    listing, captures = read(configured, Selection("2024-02", "2024-03"))
+    assert captures == [("2024-02", "b"), ("2024-03", "c")]
+    assert labels_of(listing) == ["2024-02", "2024-03"]
     with pytest.raises(SourceError, match=r"first_crawl '2024-2' .* did you mean '2024-02'"):
         read(configured, Selection(first_crawl="2024-2"))
 
 
-def test_list_from_a_server(files, server, tmp_path):
+def test_list_from_a_server(read, server):
     server.answers["/list?format=csv"] = lambda handler: reply(handler, gz(LIST.encode()))
     configured = source(server.url("/list?format=csv"))
-    presence = configured.read_presence(files, WHOLE, tmp_path / "p.parquet")
-    assert captures(tmp_path / "p.parquet") == CAPTURES
-    assert presence.inputs[0].location == server.url("/list?format=csv")
+    listing, captures = read(configured)
+    assert captures == CAPTURES
+    assert listing.inputs[0].location == server.url("/list?format=csv")
 
 
 @pytest.mark.parametrize(
@@ -262,22 +284,45 @@ def test_list_from_a_server(files, server, tmp_path):
         (b"\x1f\x8bgarbage", r"is damaged gzip"),
     ],
 )
-def test_what_is_no_list_leaves_nothing(files, write, tmp_path, content, message):
-    destination = tmp_path / "out" / "presence.parquet"
+def test_what_is_no_list_leaves_nothing(files, write, content, message):
     with pytest.raises(SourceError, match=rf"list: {message}|list, {message}"):
-        source(write("list", content)).read_presence(files, WHOLE, destination)
-    assert not destination.exists()
+        source(write("list", content)).list_crawls(files, WHOLE)
     if "cannot be dated" not in message:
         assert _converted(files) == []
     assert list(files.cache.rglob("*.partial")) == []
 
 
-def test_failed_reading_leaves_the_last_presence(files, write, tmp_path):
-    destination = tmp_path / "presence.parquet"
-    source(write("a.csv", LIST)).read_presence(files, WHOLE, destination)
-    with pytest.raises(SourceError):
-        source(write("a.csv", LIST + "2024-03,\n")).read_presence(files, WHOLE, destination)
-    assert captures(destination) == CAPTURES
+def test_a_revision_is_of_a_crawls_own_files_and_columns(files, write, tmp_path):
+    write("lists/2024-01.csv", "element,host\na,x\n")
+    write("lists/2024-02.csv", "element,host\nb,y\n")
+
+    def revisions(**settings):
+        return source(f"{tmp_path}/lists/*.csv", **settings).list_crawls(files, WHOLE).revisions
+
+    before = revisions()
+    assert revisions() == before
+    write("lists/2024-02.csv", "element,host\nc,y\n")
+    after = revisions()
+    assert after["2024-01"] == before["2024-01"]
+    assert after["2024-02"] != before["2024-02"]
+    assert not set(revisions(element_column="host").values()) & set(after.values())
+
+
+@pytest.mark.parametrize("vectors_at_once", [1, 512])
+def test_a_crawl_may_be_spread_over_files_and_batches(read, write, tmp_path, monkeypatch, vectors_at_once):
+    monkeypatch.setattr(converted_module, "VECTORS_AT_ONCE", vectors_at_once)
+    expected = []
+    for part in range(3):
+        rows = [(f"2024-0{1 + (number * 7 + part) % 3}", f"e{part}-{number}") for number in range(3000)]
+        expected += rows
+        write(f"lists/part{part}.csv", "crawl,element\n" + "".join(f"{crawl},{element}\n" for crawl, element in rows))
+    assert read(source(f"{tmp_path}/lists/*.csv"))[1] == sorted(expected)
+
+
+def test_only_the_crawls_that_are_asked_for_are_read(files, write):
+    configured = source(write("a.csv", LIST + "2024-03,c\n"))
+    assert captures_of(configured, files, ["2024-03", "2024-01"]) == [*CAPTURES[:2], ("2024-03", "c")]
+    assert captures_of(configured, files, []) == []
 
 
 def test_wrong_column_is_noticed_by_its_many_crawls(files, write):
@@ -304,22 +349,20 @@ class TestRealLists:
     def test_crawls_and_sizes_are_the_independent_ones(self, read, shared_data, shared_reference, name):
         path = shared_data / "presence" / f"{name}.csv.gz"
         reference = json.loads((shared_reference / f"{name}.json").read_text())
-        presence, written = read(source(str(path), crawl_column="snapshot"))
-        assert presence.crawls["crawl"].tolist() == reference["crawls"]
-        assert presence.crawls["elements"].tolist() == reference["sizes"]
+        listing, captures = read(source(str(path), crawl_column="snapshot"))
+        assert labels_of(listing) == reference["crawls"]
+        assert list(listing.captures.values()) == reference["sizes"]
         with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
-            assert written == sorted((row["snapshot"], row["element"]) for row in csv.DictReader(file))
+            assert captures == sorted((row["snapshot"], row["element"]) for row in csv.DictReader(file))
 
-    def test_ranked_list_gives_the_same_domains(self, files, shared_data, tmp_path):
+    def test_ranked_list_gives_the_same_domains(self, read, shared_data):
         folder = shared_data / "presence"
         ranked = source(
             str(folder / "cc_webgraph_top1000_ranks.csv.gz"), crawl_column="snapshot", element_column="domain"
         )
         plain = source(str(folder / "cc_webgraph_top1000.csv.gz"), crawl_column="snapshot")
         last = Selection(first_crawl="2026-01-01")
-        ranked.read_presence(files, last, tmp_path / "ranked.parquet")
-        plain.read_presence(files, last, tmp_path / "plain.parquet")
-        assert captures(tmp_path / "ranked.parquet") == captures(tmp_path / "plain.parquet")
+        assert read(ranked, last)[1] == read(plain, last)[1]
 
     def test_one_file_per_crawl_gives_the_same(self, read, shared_data, write, tmp_path):
         path = shared_data / "presence" / "us_gov_hosts.csv.gz"
@@ -333,7 +376,7 @@ class TestRealLists:
         split = read(source(f"{tmp_path}/lists/hosts-*.csv.gz"))
         whole = read(source(str(path), crawl_column="snapshot"), Selection(last_crawl=crawls[-1]))
         assert split[1] == whole[1]
-        assert split[0].crawls.equals(whole[0].crawls)
+        assert split[0].crawls == whole[0].crawls
 
 
 def test_files_of_another_process_are_used(write, tmp_path):

@@ -1,63 +1,58 @@
 """The simulated source: its calendar, its truth, and what it writes."""
 
+from collections import Counter
 from datetime import date
 from itertools import pairwise
 
-import duckdb
 import pytest
 from pydantic import ValidationError
 
 from crawl_urn_dagster.sources import Selection, SimulatedSource, SourceError, fingerprint
+from crawl_urn_dagster_tests.sources.conftest import WHOLE, labels_of
 
-WHOLE = Selection()
 SMALL = {"crawls": 12, "elements": 4000}
 
 
-def captures(parquet):
-    with duckdb.connect() as connection:
-        rows = connection.execute("SELECT crawl, element FROM read_parquet(?)", [str(parquet)]).fetchall()
-    return sorted(rows)
-
-
-def test_default_is_large_enough_and_like_common_crawl(files, tmp_path):
-    source = SimulatedSource()
-    presence = source.read_presence(files, WHOLE, tmp_path / "p.parquet")
-    with duckdb.connect() as connection:
-        statement = "SELECT count(DISTINCT element), count(*), min(element) FROM read_parquet(?)"
-        distinct, rows, element = connection.execute(statement, [str(tmp_path / "p.parquet")]).fetchall()[0]
-    assert distinct >= 200_000
-    assert rows == presence.rows == presence.crawls["elements"].sum()
-    assert element.startswith("https://site-")
-    gaps = presence.crawls["started_at"].diff().dt.days.dropna()
+def test_default_is_large_enough_and_like_common_crawl(read):
+    listing, captures = read(SimulatedSource())
+    elements = {element for _, element in captures}
+    assert len(elements) >= 200_000
+    assert all(element.startswith("https://site-") for element in elements)
+    starts = [crawl.started_at for crawl in listing.crawls]
+    gaps = [(later - earlier).days for earlier, later in pairwise(starts)]
     assert len(gaps) == 50
-    assert gaps.min() >= 21
-    assert gaps.max() <= 120
-    assert 41 <= gaps.mean() <= 44
-    assert gaps.nunique() > 20
-    assert set(presence.crawls["dated_by"]) == {"label"}
+    assert min(gaps) >= 21
+    assert max(gaps) <= 120
+    assert 41 <= sum(gaps) / 50 <= 44
+    assert len(set(gaps)) > 20
+    assert {crawl.dated_by for crawl in listing.crawls} == {"label"}
 
 
-def test_sizes_are_binomial(files, tmp_path):
+def test_sizes_are_binomial_around_what_is_listed(read):
     """Every crawl holds the core, and of the shell a binomial number."""
-    presence = SimulatedSource(**SMALL, kappa=0.25, coverage=0.6).read_presence(files, WHOLE, tmp_path / "p")
+    listing, captures = read(SimulatedSource(**SMALL, kappa=0.25, coverage=0.6))
+    assert set(listing.captures.values()) == {1000 + 3000 * 0.6}
+    assert len(set(captures)) == len(captures)
+    sizes = Counter(crawl for crawl, _ in captures)
     standard_error = (3000 * 0.6 * 0.4) ** 0.5
-    assert (presence.crawls["elements"] - (1000 + 3000 * 0.6)).abs().max() < 4.5 * standard_error
+    assert max(abs(sizes[crawl] - expected) for crawl, expected in listing.captures.items()) < 4.5 * standard_error
 
 
-def test_same_parameters_give_the_same(files, tmp_path):
-    for name in ("a", "b"):
-        SimulatedSource(**SMALL).read_presence(files, WHOLE, tmp_path / name)
-    assert captures(tmp_path / "a") == captures(tmp_path / "b")
-    SimulatedSource(**SMALL, seed=2).read_presence(files, WHOLE, tmp_path / "c")
-    assert captures(tmp_path / "a") != captures(tmp_path / "c")
+def test_same_parameters_give_the_same(read):
+    (first, captures), (again, captures_again) = read(SimulatedSource(**SMALL)), read(SimulatedSource(**SMALL))
+    other, other_captures = read(SimulatedSource(**SMALL, seed=2))
+    assert captures == captures_again
+    assert captures != other_captures
+    assert first.revisions == again.revisions
+    assert not set(first.revisions.values()) & set(other.revisions.values())
 
 
 def test_listing_needs_no_simulation(files):
     source = SimulatedSource(**SMALL)
     listing = source.list_crawls(files, WHOLE)
     assert len(listing.crawls) == 12
-    assert listing.crawls[0] == "2020-01-17"
-    assert list(listing.crawls) == sorted(listing.crawls)
+    assert labels_of(listing)[0] == "2020-01-17"
+    assert labels_of(listing) == sorted(labels_of(listing))
     (parameters,) = listing.inputs
     assert parameters.location.startswith("simulated:kappa=0.4,alpha=0.75,coverage=0.6,crawls=12,")
     assert not files.cache.exists()
@@ -66,13 +61,13 @@ def test_listing_needs_no_simulation(files):
     assert fingerprint(other.inputs) != fingerprint(listing.inputs)
 
 
-def test_selection_takes_captures_of_the_same_simulation(files, tmp_path):
+def test_selection_takes_captures_of_the_same_simulation(read, files):
     source = SimulatedSource(**SMALL)
-    crawls = source.list_crawls(files, WHOLE).crawls
-    source.read_presence(files, WHOLE, tmp_path / "whole")
-    part = source.read_presence(files, Selection(crawls[3], crawls[7]), tmp_path / "part")
-    assert part.crawls["crawl"].tolist() == list(crawls[3:8])
-    assert captures(tmp_path / "part") == [row for row in captures(tmp_path / "whole") if row[0] in crawls[3:8]]
+    listing, whole = read(source)
+    crawls = labels_of(listing)
+    part, captures = read(source, Selection(crawls[3], crawls[7]))
+    assert labels_of(part) == crawls[3:8]
+    assert captures == [row for row in whole if row[0] in crawls[3:8]]
     with pytest.raises(SourceError, match=r"simulated:.*last_crawl '2020-01-18' is not among the crawls"):
         source.list_crawls(files, Selection(last_crawl="2020-01-18"))
 
@@ -83,7 +78,7 @@ def test_truth_is_the_same_urn_on_both_clocks(files):
     assert truth.loc["crawl", ["kappa", "alpha", "coverage"]].tolist() == [0.4, 0.75, 0.6]
     # Of N = 1000 elements a crawl holds 400 of the core and 600 · 0.6 of the shell.
     assert truth["core_share"].tolist() == [pytest.approx(400 / 760)] * 2
-    crawls = source.list_crawls(files, WHOLE).crawls
+    crawls = labels_of(source.list_crawls(files, WHOLE))
     years = (_ordinal(crawls[-1]) - _ordinal(crawls[0])) / 365.25
     # Over the whole calendar both clocks lose the same.
     assert truth.loc["year", "alpha"] ** years == pytest.approx(0.75**50)
@@ -93,13 +88,12 @@ def _ordinal(label):
     return date.fromisoformat(label).toordinal()
 
 
-def test_survival_is_per_year_so_that_gaps_matter(files, tmp_path):
+def test_survival_is_per_year_so_that_gaps_matter(read):
     """Without a core and fully covered, what a crawl shares with the next is the survival over the gap."""
     source = SimulatedSource(kappa=0, coverage=1, crawls=30, elements=20_000)
-    source.read_presence(files, WHOLE, tmp_path / "p")
     alpha = source.truth().set_index("clock").loc["year", "alpha"]
     by_crawl = {}
-    for crawl, element in captures(tmp_path / "p"):
+    for crawl, element in read(source)[1]:
         by_crawl.setdefault(crawl, set()).add(element)
     labels = sorted(by_crawl)
     for earlier, later in pairwise(labels):

@@ -268,8 +268,7 @@ def test_repeated_lags_count_once():
 
 
 def test_search_cut_short_has_not_converged(monkeypatch):
-    monkeypatch.setattr(bounded, "_EVALUATIONS_OF_A_START", 2)
-    monkeypatch.setattr(bounded, "_EVALUATIONS", 2)
+    monkeypatch.setattr(bounded, "_EVALUATIONS", 1)
     curve = CoreShellUrn(0.4, 0.75, 0.6).discovery_curve(T)
     fit = fit_discovery_core_shell(*mean_curve(curve), clock="crawl")
     assert fit.status == "not_converged"

@@ -1,0 +1,187 @@
+"""What the next crawls will bring, and what others would: tables `forecast` and `planning`.
+
+Here: which windows are told, when crawls are expected, and which plans are compared. Not here: forecasts
+(`urn.forecast`) and plans (`urn.planning`) themselves.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from crawl_urn_dagster.estimates.history import within
+from crawl_urn_dagster.estimates.intervals import raw_counts
+from crawl_urn_dagster.observables.schema import FORECAST, PLANNING
+from crawl_urn_dagster.observables.tables import overlaps_matrix, unions_matrix
+from crawl_urn_dagster.urn import WITHHELD, bootstrap_joint, fit_joint, recaptures_from_unions
+from crawl_urn_dagster.urn.forecast import FEWEST, forecast, forecast_overlaps, interpolate_windows
+from crawl_urn_dagster.urn.planning import QUANTITIES, plan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from crawl_urn_dagster.urn import Clock, CountingError
+    from crawl_urn_dagster.urn.forecast import Forecast, Prediction
+
+HORIZON = 12
+_GAPS = 12
+_COVERAGES = np.round(np.arange(0.1, 1.0, 0.1), 1)
+_SAME_COVERAGE = 0.02
+_CADENCES = (0.5, 1.0, 2.0)
+_REPLICATES = 200
+_SEED = 1
+
+
+def forecast_table(
+    crawls: pd.DataFrame, containment: pd.DataFrame | None, discovery_curve: pd.DataFrame | None
+) -> pd.DataFrame:
+    """Table `forecast`: of the next 12 crawls, as it was 12 crawls ago, and of the last crawl as it was before it.
+
+    Windows start at each of the last 12 crawls, at the first, and at each coming crawl. Without unions only overlaps
+    are told. Parameters are tables of the contract.
+    """
+    frames = [
+        _from_origin(crawls.iloc[:-back], containment, discovery_curve, horizon=back)
+        for back in (HORIZON, 1)
+        if len(crawls) - back >= FEWEST
+    ]
+    return pd.concat([*frames, _from_origin(crawls, containment, discovery_curve)], ignore_index=True)
+
+
+def planning_table(
+    crawls: pd.DataFrame,
+    containment: pd.DataFrame | None,
+    discovery_curve: pd.DataFrame | None,
+    *,
+    clock: Clock,
+    error: CountingError,
+    withheld: bool,
+) -> pd.DataFrame:
+    """Table `planning`: coverages of 0.1 to 0.9 and the present one, at half, all and twice the present mean gap.
+
+    The present coverage is in place of one that is like it.
+
+    Limits are between quantiles of what the joint fit of core and shell has for its intervals (`Bootstrap.corrected`),
+    coverage and gap being chosen.
+
+    Parameters
+    ----------
+    crawls, containment, discovery_curve
+        Tables of the contract; a source may lack one of the last two.
+    clock
+        Of the gaps.
+    error
+        How the elements were counted.
+    withheld
+        Whether the collection's parameters are withheld: then there is no row, as where the fit is.
+    """
+    empty = pd.DataFrame(columns=list(PLANNING.column_names))
+    counts = raw_counts(crawls, containment, discovery_curve, clock=clock, error=error)
+    if withheld or counts is None:
+        return empty
+    fit = fit_joint(counts, model="core_shell", clock=clock)
+    if fit.status in WITHHELD or fit.kappa is None or fit.alpha is None or fit.coverage is None:
+        return empty
+    replicated = bootstrap_joint(fit, seed=_SEED, n_replicates=_REPLICATES).corrected
+    apart = abs(_COVERAGES - fit.coverage) > _SAME_COVERAGE
+    coverages = np.sort(np.append(_COVERAGES[apart], fit.coverage))
+    coverage, cadence = (grid.ravel() for grid in np.meshgrid(coverages, _CADENCES, indexing="ij"))
+    gap = cadence * counts.mean_gap
+    planned = plan(fit.kappa, fit.alpha, coverage, gap=gap)
+    spread = plan(replicated["kappa"][:, None], replicated["alpha"][:, None], coverage, gap=gap)
+    columns: dict[str, Any] = {
+        "coverage": coverage,
+        "gap": gap,
+        "current": (coverage == fit.coverage) & (cadence == 1),
+        "clock": clock,
+        "status": fit.status,
+    }
+    for name in QUANTITIES:
+        # Of infinite numbers no quantile lies between two.
+        low, high = np.quantile(getattr(spread, name), [0.025, 0.975], axis=0, method="nearest")
+        columns |= {name: getattr(planned, name), f"{name}_low": low, f"{name}_high": high}
+    return pd.DataFrame(columns)[list(PLANNING.column_names)]
+
+
+def _from_origin(
+    crawls: pd.DataFrame,
+    containment: pd.DataFrame | None,
+    discovery_curve: pd.DataFrame | None,
+    *,
+    horizon: int = HORIZON,
+) -> pd.DataFrame:
+    """Rows of the forecast that knows of these crawls only."""
+    labels, started = crawls["crawl"].tolist(), pd.to_datetime(crawls["started_at"])
+    recent = started.iloc[-_GAPS - 1 :]
+    gap = (recent.iloc[-1] - recent.iloc[0]) / max(len(recent) - 1, 1)
+    rows: list[dict[str, Any]] = []
+    reason = f"There are {len(crawls)} crawls; a forecast needs {FEWEST}." if len(crawls) < FEWEST else None
+    if reason is None and discovery_curve is not None:
+        windows = within(discovery_curve, crawls, ("start_crawl", "end_crawl"))
+        assert windows is not None  # noqa: S101 - of a table there are rows
+        unions = unions_matrix(crawls, windows)
+        sizes = crawls["elements"].to_numpy(dtype=np.float64, na_value=np.nan)
+        np.fill_diagonal(unions, np.where(np.isnan(np.diagonal(unions)), sizes, np.diagonal(unions)))
+        unions = interpolate_windows(unions)
+        try:
+            rows += _of_windows(forecast(unions, recaptures_from_unions(unions), horizon=horizon), labels, horizon)
+        except ValueError as error:
+            reason = str(error)
+    if reason is None and containment is not None:
+        rows += _of_overlaps(crawls, containment, labels, horizon)
+    if not rows:
+        reason = reason or "The source gives neither unions nor overlaps of enough crawls."
+        rows = [{"quantity": "new_elements", "crawls_ahead": 1, "reason": reason}]
+    frame = pd.DataFrame(rows, columns=list(FORECAST.column_names))
+    frame["origin_crawl"], frame["status"] = labels[-1], "too_few_points" if reason else "ok"
+    frame["expected_at"] = started.iloc[-1] + frame["crawls_ahead"] * gap
+    return frame
+
+
+def _of_windows(found: Forecast, labels: list[str], horizon: int) -> Iterator[dict[str, Any]]:
+    n = len(labels)
+    yield from _rows("crawl_size", found.crawl_sizes())
+    since = n - found.longest if found.longest < n - 1 else 0
+    of_crawl = {"start_crawl": labels[since]}
+    for quantity, prediction in (
+        ("new_elements", found.new(since)),
+        ("returning_elements", found.returning(since)),
+    ):
+        yield from _rows(quantity, prediction, start=since, n=n, **of_crawl)
+    for start in sorted({0, *range(max(n - HORIZON, 0), n + horizon)}):
+        label = labels[start] if start < n else None
+        yield from _rows("distinct_elements", found.distinct(start), start=start, n=n, start_crawl=label)
+
+
+def _of_overlaps(
+    crawls: pd.DataFrame, containment: pd.DataFrame, labels: list[str], horizon: int
+) -> Iterator[dict[str, Any]]:
+    pairs = within(containment, crawls, ("crawl_i", "crawl_j"))
+    assert pairs is not None  # noqa: S101 - of a table there are rows
+    n, overlaps = len(labels), overlaps_matrix(crawls, pairs)
+    for end, size in (("crawl_i", "size_i"), ("crawl_j", "size_j")):
+        at = pd.Index(labels).get_indexer(pd.Index(pairs[end]))
+        overlaps[at, at] = pairs[size]
+    found = forecast_overlaps(overlaps, horizon=horizon)
+    for start in range(max(n - HORIZON, 0), n):
+        of_start = type(found)(*(table[start] for table in found))
+        yield from _rows("overlap", of_start, start=start, n=n, start_crawl=labels[start])
+
+
+def _rows(
+    quantity: str, prediction: Prediction, *, start: int | None = None, n: int = 0, start_crawl: str | None = None
+) -> Iterator[dict[str, Any]]:
+    """One row per coming crawl; those that are not known are left out."""
+    for step, (value, low, high) in enumerate(zip(*prediction, strict=True)):
+        if np.isfinite(value):
+            yield {
+                "quantity": quantity,
+                "crawls_ahead": step + 1,
+                "start_crawl": start_crawl,
+                "window_crawls": None if start is None else n + step + 1 - start,
+                "value": value,
+                "value_low": low,
+                "value_high": high,
+            }

@@ -1,0 +1,94 @@
+"""The fits of a collection in rolling windows: table `parameter_history`.
+
+Here: which windows there are, and which of them have to be fitted again. Not here: fits and their limits (`fitting`,
+`intervals`), or whether parameters moved (`drift`), which windows that share crawls do not tell.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from crawl_urn_dagster.estimates.fitting import fit_all
+from crawl_urn_dagster.estimates.headline import choose_headline
+from crawl_urn_dagster.estimates.intervals import with_limits
+from crawl_urn_dagster.estimates.tables import parameters_table
+from crawl_urn_dagster.observables.schema import PARAMETER_HISTORY
+
+if TYPE_CHECKING:
+    from crawl_urn_dagster.urn import Clock, CountingError
+
+# An end of an interval then has a relative error of a tenth.
+_REPLICATES = 60
+
+
+def parameter_history_table(
+    crawls: pd.DataFrame,
+    containment: pd.DataFrame | None,
+    discovery_curve: pd.DataFrame | None,
+    known: pd.DataFrame | None,
+    *,
+    clock: Clock,
+    error: CountingError,
+    window_crawls: int,
+    step_crawls: int,
+) -> pd.DataFrame:
+    """Table `parameter_history`: every fit of every window, oldest first.
+
+    Parameters
+    ----------
+    crawls, containment, discovery_curve
+        Tables of the contract; a source may lack one of the last two.
+    known
+        The table as it was; rows of windows whose inputs are the same are kept.
+    clock
+        Of the fits.
+    error
+        How the elements were counted.
+    window_crawls
+        Crawls in a window.
+    step_crawls
+        Crawls from the start of one window to that of the next; the first starts at the first crawl.
+    """
+    tables = []
+    for first in range(0, len(crawls) - window_crawls + 1, step_crawls):
+        window = crawls.iloc[first : first + window_crawls]
+        parts = (
+            window.assign(years=window["years"] - window["years"].iloc[0]),
+            within(containment, window, ("crawl_i", "crawl_j")),
+            within(discovery_curve, window, ("start_crawl", "end_crawl")),
+        )
+        inputs = _sha256(parts, f"{clock} {error} {version('crawl-urn-dagster')}")
+        kept = None if known is None else known[known["inputs_sha256"] == inputs]
+        if kept is None or kept.empty:
+            fits = fit_all(*parts, error, clocks=[clock])
+            fitted = with_limits(fits, *parts, n_replicates=_REPLICATES)
+            headline = choose_headline([one.fit for one in fitted], clock=clock)
+            kept = parameters_table(fitted, headline, parts[0]).assign(inputs_sha256=inputs)
+        tables.append(kept)
+    if not tables:
+        return pd.DataFrame(columns=list(PARAMETER_HISTORY.column_names))
+    return pd.concat([table.astype(object) for table in tables], ignore_index=True).infer_objects()
+
+
+def within(table: pd.DataFrame | None, window: pd.DataFrame, ends: tuple[str, str]) -> pd.DataFrame | None:
+    """Rows of an observable table of which both ends are crawls of a window."""
+    if table is None:
+        return None
+    first, last = ends
+    return table[table[first].isin(window["crawl"]) & table[last].isin(window["crawl"])]
+
+
+def _sha256(parts: tuple[pd.DataFrame | None, ...], settings: str) -> str:
+    digest = hashlib.sha256(settings.encode())
+    for part in parts:
+        digest.update(b"absent" if part is None else _content(part).encode())
+    return digest.hexdigest()
+
+
+def _content(part: pd.DataFrame) -> str:
+    """Rows as text, without their position in the collection, which a crawl that is added before them changes."""
+    return part.drop(columns="crawl_index", errors="ignore").to_csv(index=False)

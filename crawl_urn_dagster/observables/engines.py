@@ -1,0 +1,101 @@
+"""Engines: where the heavy step, from presence partitions to capture-history counts, is computed.
+
+Here: their configuration, and which code each runs. Not here: that code (`histories`, `spark`), or what is made of the
+counts, which is the same for all.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from crawl_urn_dagster.observables.presence import Partition
+    from crawl_urn_dagster.urn.histories import CaptureHistoryCounts
+
+
+class EngineMissingError(RuntimeError):
+    """What an engine needs is not installed; the message says how to install it."""
+
+
+class LocalEngine(BaseModel):
+    """The machine itself, from histories that are kept from run to run.
+
+    Parameters
+    ----------
+    threads
+        None: as many as there are processors.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    type: Literal["local"] = "local"
+    threads: int | None = Field(default=None, ge=1)
+
+    def require(self) -> None:
+        """Raise an `EngineMissingError` when the engine cannot run here; this one always can."""
+
+    def count_histories(
+        self,
+        partitions: Sequence[Partition],
+        *,
+        state: Path,
+        memory_bytes: int,
+        report: Callable[[str], object],
+    ) -> CaptureHistoryCounts:
+        """Count the histories of partitions in time order; see `histories.KeptHistories.count`."""
+        from crawl_urn_dagster.observables.histories import KeptHistories
+
+        return KeptHistories(state).count(partitions, memory_bytes=memory_bytes, threads=self.threads, report=report)
+
+
+class SparkEngine(BaseModel):
+    """A Spark cluster, from all partitions each time.
+
+    Every worker must see the home folder under the same path.
+
+    Parameters
+    ----------
+    master
+        Address of the cluster: ``spark://host:7077``, ``yarn``, ``k8s://...``, or ``local[2]``.
+    settings
+        Further Spark settings, such as ``spark.executor.memory``.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    type: Literal["spark"] = "spark"
+    master: str = Field(min_length=1)
+    settings: dict[str, str] = Field(default_factory=dict)
+
+    def require(self) -> None:
+        """Raise an `EngineMissingError` when pyspark is not installed."""
+        if importlib.util.find_spec("pyspark") is None:
+            raise EngineMissingError(
+                "engine.type: found 'spark', which needs pyspark: pip install 'crawl-urn-dagster[spark]', or set "
+                "engine: {type: local}"
+            )
+
+    def count_histories(
+        self,
+        partitions: Sequence[Partition],
+        *,
+        state: Path,  # noqa: ARG002 - nothing is kept
+        memory_bytes: int,  # noqa: ARG002 - the cluster has its own
+        report: Callable[[str], object],
+    ) -> CaptureHistoryCounts:
+        """Count the histories of partitions in time order; see `spark.count_histories`."""
+        self.require()
+        from crawl_urn_dagster.observables.spark import count_histories
+
+        report(f"counting histories of {len(partitions)} crawls on Spark at {self.master}")
+        return count_histories(partitions, self.master, self.settings)
+
+
+#: Configuration of any engine; ``type`` says which.
+Engine = Annotated[LocalEngine | SparkEngine, Field(discriminator="type")]

@@ -1,0 +1,86 @@
+"""Which columns the columns of the contract are computed from.
+
+Here: for each table, its columns' sources in other tables. Not here: the columns themselves (`schema`), or how they
+are computed (`tables`, `estimates`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from crawl_urn_dagster.observables.schema import TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+_Source = tuple[str, str]
+
+_LABEL: tuple[_Source, ...] = (("crawls", "crawl"),)
+_INDEX: tuple[_Source, ...] = (("crawls", "crawl_index"),)
+_YEARS: tuple[_Source, ...] = (("crawls", "years"),)
+_HISTORIES: tuple[_Source, ...] = (("capture_history_counts", "history"), ("capture_history_counts", "elements"))
+_OBSERVED: tuple[_Source, ...] = (("containment", "intersection"), ("discovery_curve", "distinct_elements"))
+_SIZE: tuple[_Source, ...] = (("crawls", "elements"),)
+
+_SOURCES: Mapping[str, Mapping[str, tuple[_Source, ...]]] = {
+    "capture_history_counts": {"history": _LABEL},
+    "discovery_curve": {
+        **dict.fromkeys(("start_crawl", "end_crawl"), _LABEL),
+        "window_crawls": _INDEX,
+        "elapsed_years": _YEARS,
+        **dict.fromkeys(("distinct_elements", "ratio"), _HISTORIES),
+    },
+    "containment": {
+        **dict.fromkeys(("crawl_i", "crawl_j"), _LABEL),
+        "lag_crawls": _INDEX,
+        "lag_years": _YEARS,
+        **dict.fromkeys(("size_i", "size_j"), _SIZE),
+        **dict.fromkeys(("intersection", "containment", "containment_reverse"), _HISTORIES),
+    },
+    "m_array": {**dict.fromkeys(("released_crawl", "recaptured_crawl"), _LABEL), "elements": _HISTORIES},
+    "first_returns": {"lag_crawls": _INDEX, **dict.fromkeys(("fraction", "fraction_se"), _HISTORIES)},
+    "parameters": {
+        **dict.fromkeys(("first_crawl", "last_crawl"), _LABEL),
+        **dict.fromkeys(("share", "kappa", "core_share", "alpha", "coverage", "residual_rms", "status"), _OBSERVED),
+    },
+    "parameter_history": {
+        **dict.fromkeys(("first_crawl", "last_crawl"), _LABEL),
+        **dict.fromkeys(("share", "kappa", "core_share", "alpha", "coverage", "residual_rms", "status"), _OBSERVED),
+    },
+    "operator_terms": {
+        **dict.fromkeys(("first_crawl", "last_crawl"), _LABEL),
+        **dict.fromkeys(
+            ("life_expectancy", "sampled_time", "hidden_time", "hiding_time", "nu_inf", "rho_inf", "status"), _OBSERVED
+        ),
+    },
+    "headline": {
+        column: (("parameters", column),) for column in TABLES["parameters"].column_names if column != "headline"
+    },
+    "drift": {
+        **dict.fromkeys(("last_crawl", "value_first_crawl", "since_crawl"), _LABEL),
+        **dict.fromkeys(("reference_value", "value", "difference", "statistic", "drifted"), _OBSERVED),
+    },
+    "control_chart": {"crawl": _LABEL, **dict.fromkeys(("value", "average", "statistic", "p_value"), _OBSERVED)},
+    "forecast": {**dict.fromkeys(("origin_crawl", "start_crawl"), _LABEL), "value": _OBSERVED},
+    "planning": dict.fromkeys(("coverage", "crawls_to_seen", "nu_inf", "cost_per_new"), _OBSERVED),
+}
+
+
+def column_sources(table: str, present: Collection[str]) -> dict[str, list[_Source]]:
+    """Return the columns that a table's columns are computed from; a limit has the sources of what it is a limit of.
+
+    Parameters
+    ----------
+    table
+        Name of the table, or of the view headline.
+    present
+        The tables that there are; sources in others are left out.
+    """
+    sources = _SOURCES.get(table, {})
+    columns = TABLES["parameters" if table == "headline" else table].column_names
+    found = {
+        column: sources.get(column) or sources.get(column.removesuffix("_low").removesuffix("_high"), ())
+        for column in columns
+    }
+    inside = {column: [one for one in ones if one[0] in present] for column, ones in found.items()}
+    return {column: ones for column, ones in inside.items() if ones}

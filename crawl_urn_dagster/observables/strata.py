@@ -1,0 +1,107 @@
+"""Strata: the parts that a column of the source divides a collection's elements into.
+
+Here: their configuration, and the stratum of a value. Not here: where values come from (`sources`), where codes are
+kept (`presence`), counting (`stratified`), or what is estimated of a stratum (`estimates.strata`).
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import numpy as np
+    import numpy.typing as npt
+    from typing_extensions import Self
+
+#: Stratum of the elements whose value is not given.
+UNKNOWN = "unknown"
+#: Besides `UNKNOWN`.
+MAX_STRATA = 64
+
+
+class StratumSettings(BaseModel):
+    """Which stratum an element is in.
+
+    Parameters
+    ----------
+    column
+        Name of the source's column.
+    bands
+        Upper limits, ascending, of bands of ranks, which are whole numbers from 1: [50, 200] makes ``1-50``, ``51-200``
+        and ``201+``. None: a stratum is a value of the column, of which there may be 64.
+    take
+        Which value counts for an element whose value changes: ``first``, of the first crawl that captured it, or
+        ``best``, in the lowest band that it was ever in. Only ``first`` does not depend on how long an element lives.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    column: str = Field(min_length=1)
+    bands: list[int] | None = Field(default=None, min_length=1, max_length=MAX_STRATA - 1)
+    take: Literal["first", "best"] = "first"
+
+    @model_validator(mode="after")
+    def _sensible_bands(self) -> Self:
+        if self.bands is None and self.take == "best":
+            raise ValueError(
+                "has take: best, which needs bands, because values have no order: give bands, or take: first"
+            )
+        limits = [0, *(self.bands or [])]
+        if any(low >= high for low, high in pairwise(limits)):
+            raise ValueError(f"has bands {self.bands}, expected ascending upper limits from 1, such as [50, 200, 1000]")
+        return self
+
+    @property
+    def partitioned_by(self) -> str:
+        """What the strata of a presence partition depend on."""
+        return f"{self.column} {self.bands or 'values'}"
+
+    @property
+    def _band_labels(self) -> list[str]:
+        limits = [0, *(self.bands or [])]
+        return [*(f"{low + 1}-{high}" for low, high in pairwise(limits)), f"{limits[-1] + 1}+"]
+
+    def encode(self, values: npt.NDArray[np.object_]) -> tuple[npt.NDArray[np.intp], list[str]]:
+        """Find the strata of some values.
+
+        Parameters
+        ----------
+        values
+            Texts as the source gives them: of bands, whole numbers from 1; NaN or None where there is none.
+
+        Returns
+        -------
+        For each value a position in the list of strata, and that list.
+        """
+        import numpy as np
+        import pandas as pd
+
+        if self.bands is None:
+            position, found = pd.factorize(values)
+            labels = [str(label) for label in found]
+        else:
+            rank = pd.to_numeric(pd.Series(values, dtype=object)).to_numpy(dtype=np.float64, na_value=np.nan)
+            position = np.where(np.isnan(rank), -1, np.searchsorted(self.bands, rank))
+            labels = self._band_labels
+        return np.where(position < 0, len(labels), position).astype(np.intp), [*labels, UNKNOWN]
+
+    def in_order(self, labels: Iterable[str]) -> list[str]:
+        """Put strata in order: bands from the lowest on, values by name, `UNKNOWN` at the end whether there or not.
+
+        Raises
+        ------
+        ValueError
+            When there are more than `MAX_STRATA`.
+        """
+        known = sorted(set(labels) - {UNKNOWN}, key=self._band_labels.index if self.bands else None)
+        if len(known) > MAX_STRATA:
+            raise ValueError(
+                f"stratum.column {self.column!r} has more than {MAX_STRATA} values ({', '.join(known[:3])}, ...): give "
+                "stratum.bands if they are ranks, or choose a column with fewer values"
+            )
+        return [*known, UNKNOWN]

@@ -1,0 +1,190 @@
+"""What can be told without an urn, and how good the data are.
+
+Here: first returns and revisit delays, capture-recapture, gaps in the cadence, broken rules, revisions and counting
+error. Not here: what an urn makes of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from crawl_urn_dagster.observables.publications import revisions
+from crawl_urn_dagster.observables.quality import SECONDS_PER_DAY
+from crawl_urn_dagster.report.blocks import Block, Folded, Section
+from crawl_urn_dagster.report.words import called, escape, number, table, with_limits
+
+if TYPE_CHECKING:
+    from crawl_urn_dagster.report.content import Content
+
+_WORST_SHOWN = 5
+_REVISIONS_SHOWN = 20
+# A gap of so many usual gaps has room for one crawl more.
+_LONG = 1.5
+
+
+def without_urn(content: Content) -> Section | None:
+    """First returns, and for how long the crawler avoids what it fetched."""
+    frames = content.frames
+    delayed = (frames["revisit_regimes"]["delay_crawls"] > 0).any()
+    if "first_returns" not in frames and not delayed:
+        return None
+    blocks: list[Block] = []
+    if "first_returns" in frames:
+        columns = ["lag_crawls", "fraction", "fraction_se", "n_starts"]
+        blocks += [
+            "The mean fraction of a crawl that is next seen after so many crawls, with its standard error. Under any "
+            "urn whose coverage is constant in time it does not rise with the lag.",
+            Folded("First returns", [table(frames["first_returns"][columns], at_most=6, where="first_returns")]),
+        ]
+    if delayed:
+        columns = ["first_crawl", "last_crawl", "delay_crawls", "lag_crawls", "fraction", "p_value"]
+        shown = with_limits(frames["revisit_regimes"], ["fraction"])[columns]
+        fits = frames["parameters"].loc[lambda rows: rows["model"] == "revisit_delay"]
+        names = ["alpha", "coverage", "revisit_coverage"]
+        of_fits = [*columns[:3], *names, "residual_rms", "n_points", "status", "reason"]
+        blocks += [
+            "**The crawler avoids what it has fetched.** Fractions first seen again after one, two and three crawls, "
+            "over runs of start crawls in which they do not change; the delay is the number of crawls for which it "
+            "does.",
+            table(shown, written=["fraction"], where="revisit_regimes"),
+            "Fits of model `revisit_delay` allow for it, and give coverage and survival, but no core.",
+            table(with_limits(fits, names)[of_fits], written=names, where="parameters"),
+        ]
+    return Section("What can be told without an urn", blocks)
+
+
+def comparators(content: Content) -> Section | None:
+    """Capture-recapture of the same histories, and estimators of closed populations with their bias."""
+    if "comparators" not in content.frames:
+        return None
+    models, closed = content.frames["capture_recapture"], content.frames["comparators"]
+    said = {
+        name: [called(text, content.noun) if isinstance(text, str) else text for text in closed[name]]
+        for name in ("target", "unit", "bias", "reason")
+    }
+    closed = closed.assign(**said)
+    return Section(
+        "Other estimators, for comparison",
+        [
+            Folded(
+                "Models of capture-recapture",
+                [
+                    "The same histories, by maximum likelihood. core_and_shell is the urn of this page; the other "
+                    "models have no core of their own, so that it is in their numbers.",
+                    table(
+                        with_limits(models, ["estimate"])[["model", "parameter", "estimate", "status", "reason"]],
+                        written=["estimate"],
+                    ),
+                    *content.shown("survival_and_coverage_by_crawl"),
+                ],
+            ),
+            Folded(
+                "Estimators of closed populations",
+                [
+                    "None of them holds in an urn that turns over: each is shown with what it estimates there instead, "
+                    f"N being the {content.noun}s that are eligible at a time, D the crawls between the two that are "
+                    "compared, ν∞ the unique rate in the long run, c̄ = 1 − c. Limits are those that the estimator "
+                    "claims.",
+                    table(
+                        with_limits(closed, ["estimate"])[
+                            ["estimator", "target", "unit", "estimate", "bias", "reason"]
+                        ],
+                        written=["estimate"],
+                    ),
+                ],
+            ),
+        ],
+    )
+
+
+def data_quality(content: Content) -> Section:
+    """Gaps, impossible counts, counting error and revisions."""
+    blocks: list[Block] = [_cadence(content), *_broken(content), _counting(content)]
+    found = content.frames["revisions"]
+    if len(found):
+        blocks += [
+            f"The source changed {len(found):,} counts of the past when its content last changed:",
+            table(found, at_most=_WORST_SHOWN, where="revisions"),
+        ]
+    else:
+        blocks.append("The source changed no count of the past when its content last changed.")
+    if "publications" in content.frames:
+        blocks.append(render_revisions(content.frames["publications"]))
+    return Section("Data quality", blocks)
+
+
+def long_gaps(crawls: pd.DataFrame, usual_days: float) -> pd.DataFrame:
+    """Gaps between crawls of table `crawls` with room for more crawls at the usual gap.
+
+    Returns
+    -------
+    ``after``, ``before`` (the crawls on either side), ``days``, ``room_for`` (crawls that would fit between).
+    """
+    days = crawls["started_at"].diff().dt.total_seconds() / SECONDS_PER_DAY
+    gaps = pd.DataFrame({"after": crawls["crawl"].shift(), "before": crawls["crawl"], "days": days})
+    gaps["room_for"] = (days / usual_days).round() - 1
+    long: pd.DataFrame = gaps[days > _LONG * usual_days].astype({"room_for": "Int64"})
+    return long
+
+
+def _cadence(content: Content) -> str:
+    crawls, expected = content.crawls, content.collection.automation.expect_every_days
+    if len(crawls) == 1:
+        return "There is one crawl, so no cadence."
+    days = crawls["started_at"].diff().dt.total_seconds() / SECONDS_PER_DAY
+    usual = expected or float(days.median())
+    named = "configured" if expected else "the median"
+    said = (
+        f"Crawls are {number(float(days.min()))} to {number(float(days.max()))} days apart; {named} is {number(usual)}."
+    )
+    gaps = long_gaps(crawls, usual)
+    if gaps.empty:
+        return f"{said} No crawl is missing from that cadence."
+    return (
+        f"{said} **There is room for {number(int(gaps['room_for'].sum()))} more crawls at that cadence**, in "
+        f"{len(gaps)} gaps. Fits on clock `year` allow for them, those on clock `crawl` count each gap as one "
+        "crawl.\n\n" + table(gaps.sort_values("days", ascending=False), at_most=_WORST_SHOWN, where="crawls")
+    )
+
+
+def _broken(content: Content) -> list[Block]:
+    """Show what cannot be true before any number that follows from it."""
+    blocks: list[Block] = []
+    for rule, rows in content.broken_rules.items():
+        blocks += [
+            f"**Broken: {rule}.** Rows: {len(rows)}; the worst:",
+            table(rows.head(_WORST_SHOWN)),
+        ]
+    return blocks or ["Calendar, unions and intersections are all within what is possible."]
+
+
+def _counting(content: Content) -> str:
+    collection, dated = content.collection, content.crawls["dated_by"].value_counts()
+    said = []
+    if collection.source.relative_error:
+        said.append(
+            f"Counts are estimates of sketches, with a standard error of {100 * collection.source.relative_error:.2g} "
+            "% each; an overlap is a difference of three."
+        )
+    if collection.sample_one_in > 1:
+        said.append(
+            f"Counts are estimates from a sample of one {content.noun} in {collection.sample_one_in}, the same ones."
+        )
+    said = said or [f"Every {content.noun} was counted: no sketch and no sample."]
+    return " ".join(said) + " Crawls are dated by " + ", ".join(f"{escape(by)} ({n})" for by, n in dated.items()) + "."
+
+
+def render_revisions(publications: pd.DataFrame) -> str:
+    """Paragraph and table of what moved since it was first published, from table `publications`."""
+    found = revisions(publications)
+    if found.empty:
+        return "No count has been revised since it was first read."
+    last = found["first_read_at"].iloc[0]
+    return (
+        f"{len(found)} counts were revised since they were first read, {(found['first_read_at'] == last).sum()} of "
+        f"them when last something had moved, on {last:%Y-%m-%d}. Everything on this page follows from what is "
+        "published now. The last revisions, by the relative change:\n\n"
+        + table(found, at_most=_REVISIONS_SHOWN, where="publications")
+    )

@@ -1,0 +1,95 @@
+"""A page as Markdown, and as one HTML file that needs nothing else.
+
+Here: the two notations, and what makes the HTML safe: no raw HTML from Markdown, no script, no network. Not here: what
+a page says, or its looks (`page.html`).
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from html import escape as escape_html
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING
+
+from crawl_urn_dagster.report.blocks import Block, Folded, Page, Picture, Section
+from crawl_urn_dagster.report.words import escape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from markdown_it import MarkdownIt
+
+_TEMPLATE = Path(__file__).with_name("page.html")
+_DEEPEST = 6
+
+
+def to_markdown(page: Page) -> str:
+    """Write a page as Markdown; pictures are files beside it, folded parts are ``<details>``."""
+    parts = [f"# {escape(page.title)}", *_markdown(page.lead, depth=2)]
+    if page.sections:
+        parts.append("\n".join(f"- [{escape(one.title)}](#{_anchor(one)})" for one in page.sections))
+    return "\n\n".join([*parts, *_markdown(page.sections, depth=2)]) + "\n"
+
+
+def _markdown(blocks: Sequence[Block], *, depth: int) -> Iterator[str]:
+    for block in blocks:
+        if isinstance(block, str):
+            yield block
+        elif isinstance(block, Picture):
+            if block.path is not None:
+                yield f"![{escape(block.alt)}]({block.path})"
+                yield f"*{escape(block.caption)}*"
+        elif isinstance(block, Folded):
+            yield f"<details>\n<summary>{escape_html(block.summary)}</summary>"
+            yield from _markdown(block.blocks, depth=depth)
+            yield "</details>"
+        else:
+            yield f"{'#' * min(depth, _DEEPEST)} {escape(block.title)}"
+            yield from _markdown(block.blocks, depth=depth + 1)
+
+
+def to_html(page: Page) -> str:
+    """Write a page as HTML: style and pictures are in it, and its policy forbids scripts and the network."""
+    contents = "".join(f'<li><a href="#{_anchor(one)}">{escape_html(one.title)}</a></li>' for one in page.sections)
+    renderer = _renderer()
+    body = [*_html(page.lead, renderer, depth=2), f'<nav aria-label="Contents"><ol>{contents}</ol></nav>']
+    for section in page.sections:
+        body += [f'<section id="{_anchor(section)}">', *_html([section], renderer, depth=2), "</section>"]
+    template = Template(_TEMPLATE.read_text(encoding="utf-8"))
+    return template.substitute(title=escape_html(page.title), body="\n".join(body))
+
+
+def _html(blocks: Sequence[Block], renderer: MarkdownIt, *, depth: int) -> Iterator[str]:
+    for block in blocks:
+        if isinstance(block, str):
+            yield renderer.render(block)
+        elif isinstance(block, Picture):
+            data = base64.b64encode(block.png).decode("ascii")
+            yield (
+                f'<figure><img alt="{escape_html(block.alt)}" src="data:image/png;base64,{data}">'
+                f"<figcaption>{escape_html(block.caption)}</figcaption></figure>"
+            )
+        elif isinstance(block, Folded):
+            yield f"<details><summary>{escape_html(block.summary)}</summary>"
+            yield from _html(block.blocks, renderer, depth=depth)
+            yield "</details>"
+        else:
+            yield f"<h{min(depth, _DEEPEST)}>{escape_html(block.title)}</h{min(depth, _DEEPEST)}>"
+            yield from _html(block.blocks, renderer, depth=depth + 1)
+
+
+def _renderer() -> MarkdownIt:
+    """Markdown without raw HTML, whose tables scroll inside a box of their own."""
+    from markdown_it import MarkdownIt
+
+    renderer = MarkdownIt("commonmark", {"html": False}).enable("table")
+    renderer.add_render_rule("table_open", lambda *_: '<div class="wide" tabindex="0"><table>\n')
+    renderer.add_render_rule("table_close", lambda *_: "</table></div>\n")
+    return renderer
+
+
+def _anchor(section: Section) -> str:
+    """Name the place of a heading as readers of Markdown do."""
+    return re.sub(r"[^\w -]", "", section.title.lower()).replace(" ", "-")

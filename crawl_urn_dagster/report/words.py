@@ -1,0 +1,134 @@
+"""Numbers and text from data as Markdown.
+
+Here: how a number, its interval, a share or a table is written, and text that comes from data made harmless. Not here:
+what a page says.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from crawl_urn_dagster.urn import WITHHELD, Interval
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    #: A row of a table of the contract.
+    Row = Mapping[Any, Any]
+
+#: In place of a number that is unknown, or withheld.
+UNKNOWN = "–"
+_MARKUP = re.compile(r"[\\`*<>\[\]|&~#$]|(?<![^\W_])_|_(?![^\W_])")
+_ELEMENT = re.compile(r"\b(an )?([Ee])lement(?=s?\b)")
+_ROWS = 12
+
+
+def escape(text: object) -> str:
+    """Text from data as Markdown that shows it, on one line: no markup, no HTML, no control character."""
+    line = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in str(text))
+    return _MARKUP.sub(r"\\\g<0>", line)
+
+
+def called(text: str, noun: str) -> str:
+    """Call elements by their name in words of the package's own, which have no text from data in them."""
+    names = {"E": f"{noun[:1].upper()}{noun[1:]}", "e": noun}
+    return (
+        _ELEMENT.sub(lambda found: f"{'a ' if found[1] else ''}{names[found[2]]}", text) if noun != "element" else text
+    )
+
+
+def number(value: object) -> str:
+    """Write a number: four significant digits, all before the point, infinity as ∞, unknown as a dash."""
+    if value is None or value is pd.NA or value is pd.NaT:
+        return UNKNOWN
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if isinstance(value, int | np.integer):
+        return f"{value:,}"
+    if isinstance(value, float | np.floating):
+        if np.isnan(value):
+            return UNKNOWN
+        return "∞" if np.isinf(value) else _float(float(value))
+    return f"{value:%Y-%m-%d}" if isinstance(value, pd.Timestamp) else escape(value)
+
+
+def _float(value: float) -> str:
+    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e15 else f"{value:.4g}"
+
+
+def counted(n: int, noun: str) -> str:
+    """Write a number of things; the noun is given in the singular and takes an s."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def percent(value: float) -> str:
+    """Write a share in percent with one decimal, or as many more (to four) as tell it from 0 and 100."""
+    for decimals in range(1, 5):
+        text = f"{100 * value:.{decimals}f}"
+        if float(text) not in {0, 100} or value in {0, 1}:
+            break
+    return text
+
+
+def estimate(row: Row, name: str, *, share: bool = False) -> str:
+    """Write a number of a row with its 95 % limits; a dash where it is unknown, or the row's status withholds it.
+
+    As many digits are written as the limits are apart by.
+
+    Parameters
+    ----------
+    row
+        Has the columns ``<name>``, ``<name>_low``, ``<name>_high``, and may have ``status``.
+    name
+        The number.
+    share
+        Write it in percent.
+    """
+    value, low, high = (row[column] for column in (name, f"{name}_low", f"{name}_high"))
+    if pd.isna(value) or row.get("status") in WITHHELD:
+        return UNKNOWN
+    scale, unit, write = (100, " %", percent) if share else (1, "", number)
+    if pd.isna(low):
+        return f"{write(value)}{unit}"
+    decimals = Interval(scale * low, scale * high).decimals(scale * value)
+    if decimals is not None:
+        value, low, high = (f"{round(scale * one, decimals) + 0.0:,.{max(decimals, 0)}f}" for one in (value, low, high))
+        return f"{value}{unit} ({low} to {high})"
+    return f"{write(value)}{unit} ({write(low)} to {write(high)})"
+
+
+def with_limits(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """Numbers of a frame as text, as of `estimate`."""
+    rows = frame.to_dict("records")
+    return frame.assign(**{column: [estimate(row, column) for row in rows] for column in columns})
+
+
+def table(frame: pd.DataFrame, *, written: Sequence[str] = (), at_most: int = _ROWS, where: str | None = None) -> str:
+    """Markdown table of a frame; a column of reasons that has none is left out.
+
+    Parameters
+    ----------
+    written
+        Columns that are Markdown already.
+    at_most, where
+        Rows that are shown, and the table of the contract that holds them all; without it all are shown.
+    """
+    shown = frame if where is None else frame.head(at_most)
+    shown = shown.drop(
+        columns=[column for column in shown.columns if column == "reason" and shown[column].isna().all()]
+    )
+    cells = pd.DataFrame(
+        {
+            column: list(shown[column]) if column in written else [number(value) for value in shown[column]]
+            for column in shown.columns
+        },
+        dtype=object,
+    )
+    text = cells.to_markdown(index=False, disable_numparse=True)
+    left_out = len(frame) - len(shown)
+    return text if not left_out else f"{text}\n\n{left_out:,} more rows are in table `{where}`."

@@ -1,0 +1,72 @@
+"""What an element is: from the text of a URL to its canonical key, its host, and its registered domain.
+
+Here: canonicalisation and the public-suffix list, each applied once to a text that occurs often. Not here: formats.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pyarrow as pa
+    import tldextract
+
+MAX_URL_CHARACTERS = 8192
+_REMEMBERED = 2**18
+
+
+def map_distinct(texts: pa.Array, function: Callable[[str], str | None]) -> pa.Array:
+    """Apply a function to texts, once to each distinct one; nulls stay, and texts that have no value become null."""
+    import pyarrow as pa
+
+    encoded = texts.dictionary_encode()
+    mapped = pa.array([function(text) for text in encoded.dictionary.to_pylist()], pa.string())
+    return mapped.take(encoded.indices)
+
+
+@functools.lru_cache(maxsize=_REMEMBERED)
+def canonical_key(url: str) -> str | None:
+    """Return the canonical key (SURT) of an http(s) URL, such as ``org,archive)/about``; None when it has none."""
+    from surt import surt
+
+    if len(url) > MAX_URL_CHARACTERS:
+        return None
+    try:
+        key: str = surt(url)
+    except (ValueError, AttributeError):  # a port or a host name that cannot be; no URL at all
+        return None
+    return key if key.find(")") > 0 else None
+
+
+@functools.lru_cache(maxsize=_REMEMBERED)
+def canonical_host(site: str) -> str | None:
+    """Return the host of a key's or URL's start, as its canonical key has it: without ``www.`` and port.
+
+    Parameters
+    ----------
+    site
+        What comes before the path: of a key, such as ``org,archive)``, with the parenthesis; of a URL, such as
+        ``http://www.archive.org:80``.
+    """
+    key = site if site.endswith(")") else canonical_key(f"{site}/")
+    if key is None:
+        return None
+    reversed_host = key[: key.index(")")].partition(":")[0].rstrip(",")
+    return ".".join(reversed(reversed_host.split(","))) or None
+
+
+@functools.lru_cache(maxsize=_REMEMBERED)
+def registered_domain(host: str) -> str | None:
+    """Return the domain that was registered under an ICANN suffix; None of an address, a suffix or a local name."""
+    return _public_suffixes().extract_str(host).top_domain_under_public_suffix or None
+
+
+@functools.cache
+def _public_suffixes() -> tldextract.TLDExtract:
+    """Return the list that came with the library: never downloaded, the same on every machine."""
+    import tldextract
+
+    return tldextract.TLDExtract(cache_dir=None, suffix_list_urls=(), fallback_to_snapshot=True)

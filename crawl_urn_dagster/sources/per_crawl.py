@@ -1,0 +1,99 @@
+"""Files of one crawl each, whose location has a place for the crawl's label.
+
+Here: which crawls such a location has. Not here: fetching (`files`), or what is in the files.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+from pydantic import AfterValidator
+
+from crawl_urn_dagster.sources.calendar import check_label, date_crawls, select_run
+from crawl_urn_dagster.sources.inputs import AbsentError, SourceError
+from crawl_urn_dagster.sources.locations import CRAWL, PLACES, Location, existing, is_remote
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from datetime import datetime
+
+    from crawl_urn_dagster.sources.base import Selection
+    from crawl_urn_dagster.sources.calendar import DatedCrawl
+
+T = TypeVar("T")
+
+
+def _check(location: str) -> str:
+    if location.count(CRAWL) != 1:
+        raise ValueError(f"has not exactly one {CRAWL}, the place of the crawl's label, such as folder/{CRAWL}/part.gz")
+    return location
+
+
+#: A location with the place ``{crawl}``, once.
+PerCrawlLocation = Annotated[Location, AfterValidator(_check)]
+
+
+def select_crawls(location: str, calendar: Mapping[str, datetime] | None, selection: Selection) -> list[DatedCrawl]:
+    """Return the selected crawls that a location may have: those of the calendar, or those with a local file.
+
+    Raises
+    ------
+    SourceError
+        When there is no calendar for an address, no file for a path, or no such crawl to select.
+    """
+    if not is_remote(location):
+        labels = _labels_of_files(location)
+    elif calendar is None:
+        raise SourceError(f"{location}: which crawls an address has is not known without a calendar; set `calendar`")
+    else:
+        labels = list(calendar)
+    return select_run(date_crawls(labels, where=location, calendar=calendar), selection, location)
+
+
+def _labels_of_files(location: str) -> list[str]:
+    """Labels that stand in the place of ``{crawl}`` in the paths of local files."""
+    pattern = re.escape(str(Path(location)))
+    for place in PLACES:
+        name = "(?P<crawl>[^/]+)" if place == CRAWL else "[^/]+"
+        pattern = pattern.replace(re.escape(place), name)
+    matches = [re.fullmatch(pattern, path) for path in existing(location)]
+    return [check_label(match["crawl"], match[0]) for match in matches if match]
+
+
+def published(
+    location: str, crawls: Iterable[DatedCrawl], selection: Selection, ask: Callable[[str], T]
+) -> dict[str, T]:
+    """Ask for the files of each crawl; a crawl that has none is left out: it is listed before they are published.
+
+    Parameters
+    ----------
+    location
+        Where the files are, for the message.
+    crawls
+        In time order.
+    selection
+        A crawl that it names must be there.
+    ask
+        Gets a label, and raises `AbsentError` when the crawl has no files.
+
+    Raises
+    ------
+    SourceError
+        When no crawl has its files, or one that is named has not.
+    """
+    answers = {crawl.crawl: _unless_absent(ask, crawl.crawl) for crawl in crawls}
+    found = {crawl: answer for crawl, answer in answers.items() if answer is not None}
+    missing = {selection.first_crawl, selection.last_crawl} & (answers.keys() - found.keys())
+    if missing or not found:
+        of = " and ".join(sorted(filter(None, missing))) or f"any of {len(answers)} crawls"
+        raise SourceError(f"{location}: there are no files (yet) of {of}; check the address, or select other crawls")
+    return found
+
+
+def _unless_absent(ask: Callable[[str], T], crawl: str) -> T | None:
+    try:
+        return ask(crawl)
+    except AbsentError:
+        return None

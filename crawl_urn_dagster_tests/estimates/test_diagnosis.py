@@ -1,0 +1,98 @@
+"""The diagnosis of a collection: what each way of not being one urn is called, and that an urn is called sound."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from crawl_urn_dagster.estimates.diagnosis import read_verdict
+from crawl_urn_dagster.estimates.inference import estimate_tables
+from crawl_urn_dagster.observables.schema import DIAGNOSIS
+from crawl_urn_dagster_tests.collections_for_tests import avoiding_histories
+from crawl_urn_dagster_tests.estimates.observed import EXACT, observables, together, urn
+
+CRAWLS = 16
+
+
+def diagnose(counts, *, pairs=True, windows=True):
+    crawls, containment, discovery_curve = observables(counts)
+    tables = estimate_tables(
+        crawls,
+        containment if pairs else None,
+        discovery_curve if windows else None,
+        counts if pairs and windows else None,
+        clock="crawl",
+        error=EXACT,
+    )
+    return tables["diagnosis"]
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    """An urn whose coverage varies from crawl to crawl as much as real ones do."""
+    coverage = expit(0.4 + 0.3 * np.random.default_rng(5).standard_normal(CRAWLS))
+    return diagnose(urn(CRAWLS, core=4000, shell=6000, alpha=0.75, coverage=coverage, seed=5))
+
+
+def test_an_urn_is_sound_though_its_coverage_varies(noisy):
+    assert read_verdict(noisy).name == "sound"
+    assert set(noisy["test"]) == {"violation", "projections", "core", "lack_of_fit", "increments", "collection"}
+    assert list(noisy.columns) == list(DIAGNOSIS.column_names)
+
+
+def test_every_row_has_its_difference_with_limits_and_a_meaning(noisy):
+    tests = noisy[noisy["test"] != "collection"]
+    known = tests.dropna(subset="difference_low")
+    assert len(known) > 0.9 * len(tests)
+    np.testing.assert_allclose(known["difference"], known["observed"] - known["expected"])
+    assert (known["difference_low"] < known["difference_high"]).all()
+    assert set(tests["verdict"]) == {"holds"}
+    assert noisy["meaning"].str.len().min() > 10
+
+
+def test_a_core_that_is_missed_at_times_is_not_permanent():
+    core = urn(CRAWLS, shell=4000, alpha=1.0, coverage=0.99, seed=1)
+    diagnosis = diagnose(together(core, urn(CRAWLS, shell=6000, alpha=0.6, coverage=0.6, seed=2)))
+    assert read_verdict(diagnosis).name == "core_not_permanent"
+    (row,) = diagnosis[diagnosis["test"] == "core"].to_dict("records")
+    assert row["verdict"] == "fails"
+    assert row["observed"] < row["expected"]
+    assert row["difference_high"] < 0
+
+
+def test_what_no_urn_describes_is_called_that_and_not_tested_further():
+    diagnosis = diagnose(avoiding_histories(CRAWLS, urn=1000).counts())
+    assert read_verdict(diagnosis).name == "no_urn"
+    assert "revisit_delay" in read_verdict(diagnosis).meaning
+    assert set(diagnosis["test"]) == {"violation", "collection"}
+    assert "fails" in set(diagnosis["verdict"])
+
+
+def test_some_elements_that_are_avoided_are_a_misfit():
+    """Too few of them for the violation rule."""
+    rest = urn(CRAWLS, core=4000, shell=6000, alpha=0.75, coverage=0.6, seed=3)
+    diagnosis = diagnose(together(rest, avoiding_histories(CRAWLS, urn=300).counts()))
+    assert read_verdict(diagnosis).name == "misfit"
+    assert "fails" in set(diagnosis.loc[diagnosis["test"] == "lack_of_fit", "verdict"])
+    assert diagnosis.loc[diagnosis["test"] == "violation", "verdict"].tolist() == ["holds", "holds"]
+
+
+def test_two_shells_are_an_uneven_one():
+    one = urn(CRAWLS, core=9000, shell=10_500, alpha=0.97, coverage=0.8, seed=1)
+    diagnosis = diagnose(together(one, urn(CRAWLS, shell=10_500, alpha=0.85, coverage=0.35, seed=2)))
+    assert read_verdict(diagnosis).name == "uneven_shell"
+    coverage = diagnosis[(diagnosis["test"] == "projections") & (diagnosis["subject"] == "coverage")]
+    assert coverage["difference"].item() > 0
+    assert "usually differ in coverage" in coverage["meaning"].item()
+
+
+@pytest.mark.parametrize(("pairs", "windows"), [(True, False), (False, True)])
+def test_one_observable_has_no_other_to_be_compared_with(pairs, windows):
+    diagnosis = diagnose(urn(12, core=4000, shell=6000, alpha=0.75, coverage=0.6, seed=3), pairs=pairs, windows=windows)
+    assert not {"projections", "core"} & set(diagnosis["test"])
+    # Windows of 12 crawls leave the core on a ridge; pairs have a floor to see it by.
+    assert read_verdict(diagnosis).name == ("sound" if pairs else "not_identified")
+
+
+def test_three_crawls_are_too_short():
+    diagnosis = diagnose(urn(3, core=40, shell=60, alpha=0.75, coverage=0.6, seed=3))
+    assert read_verdict(diagnosis).name == "too_short"

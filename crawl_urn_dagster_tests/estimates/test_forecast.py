@@ -1,0 +1,106 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from crawl_urn_dagster.estimates.forecast import HORIZON, forecast_table, planning_table
+from crawl_urn_dagster.observables.schema import TABLES
+from crawl_urn_dagster.observables.tables import crawls_table, tables_from_histories
+from crawl_urn_dagster.urn import CountingError
+from crawl_urn_dagster_tests.collections_for_tests import COVERAGE, dated_crawls, histories
+
+N = 24
+PLAN = {"clock": "crawl", "error": CountingError()}
+
+
+def observables_of(n):
+    counts = histories(n).counts()
+    crawls = crawls_table(dated_crawls(np.diagonal(counts.intersections())))
+    made = tables_from_histories(crawls, counts, CountingError())
+    return crawls, made["containment"], made["discovery_curve"]
+
+
+@pytest.fixture(scope="module")
+def observables():
+    return observables_of(N)
+
+
+@pytest.fixture(scope="module")
+def forecast(observables):
+    return forecast_table(*observables)
+
+
+def test_the_next_crawls_are_told_in_every_quantity(observables, forecast):
+    crawls, *_ = observables
+    assert tuple(forecast.columns) == TABLES["forecast"].column_names
+    latest = forecast[forecast["origin_crawl"] == crawls["crawl"].iloc[-1]]
+    assert set(forecast["status"]) == {"ok"}
+    for quantity in ("crawl_size", "new_elements", "returning_elements"):
+        rows = latest[latest["quantity"] == quantity]
+        assert rows["crawls_ahead"].tolist() == list(range(1, HORIZON + 1))
+        assert (rows["value_low"] < rows["value"]).all()
+        assert (rows["value"] < rows["value_high"]).all()
+    gaps = latest.loc[latest["quantity"] == "crawl_size", "expected_at"].diff().dropna()
+    assert set(gaps) == {pd.Timedelta(days=28)}
+    assert latest["expected_at"].min() == crawls["started_at"].iloc[-1] + pd.Timedelta(days=28)
+    windows = latest[latest["quantity"] == "distinct_elements"]
+    assert windows["window_crawls"].min() == 1
+    assert windows["window_crawls"].max() == N + HORIZON
+    overlap = latest[(latest["quantity"] == "overlap") & (latest["window_crawls"] == 2)]
+    assert overlap["start_crawl"].tolist() == [crawls["crawl"].iloc[-1]]
+
+
+def test_the_last_crawl_is_told_by_all_before_it(observables, forecast):
+    crawls, _, discovery_curve = observables
+    told = forecast[forecast["origin_crawl"] == crawls["crawl"].iloc[-2]].set_index("quantity")
+    assert set(told["crawls_ahead"]) == {1}
+    windows = discovery_curve[discovery_curve["start_crawl"] == crawls["crawl"].iloc[0]]["distinct_elements"]
+    came = windows.diff().iloc[-1]
+    # The urn does not change: the number that is new scatters as a binomial number does.
+    assert told.loc["new_elements", "value"] == pytest.approx(came, abs=4 * came**0.5)
+    assert (told["value_low"] < told["value"]).all()
+
+
+def test_the_forecast_of_twelve_crawls_ago_knows_nothing_of_what_came(observables, forecast):
+    crawls, _, discovery_curve = observables
+    origin = crawls["crawl"].iloc[-1 - HORIZON]
+    early = forecast[forecast["origin_crawl"] == origin]
+    assert early["expected_at"].max() == crawls["started_at"].iloc[-1]
+    pd.testing.assert_frame_equal(
+        early[early["quantity"] == "crawl_size"].reset_index(drop=True),
+        forecast_table(crawls.iloc[:-HORIZON], None, discovery_curve)
+        .pipe(lambda rows: rows[(rows["quantity"] == "crawl_size") & (rows["origin_crawl"] == origin)])
+        .reset_index(drop=True),
+    )
+    first = early[(early["quantity"] == "distinct_elements") & (early["start_crawl"] == crawls["crawl"].iloc[0])]
+    came = discovery_curve[discovery_curve["start_crawl"] == crawls["crawl"].iloc[0]].set_index("window_crawls")
+    came = came["distinct_elements"].loc[first["window_crawls"]].to_numpy()
+    # The last crawl before the origin is off by the noise of one crawl, a few per cent of its new elements.
+    np.testing.assert_allclose(first["value"], came, rtol=0.05)
+
+
+def test_a_source_of_pairs_alone_tells_overlaps(observables):
+    crawls, containment, _ = observables
+    assert set(forecast_table(crawls, containment, None)["quantity"]) == {"overlap"}
+
+
+def test_too_few_crawls_are_said():
+    table = forecast_table(*observables_of(5))
+    assert table["status"].tolist() == ["too_few_points"]
+    assert table["reason"].tolist() == ["There are 5 crawls; a forecast needs 8."]
+
+
+def test_plans_are_compared_with_what_is_now(observables):
+    table = planning_table(*observables, withheld=False, **PLAN)
+    assert tuple(table.columns) == TABLES["planning"].column_names
+    (now,) = table[table["current"]].to_dict("records")
+    assert now["coverage"] == pytest.approx(COVERAGE, abs=0.04)
+    assert now["gap"] == 1
+    for name in ("crawl_size", "seen_at_last", "nu_inf", "hidden_time", "cost_per_new"):
+        assert now[f"{name}_low"] < now[name] < now[f"{name}_high"]
+    at_gap = table[table["gap"] == 1].sort_values("coverage")
+    assert at_gap["seen_at_last"].is_monotonic_increasing
+    assert set(table["gap"]) == {0.5, 1.0, 2.0}
+
+
+def test_nothing_is_planned_with_what_is_withheld(observables):
+    assert planning_table(*observables, withheld=True, **PLAN).empty

@@ -1,0 +1,25 @@
+"""The parameters of several collections, as a reader finds them."""
+
+from crawl_urn_dagster.figures.comparison import parameters_by_collection
+from crawl_urn_dagster_tests.figures.frames import core_shell, faults, homogeneous, parameters, words
+
+
+def test_a_line_per_collection_with_its_status():
+    rows = parameters(
+        core_shell("joint", kappa=0.3, kappa_low=0.25, kappa_high=0.35, stratum="one"),
+        homogeneous("joint", stratum="two"),
+        core_shell("joint", kappa=0.8, stratum="three", status="model_violation", reason="No urn."),
+        core_shell("joint", kappa=0.2, stratum="x" * 48, reason="There is no core."),
+    )
+    shells = rows[rows["component"] != "core"]
+    figure = parameters_by_collection(shells)
+    kappa, _, alpha, _ = figure.axes
+    labels = [label.get_text() for label in kappa.get_yticklabels()]
+    assert labels == ["one", "two", "three\nmodel_violation", "x" * 23 + "…"]
+    shown = [dict(zip(line.get_ydata().tolist(), line.get_xdata().tolist(), strict=True)) for line in kappa.lines]
+    assert shown == [{0: 0.3}, {3: 0.2}]  # filled, and hollow: with a reservation
+    assert [line.get_ydata().tolist() for line in alpha.lines] == [[0, 1], [3]]
+    (limits,) = kappa.collections
+    assert [segment.tolist() for segment in limits.get_segments()] == [[[0.25, 0.0], [0.35, 0.0]]]
+    assert "all collections: parameters per crawl" in words(figure)
+    assert faults(figure) == []

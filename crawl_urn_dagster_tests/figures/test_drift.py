@@ -1,0 +1,94 @@
+"""Figures of parameters over time and of control charts, as a reader finds them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from crawl_urn_dagster.figures.drift import control_charts, parameters_over_time
+from crawl_urn_dagster.observables.schema import CONTROL_CHART, DRIFT
+from crawl_urn_dagster_tests.figures.frames import TITLE, faults, history_of, tables, words
+
+N, WINDOW = 12, 8
+
+
+@pytest.fixture(scope="module")
+def crawls():
+    return tables(N).crawls
+
+
+def drift_of(crawls, **values):
+    row = {"parameter": "kappa", "attributed": True, "drifted": True, "since_crawl": crawls["crawl"][9], **values}
+    return pd.DataFrame([row], columns=list(DRIFT.column_names))
+
+
+def chart_of(crawls):
+    rows = [
+        {
+            "chart": chart,
+            "crawl": crawl,
+            "phase": "reference" if k < WINDOW else "monitored",
+            "value": 0.4 + 0.001 * k,
+            **(
+                {"average": 0.4 + 0.01 * k, "average_low": 0.3, "average_high": 0.5, "alarm": k == N - 1}
+                if k >= WINDOW
+                else {}
+            ),
+        }
+        for chart in ("core", "survival", "coverage")
+        for k, crawl in enumerate(crawls["crawl"])
+    ]
+    return pd.DataFrame(rows, columns=list(CONTROL_CHART.column_names))
+
+
+def test_every_window_is_drawn_with_its_limits_and_what_moved_is_marked(crawls):
+    figure = parameters_over_time(history_of(crawls, window_crawls=WINDOW), drift_of(crawls), crawls, title=TITLE)
+    kappa, _, alpha, _ = figure.axes
+    line, hollow, mark = kappa.get_lines()
+    assert not len(hollow.get_xdata())
+    np.testing.assert_array_equal(line.get_xdata(), crawls["years"][WINDOW - 1 :])
+    assert set(line.get_ydata()) == {0.4}
+    assert mark.get_xdata()[0] == crawls["years"][9]
+    assert f"moved since {crawls['crawl'][9]}" in words(figure)
+    assert len(alpha.get_lines()) == 2
+    assert kappa.collections[0].get_datalim(kappa.transData).y0 == pytest.approx(0.39)
+    assert faults(figure) == []
+
+
+def test_a_history_without_a_fit_to_show_says_so(crawls):
+    withheld = history_of(crawls, window_crawls=WINDOW).assign(status="model_violation")
+    figure = parameters_over_time(withheld, drift_of(crawls).iloc[:0], crawls, title=TITLE)
+    assert "no window has a fit that may be shown" in words(figure)
+    assert faults(figure) == []
+
+
+def test_charts_show_reference_average_and_alarms(crawls):
+    figure = control_charts(chart_of(crawls), drift_of(crawls), crawls, title=TITLE)
+    for axes in figure.axes:
+        reference, monitored, average, alarms = axes.get_lines()
+        assert len(reference.get_xdata()) == WINDOW
+        assert len(monitored.get_xdata()) == len(average.get_xdata()) == N - WINDOW
+        assert alarms.get_xdata().tolist() == [crawls["years"].iloc[-1]]
+    assert faults(figure) == []
+
+
+@pytest.mark.filterwarnings("error")
+def test_wide_limits_leave_the_frame_and_points_do_not(crawls):
+    chart = chart_of(crawls)
+    monitored = chart["phase"] == "monitored"
+    core = monitored & (chart["chart"] == "core")
+    chart.loc[core, ["average_low", "average_high"]] = [-1e6, 1e6]
+    same = chart["chart"] == "survival"
+    chart.loc[same, "value"] = 0.4
+    chart.loc[same & monitored, ["average", "average_low", "average_high"]] = 0.4
+    chart.loc[chart["chart"] == "coverage", ["value", "average", "average_low", "average_high"]] = np.nan
+    core_axes, survival_axes, _ = control_charts(chart, drift_of(crawls), crawls, title=TITLE).axes
+    values = chart.loc[chart["chart"] == "core", ["value", "average"]].to_numpy(dtype=float)
+    low, high = core_axes.get_ylim()
+    assert low < np.nanmin(values) < np.nanmax(values) < high < 1
+    assert survival_axes.get_ylim()[0] < 0.4 < survival_axes.get_ylim()[1]
+
+
+def test_charts_that_are_not_there_say_why(crawls):
+    reason = drift_of(crawls, attributed=None, drifted=None, reason="there are too few crawls")
+    figure = control_charts(chart_of(crawls).iloc[:0], reason, crawls, title=TITLE)
+    assert "not judged: there are too few crawls" in words(figure)

@@ -1,0 +1,130 @@
+"""Figures as files: what is in them, and that they are replaced as a whole."""
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from PIL import Image
+
+from crawl_urn_dagster.figures import Caption, caption, draw
+from crawl_urn_dagster.figures.files import SUFFIXES, preview_png, remove_figure, save_figure
+from crawl_urn_dagster_tests.figures.frames import TITLE, tables
+
+SAID = Caption("gov <hosts> & (κ)", "κ = 0.400 (0.399–0.401) & more.", "A bar: <κ> & μ.")
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def drawn(n_crawls=3, name="containment_by_lag"):
+    made = tables(n_crawls)._asdict()
+    return [draw(name, made, title=TITLE, clock="crawl", columns=columns) for columns in (2, 1)]
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    paths = save_figure(*drawn(), tmp_path_factory.mktemp("saved") / "a.figure", SAID)
+    return {path.name.removeprefix("a.figure"): path for path in paths}
+
+
+def test_every_format_is_what_it_is_called(saved):
+    assert tuple(saved) == SUFFIXES
+    assert {path.suffix for path in saved[".png"].parent.iterdir()} == {".png", ".svg", ".pdf", ".json"}
+    with Image.open(saved[".png"]) as image:
+        assert image.format == "PNG"
+        assert image.size == tuple(np.floor(drawn()[0].get_size_inches() * 150))
+    assert ElementTree.parse(saved[".svg"]).getroot().tag == f"{SVG}svg"
+    for suffix, width in ((".pdf", 7.2), (".one_column.pdf", 3.5)):
+        (box,) = re.findall(rb"/MediaBox \[ 0 0 ([\d.]+) [\d.]+ \]", saved[suffix].read_bytes())
+        assert float(box) == pytest.approx(width * 72)
+
+
+def test_captions_are_in_every_file_and_beside_it(saved):
+    beside = json.loads(saved[".json"].read_text(encoding="utf-8"))
+    assert beside == {"title": SAID.title, "caption": SAID.text, "alt": SAID.alt}
+    root = ElementTree.parse(saved[".svg"]).getroot()
+    assert (root.find(f"{SVG}title").text, root.find(f"{SVG}desc").text) == (SAID.title, SAID.alt)
+    with Image.open(saved[".png"]) as image:
+        assert (image.text["Title"], image.text["Description"]) == (SAID.title, f"{SAID.text}\n\n{SAID.alt}")
+    for suffix in (".pdf", ".one_column.pdf"):
+        content = saved[suffix].read_bytes()
+        assert "κ = 0.400".encode("utf-16-be") in content
+
+
+def test_fonts_are_in_the_files_and_dates_are_not(saved):
+    for suffix in (".pdf", ".one_column.pdf"):
+        content = saved[suffix].read_bytes()
+        assert b"/FontFile2" in content
+        assert b"/Type3" not in content
+        assert b"CreationDate" not in content
+    svg = saved[".svg"].read_text(encoding="utf-8")
+    assert "<text" not in svg
+    assert "<dc:date>" not in svg
+
+
+def test_saving_replaces_files_and_leaves_no_temporary_ones(tmp_path):
+    (tmp_path / "lag.png").write_bytes(b"old")
+    paths = save_figure(*drawn(), tmp_path / "lag", SAID)
+    assert paths[0].read_bytes().startswith(b"\x89PNG")
+    assert sorted(tmp_path.iterdir()) == sorted(paths)
+    (tmp_path / "lag.png.other").write_bytes(b"")
+    remove_figure(tmp_path / "lag")
+    remove_figure(tmp_path / "lag")
+    assert [path.name for path in tmp_path.iterdir()] == ["lag.png.other"]
+
+
+def test_a_file_that_cannot_be_replaced_leaves_no_temporary_one(tmp_path):
+    (tmp_path / "lag.png").mkdir()
+    with pytest.raises(OSError, match=r"lag\.png"):
+        save_figure(*drawn(), tmp_path / "lag", SAID)
+    assert [path.name for path in tmp_path.iterdir()] == ["lag.png"]
+
+
+def test_a_preview_has_less_resolution_when_it_must():
+    figure, _ = drawn(40, "discovery_curves_by_start")
+    full, small = preview_png(figure, 10**7), preview_png(figure, 30_000)
+    assert len(full) > 30_000 >= len(small) > 3_000
+    with pytest.raises(ValueError, match="allow more than 100"):
+        preview_png(figure, 100)
+
+
+def test_a_figure_of_ones_own_may_be_saved_as_well(tmp_path):
+    figure = Figure(figsize=(3.5, 2))
+    figure.subplots().plot([1, 2])
+    assert all(path.stat().st_size for path in save_figure(figure, figure, tmp_path / "own", SAID))
+
+
+_SAVE = """
+import sys, hashlib, pathlib
+from crawl_urn_dagster_tests.figures.test_files import save_all
+print(hashlib.sha256(b"".join(path.read_bytes() for path in save_all(pathlib.Path(sys.argv[1])))).hexdigest())
+"""
+
+
+def save_all(folder):
+    """Save two figures of observables."""
+    made = tables(4)._asdict()
+    paths = []
+    for name in ("discovery_heat_map", "containment_by_lag"):
+        figures = (draw(name, made, title=TITLE, clock="crawl", columns=columns) for columns in (2, 1))
+        paths += save_figure(*figures, folder / name, caption(name, made, title=TITLE, clock="crawl"))
+    return paths
+
+
+@pytest.mark.slow
+def test_the_same_input_gives_the_same_bytes_also_in_another_process(tmp_path):
+    first, again = (b"".join(path.read_bytes() for path in save_all(tmp_path / name)) for name in ("first", "again"))
+    assert first == again
+    elsewhere = subprocess.run(
+        [sys.executable, "-c", _SAVE, str(tmp_path / "elsewhere")],
+        env={**os.environ, "PYTHONHASHSEED": "1"},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert elsewhere.stdout.strip() == hashlib.sha256(first).hexdigest()

@@ -1,0 +1,69 @@
+"""Figures of forecasts and plans, as a reader finds them."""
+
+import numpy as np
+import pytest
+
+from crawl_urn_dagster.estimates.forecast import HORIZON, forecast_table, planning_table
+from crawl_urn_dagster.figures.forecast import forecast_fan, planning_curves
+from crawl_urn_dagster.urn import CountingError
+from crawl_urn_dagster.urn.planning import seen_share
+from crawl_urn_dagster_tests.figures.frames import TITLE, faults, parameters, tables, words
+from crawl_urn_dagster_tests.figures.frames import core_shell as core_shell_rows
+
+N = 24
+
+
+@pytest.fixture(scope="module")
+def made():
+    return tables(N)
+
+
+@pytest.fixture(scope="module")
+def forecast(made):
+    return forecast_table(*made)
+
+
+def test_both_forecasts_and_what_came_are_drawn(made, forecast):
+    figure = forecast_fan(forecast, made.crawls, made.discovery_curve, title=TITLE)
+    new, distinct = figure.axes
+    earlier, latest, came = new.get_lines()
+    assert earlier.get_xdata().tolist() == list(range(N - HORIZON, N))
+    assert latest.get_xdata().tolist() == list(range(N, N + HORIZON))
+    whole = made.discovery_curve[made.discovery_curve["start_crawl"] == made.crawls["crawl"][0]]
+    np.testing.assert_array_equal(came.get_ydata(), np.diff(whole["distinct_elements"]))
+    assert [line.get_label() for line in distinct.get_lines() if line.get_label().startswith("from")] == [
+        f"from {made.crawls['crawl'][N - 1 - HORIZON]}",
+        f"from {made.crawls['crawl'][N - 1]}",
+    ]
+    assert faults(figure) == []
+
+
+def test_windows_of_one_length_are_drawn_where_longer_ones_are_not_known(made):
+    known = made.discovery_curve[made.discovery_curve["window_crawls"] <= 6]
+    figure = forecast_fan(forecast_table(made.crawls, None, known), made.crawls, known, title=TITLE)
+    _, distinct = figure.axes
+    observed = [line for line in distinct.get_lines() if line.get_marker() == "."]
+    of_six = known.loc[known["window_crawls"] == 6, "distinct_elements"]
+    for line in observed:
+        np.testing.assert_array_equal(line.get_ydata(), of_six)
+
+
+def test_a_forecast_that_is_not_there_says_why():
+    few = tables(5)
+    figure = forecast_fan(forecast_table(*few), few.crawls, few.discovery_curve, title=TITLE)
+    assert "There are 5 crawls; a forecast needs 8." in words(figure)
+
+
+def test_plans_are_drawn_for_each_cadence_and_the_present_is_marked(made):
+    planning = planning_table(*made, clock="crawl", error=CountingError(), withheld=False)
+    fits = parameters(core_shell_rows("joint"))
+    figure = planning_curves(planning, fits, title=TITLE)
+    seen, cost, shell = figure.axes
+    assert len(cost.get_lines()) == len(shell.get_lines()) == 4
+    now = planning[planning["current"]].iloc[0]
+    assert cost.get_lines()[-1].get_ydata().tolist() == [now["cost_per_new"]]
+    drawn = {tuple(np.round(line.get_ydata(), 9)) for line in seen.get_lines()}
+    assert tuple(np.round(seen_share(0, 0.75, 0.5, np.arange(1, 25)), 9)) in drawn
+    assert [line for line in seen.get_lines() if set(line.get_ydata()) == {0.9}]
+    assert faults(figure) == []
+    assert "no urn to plan with" in words(planning_curves(planning.iloc[:0], fits, title=TITLE))

@@ -1,0 +1,17 @@
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+KILLS = 60
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are made by fork, which this system does not have")
+def test_killed_at_any_moment_and_run_again_gives_the_same(tmp_path):
+    command = [sys.executable, "-W", "ignore", "-m", "crawl_urn_dagster_tests.observables.killed"]
+    done = subprocess.run([*command, str(tmp_path), str(KILLS)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {"killed": KILLS, "equal": True, "partial": []}

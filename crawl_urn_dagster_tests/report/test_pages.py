@@ -1,0 +1,115 @@
+"""The two notations of a page, and that nothing in it can act."""
+
+import base64
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from crawl_urn_dagster.report import Page, Picture, to_html, to_markdown
+from crawl_urn_dagster.report.blocks import Folded, Section
+from crawl_urn_dagster.report.words import escape
+
+HOSTILE = "<script>alert(1)</script> [x](javascript:alert(1)) ![y](http://evil.example/p.png) `$title` | </table>"
+PICTURE = Picture("figures/one.png", b"\x89PNG", f"caption {HOSTILE}", f'alt " {HOSTILE}')
+
+
+@pytest.fixture(scope="module")
+def page():
+    return Page(
+        f"name {HOSTILE}",
+        [f"> **{escape(HOSTILE)}**"],
+        [
+            Section("One: first", [f"| a |\n|---|\n| {escape(HOSTILE)} |", PICTURE]),
+            Section(f"Two {HOSTILE}", [Folded(f"more {HOSTILE}", ["in it", Section("Deep", ["text"])])]),
+        ],
+    )
+
+
+class Elements(HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.found = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+
+def test_html_from_data_is_text(page):
+    elements = Elements(to_html(page)).found
+    assert {tag for tag, _ in elements} <= {
+        *(
+            "html",
+            "head",
+            "meta",
+            "title",
+            "style",
+            "body",
+            "main",
+            "h1",
+            "h2",
+            "h3",
+            "nav",
+            "ol",
+            "li",
+            "a",
+            "section",
+        ),
+        *(
+            "p",
+            "strong",
+            "blockquote",
+            "div",
+            "table",
+            "thead",
+            "tbody",
+            "tr",
+            "th",
+            "td",
+            "figure",
+            "img",
+            "figcaption",
+        ),
+        *("details", "summary"),
+    }
+    for _, attributes in elements:
+        assert not any(name.startswith("on") for name in attributes)
+        assert attributes.get("src", "data:").startswith("data:")
+        assert attributes.get("href", "#").startswith("#")
+
+
+def test_the_policy_forbids_scripts_and_the_network(page):
+    elements = Elements(to_html(page)).found
+    (policy,) = (one["content"] for _, one in elements if one.get("http-equiv") == "Content-Security-Policy")
+    assert policy == "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+    style = re.search("<style>(.*?)</style>", to_html(page), flags=re.DOTALL)[1]
+    assert "url(" not in style
+    assert "@import" not in style
+
+
+def test_the_contents_lead_to_every_section(page):
+    elements = Elements(to_html(page)).found
+    targets = [one["href"][1:] for tag, one in elements if tag == "a"]
+    assert targets == [one["id"] for tag, one in elements if tag == "section"]
+    assert targets[0] == "one-first"
+    assert re.findall(r"^- \[.*\]\(#(.*)\)$", to_markdown(page), flags=re.MULTILINE) == targets
+
+
+def test_pictures_are_in_the_html_and_beside_the_markdown(page):
+    (image,) = (one for tag, one in Elements(to_html(page)).found if tag == "img")
+    assert base64.b64decode(image["src"].removeprefix("data:image/png;base64,")) == PICTURE.png
+    assert image["alt"] == PICTURE.alt
+    text = to_markdown(page)
+    assert "](figures/one.png)" in text
+    assert text.count("(figures/") == 1
+    assert "figures" not in to_markdown(Page("t", [PICTURE._replace(path=None)], []))
+
+
+def test_both_have_the_same_words_in_the_same_order(page):
+    """The HTML's text, and that of the Markdown without its markup."""
+    html = re.sub(r"<(style|nav|head)[ >].*?</\1>", "", to_html(page), flags=re.DOTALL)
+    from_html = re.findall(r"\w+", re.sub(r"&\w+;|&#x?\w+;", " ", re.sub(r"<[^>]*>", " ", html)))
+    text = re.sub(r"^- \[.*\n", "", to_markdown(page), flags=re.MULTILINE)
+    markdown = re.sub(r"!\[.*?[^\\]\]\(figures/one.png\)|</?(details|summary)>|&\w+;", " ", text)
+    assert re.findall(r"\w+", markdown) == [word for word in from_html if word]

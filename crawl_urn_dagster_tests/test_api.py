@@ -1,0 +1,140 @@
+"""The API without Dagster: from data in memory or on disk to a fit, without a trace of Dagster."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import crawl_urn_dagster as cu
+from crawl_urn_dagster.sources import SimulatedSource, SourceError
+from crawl_urn_dagster_tests.collections_for_tests import (
+    COVERAGE,
+    KAPPA,
+    avoiding_histories,
+    histories,
+    labels,
+    pairs_frame,
+    presence_frame,
+    windows_frame,
+)
+
+FEW = 12
+
+
+@pytest.fixture(scope="module")
+def simulated():
+    return histories(FEW, urn=2_000)
+
+
+@pytest.fixture(scope="module")
+def fitted(simulated):
+    frame = presence_frame(simulated).rename(columns={"crawl": "snapshot", "element": "host"})
+    return cu.fit(cu.read_presence(frame, crawl_column="snapshot", element_column="host"))
+
+
+def test_a_presence_list_becomes_a_fit_near_the_truth(fitted):
+    assert fitted.status == "ok"
+    # One urn of 2,000 elements over 12 crawls: kappa and c scatter by less than 0.02 over seeds.
+    assert fitted.kappa == pytest.approx(KAPPA, abs=0.06)
+    assert fitted.coverage == pytest.approx(COVERAGE, abs=0.06)
+    for name in ("kappa", "core_share", "alpha", "coverage"):
+        low, high = fitted.intervals[name]
+        assert low < getattr(fitted, name) < high
+    with pytest.raises(AttributeError):
+        fitted.headline = None
+    with pytest.raises(TypeError):
+        fitted.tables["parameters"] = None
+
+
+def test_the_summary_says_what_the_tables_say(fitted):
+    first, *lines = fitted.summary().splitlines()
+    sizes = fitted.crawls.tables["crawls"]["elements"]
+    assert first == f"12 crawls, {labels(FEW)[0]} to {labels(FEW)[-1]}, of {sizes.min():,} to {sizes.max():,} elements"
+    low, high = fitted.intervals["kappa"]
+    assert f"κ = {fitted.kappa:.3f} ({low:.3f} to {high:.3f}): core's share of the urn" in lines
+    assert any(line.startswith(f"verdict: {fitted.verdict.name}.") for line in lines)
+    assert max(map(len, lines)) <= 100
+    assert repr(fitted).startswith("core_shell joint, exact form, per crawl: ok, κ = ")
+
+
+def test_figures_are_drawn_by_name(fitted):
+    assert {"core_shell_fits", "containment_by_lag", "residuals_by_lag"} <= set(fitted.figures)
+    assert fitted.plot(title="these hosts").get_suptitle().startswith("these hosts: ")
+    with pytest.raises(
+        ValueError, match=r"'no_such' is not drawn; the figures of these crawls are discovery_heat_map, "
+    ):
+        fitted.plot("no_such")
+
+
+def test_counts_from_frames_give_what_the_lists_give(fitted, simulated):
+    counts = simulated.counts()
+    pairs, windows = pairs_frame(counts.intersections(), FEW), windows_frame(counts.unions(), FEW)
+    read = cu.read_counts(pairs=pairs, windows=windows)
+    for name in ("containment", "discovery_curve", "first_returns"):
+        pd.testing.assert_frame_equal(read.tables[name], fitted.crawls.tables[name], check_dtype=False, check_like=True)
+    assert read.histories is None
+    alone = cu.read_counts(windows=windows)
+    assert set(alone.tables) == {"crawls", "discovery_curve", "first_returns"}
+
+
+def test_any_source_can_be_read_and_a_run_of_its_crawls_chosen(tmp_path):
+    source = SimulatedSource(crawls=6, elements=500)
+    whole = cu.read_source(source).tables["crawls"]["crawl"].tolist()
+    some = cu.read_source(source, first_crawl=whole[1], last_crawl=whole[3])
+    assert some.tables["crawls"]["crawl"].tolist() == whole[1:4]
+    calendar = pd.DataFrame({"id": ["a", "b"], "from": ["2024-01", "2024-02"]})
+    named = pd.DataFrame({"crawl": ["b", "a", "a"], "element": ["x", "x", "y"]})
+    named.to_parquet(tmp_path / "named.parquet")
+    read = cu.read_presence(tmp_path / "named.parquet", calendar=calendar)
+    assert read.tables["crawls"]["elements"].tolist() == [2, 1]
+
+
+def test_a_violated_collection_gives_no_number():
+    counts = avoiding_histories(FEW).counts()
+    pairs, windows = pairs_frame(counts.intersections(), FEW), windows_frame(counts.unions(), FEW)
+    fit = cu.fit(cu.read_counts(pairs=pairs, windows=windows))
+    assert (fit.status, fit.verdict.name) == ("model_violation", "no_urn")
+    assert fit.kappa is fit.core_share is fit.alpha is fit.coverage is None
+    assert "=" not in fit.summary().split("status:")[0]
+    assert "containment_by_lag" in fit.figures
+    with pytest.raises(
+        ValueError, match=r"withheld \(model_violation\); the figures of these crawls are discovery_heat"
+    ):
+        fit.plot()
+
+
+@pytest.mark.parametrize(
+    ("read", "message"),
+    [
+        (lambda: cu.read_presence("absent.csv"), "absent.csv: there is no such file"),
+        (
+            lambda: cu.read_presence(pd.DataFrame({"crawl": ["2024-01"] * 2, "element": ["a", np.nan]})),
+            r"^frame presence.csv, data row 2: found no element \(crawl 2024-01\)",
+        ),
+        (lambda: cu.read_presence(pd.DataFrame({"crawl": ["x"], "element": ["a"]})), "crawl 'x' cannot be dated"),
+        (lambda: cu.read_presence(pd.DataFrame({"url": ["x"]})), r"^frame presence.csv: .*element"),
+        (cu.read_counts, "neither pairs nor windows"),
+        (
+            lambda: cu.read_counts(pairs=pairs_frame(np.full((2, 2), -1), 2)),
+            r"^frame pairs.csv, line 2, size_i: found -1",
+        ),
+    ],
+)
+def test_errors_name_the_place_and_the_value(read, message):
+    with pytest.raises((SourceError, ValueError), match=message):
+        read()
+
+
+def test_no_dagster_is_imported():
+    code = (
+        "import sys\n"
+        "import crawl_urn_dagster as cu\n"
+        "from crawl_urn_dagster.sources import SimulatedSource\n"
+        "fit = cu.fit(cu.read_source(SimulatedSource(crawls=4, elements=200)))\n"
+        "fit.plot(fit.figures[0])\n"
+        "print([name for name in sys.modules if name.split('.')[0] == 'dagster'])\n"
+    )
+    result = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert result.stdout == "[]\n"

@@ -1,0 +1,131 @@
+"""The documentation: links lead somewhere, and numbers are those that the code gives."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import crawl_urn_dagster as cu
+from crawl_urn_dagster.sources import ObservableTablesSource
+from crawl_urn_dagster.urn import (
+    CoreShellUrn,
+    Urn,
+    core_share_from_kappa,
+    fit_containment_core_shell,
+    kappa_from_core_share,
+    mean_by,
+    simulate,
+)
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+KAPPA, ALPHA, COVERAGE = 0.4, 0.75, 0.6
+N_CRAWLS, CORE, SHELL = 51, 40_000, 60_000
+
+
+def table_under(page, heading):
+    """Cells of the first table under a heading, by the first cell of its row."""
+    text = (DOCS / page).read_text().split(heading, 1)[1]
+    rows = re.search(r"(?:^\|.*\n)+", text, flags=re.MULTILINE).group().splitlines()[2:]
+    return {cells[0]: cells[1:] for cells in ([cell.strip() for cell in row.strip("|").split("|")] for row in rows)}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_relative_links_lead_to_files(page):
+    links = re.findall(r"\]\(([^)\s]+)\)", page.read_text())
+    targets = [link.split("#")[0] for link in links if not re.match(r"https?://|#", link)]
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def test_the_index_names_every_page():
+    linked = set(re.findall(r"\]\((\w+\.md)\)", (DOCS / "README.md").read_text()))
+    assert linked == {page.name for page in DOCS.glob("*.md")} - {"README.md"}
+
+
+@pytest.fixture(scope="module")
+def simulated():
+    """Containment of every pair of a simulated urn: lags and values."""
+    counts = simulate(
+        times=np.arange(N_CRAWLS), core=CORE, shell=SHELL, alpha=ALPHA, coverage=COVERAGE, seed=1
+    ).counts()
+    intersections = counts.intersections()
+    i, j = np.triu_indices(N_CRAWLS, k=1)
+    return j - i, intersections[i, j] / np.diagonal(intersections)[i]
+
+
+def test_the_exact_containment_is_the_simulated_one_and_the_printed_is_not(simulated):
+    lag, containment = simulated
+    lags, mean = mean_by(lag, containment)[:2]
+    urn = CoreShellUrn(KAPPA, ALPHA, COVERAGE)
+    exact, printed = urn.containment(lags), urn.containment(lags, "paper")
+    # Of one pair: the shell's part of the first crawl is binomial, and of it that which is in the second, too. Pairs of
+    # a lag share elements, so that their mean may scatter as much.
+    of_shell, chance = SHELL * COVERAGE, COVERAGE * ALPHA**lags
+    of_crawl = CORE + of_shell
+    variance = of_shell * chance * (1 - chance) + (chance - exact) ** 2 * of_shell * (1 - COVERAGE)
+    se = np.sqrt(variance) / of_crawl
+    assert (np.abs(mean - exact) < 5 * se).all()
+    assert (exact - printed > 50 * se).all()
+    core_share = float(urn.core_share)
+    assert exact - printed == pytest.approx((core_share - KAPPA) * (1 - chance))
+
+    shown = table_under("mathematics.md", "How far off.")
+    assert list(shown) == ["1", "2", "5", "10", "20"]
+    for row, cells in shown.items():
+        at = list(lags).index(float(row))
+        assert cells == [f"{curve[at]:.4f}" for curve in (mean, exact, printed)]
+
+    text = (DOCS / "mathematics.md").read_text()
+    fits = {form: fit_containment_core_shell(lags, mean, form=form, clock="crawl") for form in ("paper", "exact")}
+    assert (
+        f'it returns "κ" = {fits["paper"].kappa:.3f} = μ,\nwhere the exact form returns {fits["exact"].kappa:.3f}.'
+        in text
+    )
+    assert fits["paper"].kappa == pytest.approx(core_share, abs=5e-4)
+    assert fits["exact"].kappa == pytest.approx(kappa_from_core_share(fits["paper"].kappa, fits["paper"].coverage))
+
+
+@pytest.mark.parametrize("coverage", [0.6, 0.3, 0.1])
+def test_how_far_the_printed_form_may_be_off(coverage):
+    kappa = np.linspace(0, 1, 100_001)
+    off = core_share_from_kappa(kappa, coverage) - kappa
+    root = np.sqrt(coverage)
+    assert off.max() == pytest.approx((1 - root) / (1 + root), abs=1e-8)
+    assert kappa[off.argmax()] == pytest.approx(root / (1 + root), abs=1e-4)
+    assert f"{off.max():.3f} at c = {coverage}" in (DOCS / "mathematics.md").read_text()
+
+
+def test_the_example_of_the_concepts():
+    terms = Urn(ALPHA, COVERAGE).operator_terms()
+    seen = KAPPA + (1 - KAPPA) * COVERAGE
+    text = (DOCS / "concepts.md").read_text()
+    assert (
+        f"stays eligible for another {terms.life_expectancy:.0f} crawls on average: {terms.sampled_time:.1f} of them"
+        in text
+    )
+    assert f"fetch it, {terms.hidden_time:.1f}\nmiss it." in text
+    assert f"that is {1 / (1 - ALPHA):.0f} crawls, of which {COVERAGE / (1 - ALPHA):.1f} fetch it" in text
+    assert f"For κ = 0.4 that is {100 * seen:.0f} %." in text
+    assert f"is {ALPHA**6:.2f} a year" in text
+
+
+def test_the_german_academic_web_is_as_shown(shared_data):
+    names = {"size_i": "unique_urls_i", "size_j": "unique_urls_j", "intersection": "intersection_est"}
+    dates = {"started_i": "start_i", "started_j": "start_j"}
+    path = str(shared_data / "gaw" / "gaw_pairs_2012-2018.csv")
+    source = ObservableTablesSource(pairs=path, columns={**names, **dates})
+    parameters = cu.fit(cu.read_source(source, first_crawl="2013-12")).tables["parameters"]
+    fits = parameters.query("projection == 'containment' and model == 'core_shell' and component == 'shell'")
+    found = {
+        f"{fit['form']}, per {fit['clock']}": [
+            *(
+                f"{fit[name]:.3f} ({fit[f'{name}_low']:.3f} to {fit[f'{name}_high']:.3f})"
+                for name in ("kappa", "alpha", "coverage", "core_share")
+            ),
+            fit["status"],
+        ]
+        for fit in fits.to_dict("records")
+    }
+    assert table_under("fits.md", "## The German Academic Web") == found

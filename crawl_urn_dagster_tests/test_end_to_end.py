@@ -1,0 +1,164 @@
+"""A collection that is left alone: real webserver and daemon, a source and a webhook on loopback, nobody clicks."""
+
+import os
+import signal
+from pathlib import Path
+
+import dagster as dg
+import numpy as np
+import pytest
+import yaml
+from dagster._core.scheduler.instigation import TickStatus
+
+from crawl_urn_dagster import launch
+from crawl_urn_dagster.collection import Collection
+from crawl_urn_dagster.specs import FINGERPRINT
+from crawl_urn_dagster.urn import simulate
+from crawl_urn_dagster_tests.collections_for_tests import presence_frame
+from crawl_urn_dagster_tests.command import Ui, configure
+from crawl_urn_dagster_tests.servers import FileServer, Receiver
+
+pytestmark = pytest.mark.slow
+
+REFERENCE, BEFORE = 12, 15
+PARTS = ("presence", "report")
+
+
+def crawls_frame(n_crawls):
+    """Captures of an urn whose crawls sample less of the shell from some crawl on."""
+    coverage = np.where(np.arange(n_crawls) < BEFORE, 0.6, 0.4)
+    return presence_frame(
+        simulate(times=np.arange(n_crawls), core=2000, shell=3000, alpha=0.75, coverage=coverage, seed=7)
+    )
+
+
+class Unattended:
+    """The processes, the instance they share, and what was made."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.source, self.receiver = FileServer(folder / "www"), Receiver()
+        collection = Collection.model_validate(
+            {
+                "name": "remote",
+                "granularity": "other",
+                "source": {"type": "presence_list", "path": self.source.address("listed.csv")},
+                "drift": {"window_crawls": REFERENCE},
+                "automation": {"look_every_seconds": 1, "first_wait_seconds": 1},
+            }
+        )
+        self.configuration = configure(folder, collection)
+        home = folder / "instance"
+        home.mkdir()
+        settings = yaml.safe_load(Path(launch.__file__).with_name("dagster.yaml").read_text())
+        settings["run_monitoring"] |= {"poll_interval_seconds": 1, "free_slots_after_run_end_seconds": 1}
+        (home / "dagster.yaml").write_text(yaml.safe_dump(settings))
+        self.instance = dg.DagsterInstance.from_config(str(home))
+        self.start()
+
+    def start(self):
+        values = {"DAGSTER_HOME": self.instance.root_directory, "CRAWL_URN_ALERTS": self.receiver.address}
+        self.ui = Ui(self.folder, self.configuration, **values)
+
+    def kill_daemon(self):
+        """Kill the daemon alone, by its id; `dagster dev` then ends by itself."""
+        children = Path(f"/proc/{self.ui.process.pid}/task/{self.ui.process.pid}/children").read_text().split()
+        (daemon,) = (one for one in children if b"dagster._daemon" in Path(f"/proc/{one}/cmdline").read_bytes())
+        os.kill(int(daemon), signal.SIGKILL)
+        self.ui.process.wait(timeout=60)
+
+    def close(self):
+        self.ui.close()
+        self.source.close()
+        self.receiver.close()
+        self.instance.dispose()
+
+    def materialised(self, name):
+        """Each materialisation of an asset, the newest first: its partition, and what it was made from."""
+        records = self.instance.fetch_materializations(dg.AssetKey(["remote", name]), limit=1000).records
+        made_from = {"presence": "revision", "report": FINGERPRINT}[name]
+        return [(record.partition_key, record.asset_materialization.metadata[made_from].value) for record in records]
+
+    def wait_for_report(self, number, seconds=150):
+        """Wait until a report was made from as many contents, and no run is under way."""
+
+        def made():
+            unfinished = [run for run in self.instance.get_runs(limit=10) if not run.is_finished]
+            return len({content for _, content in self.materialised("report")}) == number and not unfinished
+
+        self.ui.wait_until(made, seconds)
+
+    def wait_for_alerts(self, number):
+        self.ui.wait_until(lambda: len(self.receiver.received) >= number, 60)
+
+    def last_tick(self):
+        (state,) = (one for one in self.instance.all_instigator_state() if one.instigator_name == "remote_new_crawl")
+        (tick,) = self.instance.get_ticks(state.instigator_origin_id, state.selector_id, limit=1)
+        return tick
+
+    def failed_checks(self):
+        evaluations = self.instance.get_records_for_run(
+            self.instance.get_runs(dg.RunsFilter(job_name="remote_update"), limit=1)[0].run_id,
+            of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION,
+        ).records
+        found = [one.event_log_entry.dagster_event.asset_check_evaluation_data for one in evaluations]
+        return {one.check_name for one in found if not one.passed}
+
+
+@pytest.fixture
+def unattended(tmp_path):
+    one = Unattended(tmp_path)
+    yield one
+    one.close()
+
+
+def test_what_is_published_is_made_and_told_once_through_outage_and_crash(unattended):
+    one, crawls = unattended, crawls_frame(BEFORE + 2)
+    labels = sorted(crawls["crawl"].unique())
+
+    def publish(n_crawls):
+        one.source.publish("listed.csv", crawls[crawls["crawl"].isin(labels[:n_crawls])])
+
+    publish(BEFORE)
+    one.wait_for_report(1)
+    assert one.receiver.received == []
+    figure = one.folder / "home" / "remote" / "figures" / "core_shell_fits.png"
+    drawn = figure.stat().st_mtime_ns
+
+    publish(BEFORE + 1)
+    one.wait_for_report(2)
+    one.wait_for_alerts(1)
+    assert labels[BEFORE] in one.instance.get_dynamic_partitions("remote_crawls")
+    assert figure.stat().st_mtime_ns > drawn
+    assert "coverage_drift" in one.failed_checks()
+    (message,) = one.receiver.received
+    assert "coverage_drift" in message["message"]
+    assert f"c went from 0.592 to 0.396 since {labels[BEFORE]}" in message["message"]
+    assert message["message"].endswith("assets/remote/control_charts")
+
+    one.source.close()
+    one.ui.wait_until(lambda: one.last_tick().status == TickStatus.FAILURE, 60)
+    assert "listed.csv" in one.last_tick().error.to_string()
+    one.source.open()
+    one.ui.wait_until(lambda: one.last_tick().status == TickStatus.SKIPPED, 60)
+
+    crawls = crawls[
+        (crawls["crawl"] != labels[2]) | (crawls.index % 2 == 0)
+    ]  # a revision of the past, with a new crawl
+    publish(BEFORE + 2)
+    started = dg.RunsFilter(job_name="remote_update", statuses=[dg.DagsterRunStatus.STARTED])
+    one.ui.wait_until(lambda: one.instance.get_runs(started), 90)
+    one.kill_daemon()
+    one.start()
+    one.wait_for_report(3)
+
+    for name in PARTS:
+        made = one.materialised(name)
+        assert len(made) == len(set(made))
+    assert len(one.materialised("report")) == 3
+    failed_runs = one.instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE]))
+    expected = {"coverage_drift": 1, "revised_history": 1, "Error in": min(len(failed_runs), 1)}
+    one.wait_for_alerts(sum(expected.values()))
+    told = [message["message"] for message in one.receiver.received]
+    assert {what: sum(what in message for message in told) for what in expected} == expected
+    assert len(told) == sum(expected.values())

@@ -1,0 +1,181 @@
+"""The ready-made examples that read lists, with a server on loopback and made-up files in place of the real ones."""
+
+import datetime as dt
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from crawl_urn_dagster.assets.estimates import OF_INFERENCE
+from crawl_urn_dagster.collection import load_collections
+from crawl_urn_dagster.estimates.headline import read_headline
+from crawl_urn_dagster.sources import Files
+from crawl_urn_dagster.urn import simulate
+from crawl_urn_dagster_tests.line import ALL_BUT_OBSERVABLES, Line
+from crawl_urn_dagster_tests.sources.conftest import WHOLE, Server, captures_of, labels_of, running
+from crawl_urn_dagster_tests.sources.trees import serve_tree, write_domains, write_host_index, write_index
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+ADDRESSES = ("https://data.commoncrawl.org", "https://index.commoncrawl.org")
+FIGURES_OF_THE_PAPER = {"homogeneous_fits", "core_shell_fits"}
+WANTED = FIGURES_OF_THE_PAPER | {"parameters", "operator_terms", *OF_INFERENCE, "headline"}
+KAPPA, COVERAGE, ALPHA_PER_CRAWL, URN = 0.4, 0.78, 0.9, 20_000
+
+
+def load(name, folder, address=None):
+    """Collections of an example, whose addresses are those of another server."""
+    text = (EXAMPLES / name).read_text()
+    for remote in ADDRESSES if address else ():
+        text = text.replace(remote, address)
+    (folder / name).write_text(text)
+    return load_collections(folder / name)
+
+
+@pytest.fixture(scope="module")
+def module_server():
+    with running(Server()) as server:
+        yield server
+
+
+def real_calendar(shared_data):
+    """The 51 crawls of 2020 to 2025 as collinfo.json has them."""
+    crawls = pd.read_csv(shared_data / "crawls.csv", index_col="id").loc["CC-MAIN-2020-05":"CC-MAIN-2025-51"]
+    assert len(crawls) == 51
+    return crawls["from"]
+
+
+@pytest.mark.slow
+class TestCommonCrawlDomains:
+    """The domains are simulated on the real calendar: the real lists could not be reached when this was written."""
+
+    @pytest.fixture(scope="class")
+    def line(self, shared_data, module_server, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("domains")
+        starts = real_calendar(shared_data)
+        years = (pd.to_datetime(starts, format="ISO8601") - pd.Timestamp(starts.iloc[0])).dt.days.to_numpy() / 365.25
+        core = round(KAPPA * URN)
+        simulated = simulate(
+            times=years,
+            core=core,
+            shell=URN - core,
+            alpha=ALPHA_PER_CRAWL ** (50 / years[-1]),
+            coverage=COVERAGE,
+            seed=11,
+        )
+        tree = folder / "tree"
+        write_domains(
+            tree,
+            {
+                crawl: pd.DataFrame(
+                    {"domain": np.char.add(simulated.captured(index).astype(str), ".example").astype(object)}
+                )
+                for index, crawl in enumerate(starts.index)
+            },
+        )
+        entries = [{"id": crawl, "from": start[:19]} for crawl, start in starts.items()][::-1]
+        (tree / "collinfo.json").write_text(json.dumps(entries))
+        serve_tree(module_server, tree)
+        (collection,) = load("common_crawl_domains.yaml", folder, module_server.url(""))
+        line = Line(collection.model_copy(update={"sample_one_in": 1}), folder)
+        assert line.run(without=ALL_BUT_OBSERVABLES - WANTED).success, line.outcome.errors
+        return line
+
+    def test_truth_is_within_the_intervals(self, line):
+        table = line.home.observables.read("parameters")
+        headline = read_headline(table)
+        shell = table[table["headline"] & (table["component"] == "shell")].iloc[0]
+        assert headline.status == "ok"
+        for column, truth in (("kappa", KAPPA), ("coverage", COVERAGE), ("alpha", ALPHA_PER_CRAWL)):
+            assert shell[f"{column}_low"] <= truth <= shell[f"{column}_high"], column
+
+    def test_the_figures_of_the_paper_are_drawn(self, line):
+        assert line.figures() == FIGURES_OF_THE_PAPER
+        assert len(line.home.observables.read("crawls")) == 51
+
+
+def test_common_crawl_by_rank(module_server, tmp_path):
+    crawls = ["CC-MAIN-2020-05", "CC-MAIN-2025-51"]
+    tree = tmp_path / "tree"
+    write_index(tree, crawls, files=1)
+    write_host_index(tree, crawls)
+    (tree / "collinfo.json").write_text(json.dumps([{"id": crawl, "from": f"{crawl[8:12]}-01-05"} for crawl in crawls]))
+    release = "cc-main-2022-23-sep-nov-jan"
+    ranks = tree / f"projects/hyperlinkgraph/{release}/domain/{release}-domain-ranks.txt.gz"
+    ranks.parent.mkdir(parents=True)
+    rows = [f"{rank}\t1.0\t{rank}\t0.1\tcom.d{rank}\t1\n" for rank in range(1, 200)]
+    ranks.write_bytes(
+        gzip.compress(
+            "".join(["#harmonicc_pos\t#harmonicc_val\t#pr_pos\t#pr_val\t#host_rev\t#n_hosts\n", *rows]).encode()
+        )
+    )
+    serve_tree(module_server, tree)
+    hosts, domains = load("common_crawl_ranked_hosts.yaml", tmp_path, module_server.url(""))
+    for collection, strata in ((hosts, 10), (domains, 199)):
+        files = Files(tmp_path / collection.name)
+        listing = collection.source.list_crawls(files, collection.selection)
+        assert labels_of(listing) == crawls
+        found = {
+            value
+            for captures in collection.source.captures(files, crawls)
+            for value in ([] if captures.strata is None else captures.strata)
+            if isinstance(value, str)
+        }
+        assert len(found) > strata / 2
+
+
+def archive(n_crawls=8, urn=300):
+    core = urn // 3
+    return simulate(times=np.arange(n_crawls), core=core, shell=urn - core, alpha=0.8, coverage=0.6, seed=3)
+
+
+def test_the_german_academic_web(tmp_path):
+    simulated = archive(14)
+    starts = [dt.date(2012, 10, 9), dt.date(2013, 2, 11)]
+    starts += [dt.date(2013 + (half + 1) // 2, 12 if half % 2 == 0 else 6, 4) for half in range(12)]
+    (tmp_path / "gaw").mkdir()
+    for crawl, start in enumerate(starts):
+        lines = "".join(
+            f"http://www.uni-{number % 9}.de/{number} {start:%Y%m%d}101500\n" for number in simulated.captured(crawl)
+        )
+        (tmp_path / "gaw" / f"{start:%Y-%m}.txt.gz").write_bytes(gzip.compress(lines.encode(), mtime=0))
+    (collection,) = load("german_academic_web.yaml", tmp_path)
+    line = Line(collection, tmp_path)
+    assert line.run(without=ALL_BUT_OBSERVABLES).success, line.outcome.errors
+    containment = line.home.observables.read("containment")
+    counts = simulated.counts().intersections()
+    i, j = np.triu_indices(12, k=1)
+    assert containment["intersection"].tolist() == counts[i + 2, j + 2].tolist()
+    assert line.metadata("crawls")["lines_malformed"] == 0
+
+
+def test_a_web_archive(tmp_path):
+    simulated = archive()
+    (tmp_path / "indexes").mkdir()
+    sets = []
+    for crawl in range(8):
+        start = dt.date(2023, 1 + crawl, 2)
+        captured = simulated.captured(crawl)
+        sets.append({f"com,site{number})/" for number in captured})
+        warc = f"ARCHIVE-WEEKLY-{start:%Y%m%d}-00001.warc.gz"
+        lines = "".join(
+            f"com,site{number})/ {start:%Y%m%d}101500 http://www.site{number}.com/ text/html 200 K - - 9 9 {warc}\n"
+            for number in captured
+        )
+        (tmp_path / "indexes" / f"{crawl}.cdx.gz").write_bytes(
+            gzip.compress((" CDX N b a m s k r M S V g\n" + lines).encode())
+        )
+    collections = {collection.name: collection.source for collection in load("web_archive.yaml", tmp_path)}
+    files = Files(tmp_path / "cache")
+    found = {}
+    for name, source in collections.items():
+        listing = source.list_crawls(files, WHOLE)
+        found[name] = (labels_of(listing), captures_of(source, files, labels_of(listing)))
+    labels, captures = found["archive_urls_by_job"]
+    assert labels == [f"ARCHIVE-WEEKLY-2023{month:02}02" for month in range(1, 9)]
+    assert captures == sorted((label, key) for label, keys in zip(labels, sets, strict=True) for key in keys)
+    assert found["archive_hosts_by_month"][0] == [f"2023-{month:02}" for month in range(1, 9)]
+    assert len(found["archive_hosts_by_month"][1]) == len(captures)
+    assert found["archive_domains_by_quarter"][0] == ["2023-01", "2023-04", "2023-07"]

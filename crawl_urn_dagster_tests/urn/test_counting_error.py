@@ -1,0 +1,98 @@
+import numpy as np
+import pytest
+
+from crawl_urn_dagster.urn import CaptureHistoryCounts, CountingError, simulate, unions_from_recaptures
+from crawl_urn_dagster_tests.urn.sketching import estimates
+
+ONE_IN = 64
+COUNTS = np.array([0.0, 1.0, 40.0, 1e6])
+
+
+def test_what_was_all_counted_has_no_error():
+    exact = CountingError()
+    for limits in (
+        exact.of_counts(COUNTS),
+        exact.of_containment(COUNTS, 2e6, 3e6),
+        exact.of_ratio(2e6, COUNTS[1:]),
+    ):
+        np.testing.assert_allclose(limits[0], limits[1], rtol=1e-12)
+    assert exact.of_containment(COUNTS, 2e6, 3e6)[0].tolist() == (COUNTS / 2e6).tolist()
+    sizes = np.arange(1.0, 1000.0)
+    assert (
+        exact.of_ratio(1234.0, sizes)[0].tolist()
+        == exact.of_ratio(1234.0, sizes)[1].tolist()
+        == (1234 / sizes).tolist()
+    )
+
+
+@pytest.mark.parametrize("error", [CountingError(one_in=10), CountingError(relative=0.01)])
+def test_a_share_of_nothing_is_not_known(error):
+    assert np.isnan(error.of_containment(0, 0, 5)).all()
+    assert np.isnan(error.of_ratio(5, 0)).all()
+    assert np.isnan(error.of_containment(3, np.nan, 5)).all()
+
+
+def test_limits_of_a_sample_hold_the_number_and_stay_possible():
+    sampled = CountingError(one_in=ONE_IN)
+    low, high = sampled.of_counts(ONE_IN * np.arange(50))
+    assert (low[1:] > 0).all()
+    assert low[0] == 0
+    assert ((low <= ONE_IN * np.arange(50)) & (ONE_IN * np.arange(50) <= high)).all()
+    low, high = sampled.of_containment(ONE_IN * np.arange(11), ONE_IN * 10, ONE_IN * 10)
+    assert (low >= 0).all()
+    assert (high <= 1 + 1e-12).all()
+    assert high[0] > 0
+    assert low[-1] < 1
+
+
+def test_limits_of_hash_samples_hold_the_truth_as_often_as_they_say():
+    """Over all disjoint samples of an urn; containments within one share elements, so a sample is one observation."""
+    histories = simulate(times=np.arange(8.0), core=40_000, shell=60_000, alpha=0.75, coverage=0.6, seed=2)
+    seen = np.unpackbits(histories.packed, axis=1, count=8).astype(bool)
+    part = np.random.default_rng(5).integers(0, ONE_IN, len(seen))
+    i, j = np.triu_indices(8, k=1)
+
+    def observed(rows, times):
+        counts = CaptureHistoryCounts(rows, np.full(len(rows), times))
+        intersections = counts.intersections()
+        unions = unions_from_recaptures(np.diagonal(intersections), counts.recaptures())
+        return np.diagonal(intersections)[i], np.diagonal(intersections)[j], intersections[i, j], unions[i, j]
+
+    size, _, both, union = observed(seen, 1)
+    truths = {"containment": both / size, "union": union, "ratio": union / size}
+    held = {name: [] for name in truths}
+    error = CountingError(one_in=ONE_IN)
+    for number in range(ONE_IN):
+        size, other, both, union = observed(seen[part == number], ONE_IN)
+        limits = {
+            "containment": error.of_containment(both, size, other),
+            "union": error.of_counts(union),
+            "ratio": error.of_ratio(union, size),
+        }
+        for name, (low, high) in limits.items():
+            held[name].append(np.mean((low <= truths[name]) & (truths[name] <= high)))
+    for name, shares in held.items():
+        standard_error = np.std(shares, ddof=1) / np.sqrt(ONE_IN)
+        assert abs(np.mean(shares) - 0.95) < 3 * standard_error, name
+
+
+@pytest.mark.parametrize(
+    ("both", "one", "other"), [(0, 1e6, 1e6), (1e5, 9e5, 9e5), (6e5, 4e5, 6e5), (9e5, 1e5, 2e6), (1e6, 1e5, 1e5)]
+)
+def test_limits_of_sketches_hold_the_truth_as_often_as_they_say(both, one, other):
+    """Of disjoint crawls and of crawls that are nearly the same: sketches err alike where their elements are."""
+    relative, n = 0.03, 2_000
+    groups = np.array([max(both, 1e-9), one, other])
+    sets = np.array([[True, True, False], [True, False, True], [True, True, True]])
+    drawn = estimates(np.random.default_rng(3), groups, sets, error=relative, draws=n)
+    sizes, others, unions = drawn.T
+    error = CountingError(relative=relative)
+    cases = {
+        "count": (error.of_counts(unions), both + one + other),
+        "ratio": (error.of_ratio(unions, sizes), (both + one + other) / (both + one)),
+        "containment": (error.of_containment(sizes + others - unions, sizes, others), both / (both + one)),
+    }
+    for name, ((low, high), truth) in cases.items():
+        held = np.mean((low <= truth) & (truth <= high))
+        # Normal limits of estimates that are not quite normal: 0.01 beside three standard errors.
+        assert abs(held - 0.95) < 3 * np.sqrt(0.95 * 0.05 / n) + 0.01, name
