@@ -108,7 +108,7 @@ def fit_joint_models(counts: Counts | None, clock: Clock) -> list[Fit]:
     models: tuple[Model, ...] = ("core_shell", "homogeneous")
     if counts is not None:
         return [fit_joint(counts, model=model, clock=clock) for model in models]
-    reason = "The joint fit needs two crawls or more, and the size of each."
+    reason = "The joint fit needs two crawls or more, and the size of every crawl."
     return [no_fit("joint", model, clock, reason) for model in models]
 
 
