@@ -34,6 +34,7 @@ from crawl_urn_dagster.sources import (
     Source,
     StratumColumn,
     TablesSource,
+    WebGraphRanksSource,
 )
 from crawl_urn_dagster.sources.inputs import listed
 from crawl_urn_dagster.sources.locations import masked
@@ -222,6 +223,12 @@ class Collection(BaseModel):
     @classmethod
     def _with_stratum(cls, source: _AnySource, info: ValidationInfo) -> _AnySource:
         stratum: StratumSettings | None = info.data.get("stratum")
+        # One that is wrong is not in the data.
+        if isinstance(source, WebGraphRanksSource) and stratum is None and "stratum" in info.data:
+            raise ValueError(
+                "gives ranks for strata, but the collection has no stratum: set one beside source, such as stratum: "
+                "{column: harmonicc_pos, bands: [1000, 1000000]}, or take what is under `of` as the source"
+            )
         if stratum is None or not isinstance(source, PresenceSource):
             return source
         return source.with_stratum(StratumColumn(stratum.column, ranks=stratum.bands is not None))
@@ -232,11 +239,11 @@ class Collection(BaseModel):
             raise ValueError(
                 "has stratum and engine.type spark, which does not count strata: set engine: {type: local}"
             )
-        of_source = self.source.granularity if isinstance(self.source, PresenceSource) else None
+        of_source = self.source.granularity
         if of_source not in {None, self.granularity}:
             raise ValueError(
-                f"has granularity {self.granularity}, but the element of its source is of granularity {of_source}: "
-                "change one of the two"
+                f"has granularity {self.granularity}, but the element of its source is of granularity {of_source}: set "
+                f"granularity: {of_source}, or have the source give another"
             )
         of_presence = OF_PRESENCE & self.model_fields_set
         if of_presence and not self.has_histories:

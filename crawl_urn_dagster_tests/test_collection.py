@@ -168,6 +168,7 @@ class TestLoading:
         assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == "\n"
 
 
+RANKED = "ranks: r, of: {type: presence_list, path: p}"
 WRONG = [
     (
         EXAMPLE.replace("windows: windows", "windos: windows"),
@@ -233,6 +234,37 @@ WRONG = [
     (
         one("{type: presence_list, path: p}", stratum="{column: r}", engine="{type: spark, master: m}"),
         r"\(a\): .* has stratum and engine\.type spark, which does not count strata: set engine",
+    ),
+    *(
+        (
+            one(f"{{type: {source}}}", granularity=asked),
+            rf"\(a\): .* has granularity {asked}, .* set granularity: {given}",
+        )
+        for source, asked, given in [
+            ("common_crawl_counts", "host", "domain"),
+            ("common_crawl_counts, counted: host", "domain", "host"),
+            ("common_crawl_counts, counted: tld", "domain", "other"),
+            ("common_crawl_counts, counted: surt_domain", "domain", "host"),
+            ("common_crawl_sketches", "host", "url"),
+            ("common_crawl_sketches, counted: digest", "url", "other"),
+            ("common_crawl_statistics", "domain", "url"),
+        ]
+    ),
+    (
+        one(f"{{type: web_graph_ranks, {RANKED}}}", granularity="domain"),
+        r"\(a\)\.source: .* has no stratum: set one beside source, such as stratum: \{column: harmonicc_pos",
+    ),
+    (
+        one(f"{{type: web_graph_ranks, {RANKED}}}", granularity="host", stratum="{column: pr_pos, bands: [9]}"),
+        r"\(a\): .* has granularity host, .* set granularity: domain",
+    ),
+    (
+        one("{type: web_graph_ranks, ranks: r, of: {type: cdx, path: p}}", granularity="domain"),
+        r"\(a\)\.source\.of: .* gives elements of granularity url, but the table ranks domains",
+    ),
+    (
+        one("{type: common_crawl_counts, path: '{crawl}.bz2'}", granularity="domain"),
+        r"\(a\)\.source: .* has 10 parts and no \{part\} in path, so that each is the same file: set parts: 1",
     ),
     (one(stratum="{bands: [5]}"), r"\(a\)\.stratum\.column: is missing"),
     (one(stratum="{column: r, band: [5]}"), r"\(a\)\.stratum\.band: unknown key; did you mean 'bands'"),

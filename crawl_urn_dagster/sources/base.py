@@ -163,6 +163,11 @@ class SourceConfig(BaseModel, ABC):
         values = {name: getattr(self, name) for name in self.location_fields}
         return {name: value for name, value in values.items() if value is not None}
 
+    @property
+    def granularity(self) -> str | None:
+        """What an element is; None where the source cannot tell."""
+        return None
+
     @abstractmethod
     def list_crawls(self, files: Files, selection: Selection) -> Listing:
         """Ask the source what it has."""
@@ -178,11 +183,6 @@ class PresenceSource(SourceConfig):
 
     #: Presence lists are counted, not estimated.
     relative_error: ClassVar[float] = 0.0
-
-    @property
-    def granularity(self) -> str | None:
-        """What an element is; None where the source cannot tell."""
-        return None
 
     def with_stratum(self, column: StratumColumn) -> Self:
         """Return the source that gives the values of a column with its captures; a source without columns cannot.

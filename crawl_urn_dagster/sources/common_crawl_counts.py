@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from crawl_urn_dagster.sources.base import Captures, Listing, PresenceSource, Selection
 from crawl_urn_dagster.sources.calendar import COLLINFO, fetch_calendar
@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
     import pyarrow as pa
+    from typing_extensions import Self
 
     from crawl_urn_dagster.sources.files import Files, LocalFile
 
 # What an item is, as the count files number it.
 _TYPES = {"host": 2, "domain": 3, "tld": 4, "surt_domain": 5}
+_GRANULARITIES = {"host": "host", "domain": "domain", "tld": "other", "surt_domain": "host"}
 # Text in memory at once, and the longest line.
 _BLOCK_BYTES = 16 * 2**20
 _KEY = r"^\[[0-9]{1,4}[,\]]"
@@ -62,6 +64,19 @@ class CommonCrawlCountsSource(PresenceSource):
     counted: Literal["host", "domain", "tld", "surt_domain"] = "domain"
     calendar: Location | None = COLLINFO
 
+    @model_validator(mode="after")
+    def _place_of_parts(self) -> Self:
+        if self.parts > 1 and PART not in self.path:
+            raise ValueError(
+                f"has {self.parts} parts and no {PART} in path, so that each is the same file: set parts: 1"
+            )
+        return self
+
+    @property
+    def granularity(self) -> str:
+        """What an element is."""
+        return _GRANULARITIES[self.counted]
+
     def list_crawls(self, files: Files, selection: Selection) -> Listing:
         """List the crawls whose counts are published; nothing large is fetched.
 
@@ -85,7 +100,8 @@ class CommonCrawlCountsSource(PresenceSource):
         Raises
         ------
         SourceError
-            When a part is absent, damaged, or has a line that is not as expected.
+            When a part is absent, damaged, or has a line that is not as expected, or a crawl has nothing of what is
+            counted.
         """
         import numpy as np
 
@@ -98,6 +114,11 @@ class CommonCrawlCountsSource(PresenceSource):
                     ids |= found
                     _check_ids(ids, crawl, crawl_of_id, local.input.location)
                     yield Captures(crawl, items, complete=False)
+            if not ids:
+                raise SourceError(
+                    f"{self.path.replace(CRAWL, crawl)}: has no line of type {_TYPES[self.counted]} ({self.counted}) "
+                    f"in {self.parts} parts; check that these are count files, or set `counted` to what they have"
+                )
             yield Captures(crawl, np.empty(0, dtype=np.object_), complete=True)
             for number in range(self.parts):
                 files.forget(self._part(crawl, number))

@@ -66,6 +66,11 @@ class CommonCrawlSketchesSource(TablesSource):
     relative_error: float = Field(default=relative_error(14), gt=0, lt=1)
 
     @property
+    def granularity(self) -> str:
+        """What an element is."""
+        return "url" if self.counted == "url" else "other"
+
+    @property
     def has_pairs(self) -> bool:
         """Yes."""
         return True

@@ -66,6 +66,11 @@ class CommonCrawlStatisticsSource(TablesSource):
     relative_error: float = Field(default=1.04 / 2**7, ge=0, lt=1)
 
     @property
+    def granularity(self) -> str:
+        """URLs: windows of other things are not published."""
+        return _URL
+
+    @property
     def has_pairs(self) -> bool:
         """No: windows only."""
         return False

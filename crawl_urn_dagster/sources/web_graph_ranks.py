@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, PrivateAttr
+from pydantic import Field, PrivateAttr, field_validator
 
 from crawl_urn_dagster.sources.base import Captures, Listing, PresenceSource, Sample, Selection, StratumColumn
 from crawl_urn_dagster.sources.cdx import CdxSource  # noqa: TC001 - of a field
@@ -31,11 +31,12 @@ if TYPE_CHECKING:
 
     from crawl_urn_dagster.sources.files import Files, LocalFile
 
+_RANKED = "domain"
 _RANKS = ("harmonicc_pos", "pr_pos")
 
 
 class WebGraphRanksSource(PresenceSource):
-    """Domains of another source, with their ranks in a web graph as columns for strata.
+    """Domains of another source, with their ranks in a web graph as columns for strata; a collection must set one.
 
     Parameters
     ----------
@@ -60,10 +61,19 @@ class WebGraphRanksSource(PresenceSource):
     ]
     _rank: str | None = PrivateAttr(default=None)
 
+    @field_validator("of")
+    @classmethod
+    def _of_domains(cls, of: PresenceSource) -> PresenceSource:
+        if of.granularity not in {None, _RANKED}:
+            raise ValueError(
+                f"gives elements of granularity {of.granularity}, but the table ranks domains: have it give domains"
+            )
+        return of
+
     @property
-    def granularity(self) -> str | None:
+    def granularity(self) -> str:
         """What an element is."""
-        return self.of.granularity
+        return _RANKED
 
     def relative_to(self, folder: Path) -> Self:
         """Return a copy in which relative paths are taken from a folder; addresses stay."""

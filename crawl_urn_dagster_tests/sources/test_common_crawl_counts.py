@@ -171,6 +171,14 @@ def test_part_without_lines_and_file_of_several_streams(source, files, write):
     assert [item for _, item in captures] == expected("CC-MAIN-2014-49")
 
 
+def test_a_crawl_without_what_is_counted_is_an_error(source, files, write):
+    for part in range(2):
+        write(f"counts/CC-MAIN-2014-52/count/part-0000{part}.bz2", bz2.compress(b'[3, "a.org", 0]\t1\n'))
+    hosts = source.model_copy(update={"counted": "host"})
+    with pytest.raises(SourceError, match=r"2014-52.* has no line of type 2 \(host\) in 2 parts; check"):
+        captures_of(hosts, files, list(IDS))
+
+
 def test_half_a_character_stays_as_it_is_written(source, files, write):
     write("counts/CC-MAIN-2014-49/count/part-00000.bz2", bz2.compress(rb'[3, "\ud800.org", 99]' + b"\t1\n"))
     assert ("CC-MAIN-2014-49", "\\ud800.org") in captures_of(source, files, ["CC-MAIN-2014-49"])
