@@ -16,7 +16,7 @@ from crawl_urn_dagster.sources.cdx_lines import LETTERS, LineFormat, detect_form
 from crawl_urn_dagster.sources.connection import connect
 from crawl_urn_dagster.sources.converted import ConvertedSource, Notes
 from crawl_urn_dagster.sources.inputs import SourceError
-from crawl_urn_dagster.sources.locations import Location, matched_part
+from crawl_urn_dagster.sources.locations import Location, matched_part, without_endings
 from crawl_urn_dagster.statements import load_statement
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 _LINES_TO_TELL_BY = 100
 _SAMPLES_KEPT = 5
 _ROWS_OF_A_THREAD = 2**13
-_ENDINGS = re.compile(r"(\.(cdxj?|txt|tsv|csv|gz))*", re.IGNORECASE)
 _PROBLEMS = {
     "fields": "has not the fields of the other lines",
     "time": "has no time of 4 to 17 digits from 1990 to 2099",
@@ -55,8 +54,9 @@ class CdxSource(ConvertedSource):
         under an ICANN suffix.
     crawl_from
         What makes a crawl. ``file``: a file, labelled by the part of its path that the glob's one ``*`` matches, or by
-        its name without endings; ``warc``: captures whose WARC name has the same match of `warc_pattern`; ``day``,
-        ``week`` (from Monday), ``month``, ``quarter``, ``year``: captures of that time, labelled by its first day.
+        its name without endings, in whatever folder; ``warc``: captures whose WARC name has the same match of
+        `warc_pattern`; ``day``, ``week`` (from Monday), ``month``, ``quarter``, ``year``: captures of that time,
+        labelled by its first day.
     warc_pattern
         Regular expression, searched for in the name; its group, if it has one, else the match is the label. Captures
         without a match are left out.
@@ -165,12 +165,7 @@ class CdxSource(ConvertedSource):
             return ""
         label = matched_part(self.path, location)
         name = location.rstrip("/").rpartition("/")[2] if label is None else label
-        return check_label(_without_endings(name), location)
-
-
-def _without_endings(name: str) -> str:
-    """Name of a file without what says its format."""
-    return next(name[:at] for at in range(len(name) + 1) if _ENDINGS.fullmatch(name[at:]))
+        return check_label(without_endings(name), location)
 
 
 class _Judge:

@@ -18,7 +18,7 @@ from crawl_urn_dagster.sources.base import Captures, Listing, PresenceSource, Se
 from crawl_urn_dagster.sources.calendar import date_crawls, fetch_calendar, select_run
 from crawl_urn_dagster.sources.connection import VECTORS_AT_ONCE, connect
 from crawl_urn_dagster.sources.inputs import SourceError, fingerprint
-from crawl_urn_dagster.sources.locations import Location  # noqa: TC001 - of a field
+from crawl_urn_dagster.sources.locations import Location, without_endings
 from crawl_urn_dagster.statements import load_statement
 
 if TYPE_CHECKING:
@@ -137,7 +137,9 @@ class ConvertedSource(PresenceSource):
 
     def _converted(self, files: Files) -> list[LocalFile]:
         """Return the raw files, each with the path of what it was converted to."""
-        return [replace(local, path=self._convert(files, local)) for local in files.fetch_all(self.path)]
+        raw = files.fetch_all(self.path)
+        _check_copies([local.input.location for local in raw])
+        return [replace(local, path=self._convert(files, local)) for local in raw]
 
     def _counted(self, files: Files, parts: list[LocalFile]) -> dict[str, dict[int, int]]:
         """By crawl: its captures in each of the converted files that has any."""
@@ -148,6 +150,18 @@ class ConvertedSource(PresenceSource):
         for crawl, path, captures in rows:
             listed.setdefault(crawl, {})[numbers[path]] = captures
         return listed
+
+
+def _check_copies(locations: Sequence[str]) -> None:
+    """Refuse two files of one folder and name: of a list and its compressed copy, one may be out of date."""
+    by_name: dict[str, str] = {}
+    for location in locations:
+        first = by_name.setdefault(without_endings(location), location)
+        if first != location:
+            raise SourceError(
+                f"{first} and {location}: differ in their endings only, so that one is taken for a copy of the other; "
+                "keep one, or rename it when both are data"
+            )
 
 
 def _captures(files: Files, part: Path, crawls: list[str], *, with_strata: bool) -> Iterator[Captures]:

@@ -17,6 +17,7 @@ from pydantic import AfterValidator, StringConstraints
 CRAWL, PART = "{crawl}", "{part}"
 PLACES = (CRAWL, PART)
 
+_ENDINGS = re.compile(r"(\.(cdxj?|txt|tsv|csv|parquet|gz))*", re.IGNORECASE)
 _GLOB_CHARACTERS = frozenset("*?[")
 _SECRET = re.compile(
     r"token|secret|passw|signature|credential|auth|(access|account|api|private|shared)[._-]?key|^(key|sig)$",
@@ -84,6 +85,11 @@ def matched_part(pattern: str, path: str) -> str | None:
     if not star or is_glob(before) or is_glob(after):
         return None
     return path[len(before) : len(path) - len(after)]
+
+
+def without_endings(name: str) -> str:
+    """Name or path of a file without what says its format."""
+    return next(name[:at] for at in range(len(name) + 1) if _ENDINGS.fullmatch(name[at:]))
 
 
 def existing(location: str) -> list[str]:

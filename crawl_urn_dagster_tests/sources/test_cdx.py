@@ -139,6 +139,18 @@ class TestGrouping:
         with pytest.raises(SourceError, match="found the crawl label"):
             read(files, write("folder2/Ω.cdx", FORMS["CDXJ"]), crawl_from="file")
 
+    def test_files_of_one_name_are_one_crawl_in_two_folders_and_copies_in_one(self, files, write, tmp_path):
+        for name in ("a/2014-01.cdx", "b/2014-01.cdxj.gz"):
+            form = FORMS["CDXJ"].encode()
+            write(f"nodes/{name}", gz(form) if name.endswith("gz") else form)
+        listing, captures = read(files, f"{tmp_path}/nodes/*/*", crawl_from="file")
+        assert labels_of(listing) == ["2014-01"]
+        assert len(captures) == 2 * len(read(files, f"{tmp_path}/nodes/a", crawl_from="file")[1])
+        write("nodes/a/2014-01.CDX.gz", gz(FORMS["CDXJ"].encode()))
+        for crawl_from in ("file", "year"):
+            with pytest.raises(SourceError, match=r"a/2014-01\.CDX\.gz and .*a/2014-01\.cdx: differ in their endings"):
+                read(files, f"{tmp_path}/nodes/a", crawl_from=crawl_from)
+
     def test_by_warc_names_dated_by_first_captures(self, files, write):
         listing, captures = read(
             files, write("index.cdx", FORMS["legend of 11"]), crawl_from="warc", warc_pattern="^(JOB-[0-9])-"

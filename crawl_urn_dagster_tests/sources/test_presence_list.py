@@ -182,6 +182,16 @@ class TestOneFilePerCrawl:
         write("lists/second.csv", "crawl,element\n2024-02,b\n")
         assert read(source(f"{tmp_path}/lists/*.csv"))[1] == CAPTURES
 
+    def test_files_may_share_crawls_and_a_copy_is_an_error(self, files, read, write, tmp_path):
+        write("lists/first.csv", "crawl,element\n2024-01,a\n")
+        write("lists/second.csv", "crawl,element\n2024-01,b\n2024-02,b\n")
+        assert read(source(f"{tmp_path}/lists/*"))[1] == CAPTURES
+        write("lists/first.csv.gz", gz(b"crawl,element\n2024-01,a\n"))
+        with pytest.raises(
+            SourceError, match=r"lists/first\.csv and .*lists/first\.csv\.gz: differ in their endings only"
+        ):
+            source(f"{tmp_path}/lists/*").list_crawls(files, WHOLE)
+
     def test_configured_column_must_be_there(self, files, write, tmp_path):
         write("lists/2024-01.csv", "element\na\n")
         with pytest.raises(SourceError, match=r"2024-01\.csv: has no column 'snapshot'"):
