@@ -116,8 +116,6 @@ def detect_format(lines: list[str], legend: LineFormat | None, location: str) ->
     """
     if not lines:
         raise SourceError(f"{location}: is empty; expected CDX, CDXJ, or lines of URL and time")
-    if lines[0].lstrip().startswith("<"):
-        raise SourceError(f"{location}: is a web page or XML, it starts with {lines[0][:40]!r}; check the address")
     if _HEADER.fullmatch(lines[0]):
         try:
             return parse_legend(lines[0])

@@ -17,7 +17,7 @@ from pydantic import Field, PrivateAttr, field_validator
 from crawl_urn_dagster.sources.base import Captures, Listing, PresenceSource, Sample, Selection
 from crawl_urn_dagster.sources.calendar import COLLINFO, date_crawls, fetch_calendar, select_run
 from crawl_urn_dagster.sources.connection import VECTORS_AT_ONCE, connect
-from crawl_urn_dagster.sources.inputs import InputFile, SourceError, fingerprint, listed
+from crawl_urn_dagster.sources.inputs import START_BYTES, InputFile, SourceError, fingerprint, listed, refuse_web_page
 from crawl_urn_dagster.sources.locations import Location, in_folder, is_remote, without_secrets
 from crawl_urn_dagster.sources.stores import Store
 from crawl_urn_dagster.statements import load_statement
@@ -178,6 +178,8 @@ class ColumnarSource(PresenceSource):
                     rows = rows.group_by("element").aggregate([("value", "max")])
                     writer.write_table(self._sampled(rows.rename_columns(["element", "value"])).cast(schema))
         except (pa.ArrowException, OSError) as error:
+            with store.open(path) as source:
+                refuse_web_page(source.read(START_BYTES), where)
             raise SourceError(f"{where}: cannot be read: {str(error)[:500]}") from error
 
     def _sampled(self, rows: pa.Table) -> pa.Table:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 from urllib.parse import urljoin
 
 from crawl_urn_dagster.progress import Progress
-from crawl_urn_dagster.sources.inputs import AbsentError, SourceError, TooLargeError
+from crawl_urn_dagster.sources.inputs import START_BYTES, AbsentError, SourceError, TooLargeError, refuse_web_page
 from crawl_urn_dagster.sources.locations import is_remote
 
 if TYPE_CHECKING:
@@ -428,6 +428,7 @@ def read_range(url: str, first: int | None, count: int, *, deadline_seconds: flo
 def _ask_range(url: str, headers: Mapping[str, str], first: int | None, count: int, limits: Limits) -> Range:
     with _answer(url, headers, limits) as response:
         if response.status_code == 200:
+            refuse_web_page(response.raw.read(START_BYTES, decode_content=False), url)
             raise SourceError(f"{url}: the server sends no parts of files; download the file and give its folder")
         if response.status_code != 206:
             raise _refusal(url, response)

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ValidationError
 
 from crawl_urn_dagster.atomic import replacing
 from crawl_urn_dagster.sources.download import download, look_up
-from crawl_urn_dagster.sources.inputs import InputFile, SourceError, TooLargeError
+from crawl_urn_dagster.sources.inputs import START_BYTES, InputFile, SourceError, TooLargeError, refuse_web_page
 from crawl_urn_dagster.sources.locations import existing, is_remote
 
 if TYPE_CHECKING:
@@ -82,14 +82,13 @@ class Files:
         Raises
         ------
         SourceError
-            When there is no such file or it cannot be downloaded; an outdated copy is never given instead.
+            When there is no such file, it cannot be downloaded, or is a web page; an outdated copy is never given
+            instead.
         """
-        if is_remote(location):
-            return self._fetch_remote(location)
-        path = Path(location)
-        if not path.is_file():
-            raise SourceError(f"{location}: there is no such file; check the path")
-        return LocalFile(path, InputFile(location, path.stat().st_size, _sha256_now(path.resolve())))
+        local = self._fetch_remote(location) if is_remote(location) else _local_file(location)
+        with local.path.open("rb") as file:
+            refuse_web_page(file.read(START_BYTES), location)
+        return local
 
     def fetch_all(self, location: str) -> list[LocalFile]:
         """Fetch every file that a location stands for: one, or those that a local glob matches.
@@ -196,6 +195,13 @@ class Files:
                 f"{url}: another process is downloading it, and has not ended within {self.deadline_seconds:g} "
                 "seconds; try again later"
             ) from error
+
+
+def _local_file(location: str) -> LocalFile:
+    path = Path(location)
+    if not path.is_file():
+        raise SourceError(f"{location}: there is no such file; check the path")
+    return LocalFile(path, InputFile(location, path.stat().st_size, _sha256_now(path.resolve())))
 
 
 def _read_entry(metadata: Path, url: str) -> _Entry | None:

@@ -7,11 +7,18 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import zlib
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+
+GZIP_MAGIC = b"\x1f\x8b"
+#: As much of a file as tells a web page.
+START_BYTES = 1024
 
 
 class SourceError(ValueError):
@@ -33,6 +40,23 @@ def listed(found: str, expected: Iterable[str]) -> str:
     hint = f"did you mean {close[0]!r}? " if close else ""
     more = f", ... ({len(options)} in all)" if len(options) > 20 else ""
     return f"{hint}expected one of: {', '.join(options[:20])}{more}"
+
+
+def refuse_web_page(start: bytes, location: str) -> None:
+    """Refuse a file that starts as HTML or XML do, gzip-compressed or not: a login or an error in place of data.
+
+    Raises
+    ------
+    SourceError
+        When it does; no format that is read starts with ``<``.
+    """
+    if start.startswith(GZIP_MAGIC):
+        with suppress(zlib.error):  # damaged: for the format to say
+            start = zlib.decompressobj(16 + zlib.MAX_WBITS).decompress(start, START_BYTES)
+    text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if text.startswith(b"<"):
+        found = text[:40].decode(errors="replace")
+        raise SourceError(f"{location}: is a web page or XML, it starts with {found!r}; check the address")
 
 
 @dataclass(frozen=True)

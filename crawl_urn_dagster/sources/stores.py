@@ -18,7 +18,7 @@ from crawl_urn_dagster.sources.tables import read_text
 if TYPE_CHECKING:
     import pyarrow.fs
 
-    from crawl_urn_dagster.sources.files import Files
+    from crawl_urn_dagster.sources.files import Files, LocalFile
 
 MAX_FILES = 100_000
 _MAX_LIST_BYTES = 2**26
@@ -51,7 +51,7 @@ class Store:
             When it cannot be read, or a line is no path inside the tree.
         """
         where = f"{self.root.rstrip('/')}/{path}"
-        text = read_text(self.files.fetch(where)) if is_remote(self.root) else self._read_text(path, where)
+        text = self._read_text(path, where) if self._in_s3 else read_text(self._fetch(where))
         lines = text.split()
         wrong = [line for line in lines if not _PATH.fullmatch(line)]
         if wrong or not lines or len(lines) > MAX_FILES:
@@ -82,6 +82,15 @@ class Store:
             return filesystem.open_input_file(f"{root}/{path}")
         except OSError as error:
             raise SourceError(f"{self.root}/{path}: cannot be opened: {error}") from error
+
+    @property
+    def _in_s3(self) -> bool:
+        return "://" in self.root and not is_remote(self.root)
+
+    def _fetch(self, where: str) -> LocalFile:
+        if not is_remote(where) and not Path(where).exists():
+            raise AbsentError(f"{where}: there is no such file")
+        return self.files.fetch(where)
 
     def _read_text(self, path: str, where: str) -> str:
         filesystem, root = self._filesystem()

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
-from crawl_urn_dagster.sources.inputs import SourceError, listed
+from crawl_urn_dagster.sources.inputs import GZIP_MAGIC, SourceError, listed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -45,7 +45,7 @@ class Row:
 def is_gzip(local: LocalFile) -> bool:
     """Whether a file is gzip-compressed, by its first bytes: an address need not end in ``.gz``."""
     with local.path.open("rb") as file:
-        return file.read(2) == b"\x1f\x8b"
+        return file.read(2) == GZIP_MAGIC
 
 
 @contextmanager
@@ -55,15 +55,11 @@ def open_text(local: LocalFile) -> Iterator[TextIO]:
     Raises
     ------
     SourceError
-        When it is read and turns out to be broken, not text, or a web page.
+        When it is read and turns out to be broken or not text.
     """
     location = local.input.location
     try:
         with _open(local) as stream:
-            start = stream.read(200).lstrip()
-            if start.startswith("<"):
-                raise SourceError(f"{location}: is a web page or XML, it starts with {start[:40]!r}; check the address")
-            stream.seek(0)
             yield stream
     except UnicodeDecodeError as error:
         raise SourceError(f"{location}: is not UTF-8 text: {error}; expected CSV or JSON in UTF-8") from error

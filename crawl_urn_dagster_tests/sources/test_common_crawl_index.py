@@ -226,10 +226,14 @@ class TestServersThatMisbehave:
             "answered 404": lambda handler: reply(handler, "gone", status=404),
             "answered 503": lambda handler: reply(handler, "busy", status=503, Retry_After="60"),
             "redirects more than": lambda handler: reply(handler, status=302, Location=loop),
-            "sends no parts": lambda handler: reply(handler, "<html>sign in</html>"),
+            "sends no parts": lambda handler: reply(handler, "PAR1"),
+            "is a web page or XML, it starts with '<html>sign": lambda handler: reply(handler, "<html>sign in</html>"),
             "another part": lambda handler: reply(handler, "x" * 9, status=206, Content_Range="bytes 7-15/100"),
             "changed while": lambda handler: answer_range(handler, wide, version=f'"{next(versions)}"'),
-            "cannot be read": lambda handler: answer_range(handler, b"<html>sign in</html>" * 9),
+            "is a web page or XML, it starts with '<p>Sign": lambda handler: answer_range(
+                handler, b"<p>Sign in" * 9999
+            ),
+            "cannot be read": lambda handler: answer_range(handler, b"sign in" * 9),
         }
         for message, answer in flaws.items():
             server.answers[FIRST_FILE] = answer

@@ -190,10 +190,15 @@ def test_file_is_asked_for_as_it_is_stored(files, server):
     assert read_text(local) == "id,from\n"
 
 
-def test_web_page_instead_of_data_is_an_error_when_read(files, server):
-    server.answers["/a"] = lambda handler: reply(handler, "\n<!DOCTYPE html><html>Not here</html>")
-    with pytest.raises(SourceError, match=r"/a: is a web page .*<!DOCTYPE html>.*; check the address"):
-        read_text(files.fetch(server.url("/a")))
+@pytest.mark.parametrize("encode", [bytes, gzip.compress, b"\xef\xbb\xbf".__add__])
+def test_web_page_instead_of_data_is_an_error(files, server, write, encode):
+    page = encode(b"\n<!DOCTYPE html><html>Not here</html>")
+    server.answers["/a"] = serve(page)
+    for location in [server.url("/a")] * 2 + [write("a", page)]:
+        with pytest.raises(SourceError, match=r"/a: is a web page .*<!DOCTYPE html>.*; check the address"):
+            files.fetch(location)
+    server.answers["/a"] = serve(b"data", '"v2"')
+    assert files.fetch(server.url("/a")).path.read_bytes() == b"data"
 
 
 BODY = bytes(range(256)) * 3000  # a few chunks

@@ -60,6 +60,10 @@ def test_another_table_makes_every_crawl_new(tmp_path, write):
         (RANKS.replace("\n2\t", "\nsecond\t"), "line 3: has no whole number"),
         (RANKS.replace("#host_rev", "#host"), "has no column 'host_rev'"),
         ("", "has no column 'harmonicc_pos'"),
+        (
+            "\n<!DOCTYPE html>\n<title>Sign in</title>",
+            r"ranks\.txt\.gz: is a web page or XML, it starts with '<!DOCTYPE",
+        ),
     ],
 )
 def test_tables_that_are_none(files, write, ranks, message):
