@@ -19,6 +19,7 @@ from crawl_urn_dagster.sources.calendar import COLLINFO, date_crawls, fetch_cale
 from crawl_urn_dagster.sources.connection import VECTORS_AT_ONCE, connect
 from crawl_urn_dagster.sources.inputs import START_BYTES, InputFile, SourceError, fingerprint, listed, refuse_web_page
 from crawl_urn_dagster.sources.locations import Location, in_folder, is_remote, without_secrets
+from crawl_urn_dagster.sources.per_crawl import check_published, without_files
 from crawl_urn_dagster.sources.stores import Store
 from crawl_urn_dagster.statements import load_statement
 
@@ -80,6 +81,10 @@ class ColumnarSource(PresenceSource):
     def _files_of(self, store: Store, crawls: Sequence[str]) -> Mapping[str, list[str]]:
         """Paths of the files of those crawls that have any."""
 
+    @abstractmethod
+    def _looked_for(self, crawl: str) -> str:
+        """Say where the files of a crawl are looked for, in `data`."""
+
     @property
     @abstractmethod
     def _columns(self) -> list[str]:
@@ -106,17 +111,16 @@ class ColumnarSource(PresenceSource):
         wanted = select_run(
             date_crawls(calendar or {}, where=self.calendar, calendar=calendar), selection, self.calendar
         )
-        paths = self._files_of(Store(self.data, files), [crawl.crawl for crawl in wanted])
+        labels = [crawl.crawl for crawl in wanted]
+        paths = self._files_of(Store(self.data, files), labels)
+        check_published(self.data, labels, paths, selection, self._looked_for)
         crawls = tuple(crawl for crawl in wanted if crawl.crawl in paths)
-        if not crawls:
-            raise SourceError(f"{self.data}: has files of none of {len(wanted)} crawls; check data and the selection")
         lists = {crawl.crawl: _list_as_input(self.data, crawl.crawl, paths[crawl.crawl]) for crawl in crawls}
-        absent = [crawl.crawl for crawl in wanted if crawl.crawl not in paths]
         return Listing(
             crawls,
             (*inputs, *lists.values()),
             {crawl: fingerprint((file,), *self._columns) for crawl, file in lists.items()},
-            findings={"crawls_without_files": ", ".join(absent)} if absent else {},
+            findings=without_files(labels, paths),
         )
 
     def captures(self, files: Files, crawls: Sequence[str]) -> Iterator[Captures]:

@@ -14,7 +14,7 @@ from crawl_urn_dagster.sources.base import Captures, Listing, PresenceSource, Se
 from crawl_urn_dagster.sources.calendar import COLLINFO, fetch_calendar
 from crawl_urn_dagster.sources.inputs import SourceError, fingerprint
 from crawl_urn_dagster.sources.locations import CRAWL, PART, Location
-from crawl_urn_dagster.sources.per_crawl import PerCrawlLocation, published, select_crawls
+from crawl_urn_dagster.sources.per_crawl import PerCrawlLocation, published, select_crawls, without_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -92,6 +92,7 @@ class CommonCrawlCountsSource(PresenceSource):
             tuple(crawl for crawl in crawls if crawl.crawl in first),
             (*first.values(), *inputs),
             {crawl: fingerprint((part,), self.counted, str(self.parts)) for crawl, part in first.items()},
+            findings=without_files([crawl.crawl for crawl in crawls], first),
         )
 
     def captures(self, files: Files, crawls: Sequence[str]) -> Iterator[Captures]:

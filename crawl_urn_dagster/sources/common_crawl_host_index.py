@@ -94,6 +94,9 @@ class CommonCrawlHostIndexSource(ColumnarSource):
                 found.setdefault(match[1], []).append(path)
         return {crawl: found[crawl] for crawl in crawls if crawl in found}
 
+    def _looked_for(self, crawl: str) -> str:
+        return f"paths with crawl={crawl}/ in {self.path_list}"
+
     def _rows(self, batch: pa.Table) -> pa.Table:
         import pyarrow as pa
         import pyarrow.compute as pc

@@ -60,6 +60,9 @@ class CommonCrawlIndexSource(ColumnarSource):
         found = {crawl: _files_of_crawl(store, crawl) for crawl in crawls}
         return {crawl: paths for crawl, paths in found.items() if paths}
 
+    def _looked_for(self, crawl: str) -> str:
+        return f"{_list_of(crawl)}, or in a folder {_folder_of(crawl)}*.parquet"
+
     def _rows(self, batch: pa.Table) -> pa.Table:
         import pyarrow as pa
 
@@ -67,11 +70,19 @@ class CommonCrawlIndexSource(ColumnarSource):
         return pa.table({"element": elements, "value": pa.nulls(len(elements), pa.float64())})
 
 
+def _list_of(crawl: str) -> str:
+    return f"crawl-data/{crawl}/cc-index-table.paths.gz"
+
+
+def _folder_of(crawl: str) -> str:
+    return f"cc-index/table/cc-main/warc/crawl={crawl}/subset=warc/"
+
+
 def _files_of_crawl(store: Store, crawl: str) -> list[str]:
     """Paths of the files of a crawl; none when it has no list (yet), nor files in a folder."""
-    folder = f"cc-index/table/cc-main/warc/crawl={crawl}/subset=warc/"
+    folder = _folder_of(crawl)
     try:
-        listed = store.read_list(f"crawl-data/{crawl}/cc-index-table.paths.gz")
+        listed = store.read_list(_list_of(crawl))
     except AbsentError:
         return store.list_folder(f"{folder}*.parquet")
     paths = [path for path in listed if path.startswith(folder)]

@@ -1,6 +1,6 @@
-"""Files of one crawl each, whose location has a place for the crawl's label.
+"""Crawls that each have files of their own, and locations with a place for the crawl's label.
 
-Here: which crawls such a location has. Not here: fetching (`files`), or what is in the files.
+Here: which crawls have files. Not here: fetching (`files`), or what is in the files.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from pydantic import AfterValidator
 
 from crawl_urn_dagster.sources.calendar import check_label, date_crawls, select_run
 from crawl_urn_dagster.sources.inputs import AbsentError, SourceError
-from crawl_urn_dagster.sources.locations import CRAWL, PLACES, Location, existing, is_remote
+from crawl_urn_dagster.sources.locations import CRAWL, PART, PLACES, Location, existing, is_remote
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from crawl_urn_dagster.sources.base import Selection
@@ -83,13 +83,60 @@ def published(
     SourceError
         When no crawl has its files, or one that is named has not.
     """
-    answers = {crawl.crawl: _unless_absent(ask, crawl.crawl) for crawl in crawls}
-    found = {crawl: answer for crawl, answer in answers.items() if answer is not None}
-    missing = {selection.first_crawl, selection.last_crawl} & (answers.keys() - found.keys())
-    if missing or not found:
-        of = " and ".join(sorted(filter(None, missing))) or f"any of {len(answers)} crawls"
-        raise SourceError(f"{location}: there are no files (yet) of {of}; check the address, or select other crawls")
+    labels = [crawl.crawl for crawl in crawls]
+    answers = {label: _unless_absent(ask, label) for label in labels}
+    found = {label: answer for label, answer in answers.items() if answer is not None}
+    check_published(
+        location, labels, found, selection, lambda label: location.replace(CRAWL, label).replace(PART, "00000")
+    )
     return found
+
+
+def check_published(
+    where: str,
+    labels: Sequence[str],
+    found: Collection[str],
+    selection: Selection,
+    looked_for: Callable[[str], str],
+) -> None:
+    """Refuse crawls of which none has files, and those without that are selected by name.
+
+    Parameters
+    ----------
+    where
+        Where files were looked for.
+    labels
+        Of the crawls, in time order.
+    found
+        Labels of those that have files.
+    selection
+        A crawl that it names must be there.
+    looked_for
+        Says of a label which files its crawl should have.
+
+    Raises
+    ------
+    SourceError
+        When it is so; the message says what was looked for.
+    """
+    if not found:
+        raise SourceError(
+            f"{where}: none of the {len(labels)} crawls listed, {labels[0]} to {labels[-1]}, has files there; looked "
+            f"for {looked_for(labels[-1])}, and likewise for the others; check the location, or select other crawls"
+        )
+    for name in ("first_crawl", "last_crawl"):
+        label = getattr(selection, name)
+        if label is not None and label not in found:
+            raise SourceError(
+                f"{where}: {name} {label} has no files there (yet); looked for {looked_for(label)}; select another "
+                f"crawl, or leave {name} out"
+            )
+
+
+def without_files(labels: Iterable[str], found: Collection[str]) -> dict[str, str]:
+    """Return the finding that names the crawls without files; none when all have some."""
+    absent = [label for label in labels if label not in found]
+    return {"crawls_without_files": ", ".join(absent)} if absent else {}
 
 
 def _unless_absent(ask: Callable[[str], T], crawl: str) -> T | None:

@@ -86,6 +86,7 @@ def test_other_items(source, read, files, counted, found):
 def test_listing_fetches_no_counts_and_reading_keeps_none(served, files, server):
     listing = served.list_crawls(files, WHOLE)
     assert labels_of(listing) == list(IDS)  # the third is not counted yet
+    assert listing.findings == {"crawls_without_files": "CC-MAIN-2015-06"}
     assert [local.location for local in listing.inputs] == [
         *(server.url(f"/{crawl}/part-00000.bz2") for crawl in IDS),
         server.url("/c.csv"),

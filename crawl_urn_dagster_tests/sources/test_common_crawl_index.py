@@ -78,6 +78,10 @@ def test_crawls_are_those_of_the_calendar_that_have_files(files, tree, served):
         assert listing.findings == {"crawls_without_files": "CC-MAIN-2026-10"}
         assert len(set(listing.revisions.values())) == 3
     assert labels_of(source_of(tree).list_crawls(files, Selection(CRAWLS[1], CRAWLS[1]))) == [CRAWLS[1]]
+    with pytest.raises(
+        SourceError, match=r"last_crawl CC-MAIN-2026-10 has no files there \(yet\); looked for crawl-data"
+    ):
+        source_of(tree).list_crawls(files, Selection(last_crawl="CC-MAIN-2026-10"))
 
 
 @pytest.mark.parametrize(
@@ -283,7 +287,9 @@ def test_settings_that_are_wrong(tmp_path):
 def test_no_crawl_with_files_is_an_error(files, tree, tmp_path):
     (tmp_path / "empty").mkdir()
     source = CommonCrawlIndexSource(data=str(tmp_path / "empty"), calendar=f"{tree}/collinfo.json")
-    with pytest.raises(SourceError, match="has files of none of 4 crawls"):
+    with pytest.raises(
+        SourceError, match=r"empty: none of the 4 crawls listed, CC-.*for crawl-data/CC-.*gz, or in a folder cc-index/"
+    ):
         source.list_crawls(files, WHOLE)
 
 

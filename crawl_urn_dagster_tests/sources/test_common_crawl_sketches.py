@@ -78,8 +78,20 @@ def test_crawl_that_is_listed_before_it_is_published_is_left_out(served, files):
     listing = served.list_crawls(files, WHOLE)
     assert labels_of(listing) == CRAWLS
     assert set(listing.inputs) == set(tables.inputs)
-    with pytest.raises(SourceError, match=r"there are no files \(yet\) of CC-MAIN-2024-26"):
+    with pytest.raises(
+        SourceError, match=r"last_crawl CC-MAIN-2024-26 has no files .*for http.*/CC-MAIN-2024-26/stats"
+    ):
         served.list_crawls(files, Selection(last_crawl="CC-MAIN-2024-26"))
+
+
+@pytest.mark.parametrize("selection", [WHOLE, Selection(CRAWLS[0], CRAWLS[-1])])
+def test_when_no_crawl_has_files_it_says_what_was_looked_for(served, files, selection):
+    moved = served.model_copy(update={"path": served.path.replace("stats", "moved")})
+    message = (
+        r"\{crawl\}/moved.gz: none of the \d crawls listed, CC-MAIN-2024-10 to .*for http.*/CC-MAIN-2024-2\d/moved"
+    )
+    with pytest.raises(SourceError, match=message):
+        moved.list_crawls(files, selection)
 
 
 def test_what_is_held_is_not_sent_again(served, files, server):
