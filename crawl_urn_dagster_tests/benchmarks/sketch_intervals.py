@@ -34,8 +34,7 @@ def sketched_counts(seed, p):
     )
 
 
-def main():
-    collections, p = (int(text) for text in [*sys.argv[1:], "200", "10"][:2])
+def main(collections=200, p=10):
     found, spread, held = [], [], []
     for seed in range(collections):
         fit = fit_joint(sketched_counts(seed, p), model="core_shell", clock="crawl")
@@ -60,4 +59,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(*map(int, sys.argv[1:]))
