@@ -153,25 +153,21 @@ def read_items(local: LocalFile, counted: str) -> Iterator[tuple[npt.NDArray[np.
     import pyarrow.compute as pc
 
     location = local.input.location
-    row = 0
     for batch in _blocks(local):
-        keys, counts = batch.columns
-        _require(pc.match_substring_regex(keys, _KEY), batch, row, location)
-        of_type = batch.filter(pc.starts_with(keys, f"[{_TYPES[counted]},"))
-        keys, counts = of_type.columns
-        parsed = pc.extract_regex(keys, _ITEM)
-        good = pc.and_(pc.is_valid(parsed), pc.match_substring_regex(counts, _COUNTS))
-        # Rows of another type are not counted: the line is named, and not its number.
-        _require(good, of_type, None, location)
+        _require(pc.match_substring_regex(batch["key"], _KEY), batch, location)
+        of_type = batch.filter(pc.starts_with(batch["key"], f"[{_TYPES[counted]},"))
+        parsed = pc.extract_regex(of_type["key"], _ITEM)
+        good = pc.and_(pc.is_valid(parsed), pc.match_substring_regex(of_type["counts"], _COUNTS))
+        _require(good, of_type, location)
         items = pc.struct_field(parsed, "item")
         numbers = pc.unique(pc.struct_field(parsed, "crawl")).to_pylist()
         texts = items.filter(pc.not_equal(items, pa.scalar(""))).to_numpy(zero_copy_only=False)
         yield _unescaped(texts), {int(number) for number in numbers}
-        row += batch.num_rows
 
 
 def _blocks(local: LocalFile) -> Iterator[pa.RecordBatch]:
-    """Lines of a file as batches of columns key and counts, of text."""
+    """Lines of a file as batches of columns key and counts, of text, and line_number, from 1."""
+    import numpy as np
     import pyarrow as pa
     from pyarrow import csv
 
@@ -192,24 +188,28 @@ def _blocks(local: LocalFile) -> Iterator[pa.RecordBatch]:
                     column_types={"key": pa.string(), "counts": pa.string()}, strings_can_be_null=False
                 ),
             )
-            yield from reader
+            lines = 0
+            for batch in reader:
+                numbers = np.arange(lines + 1, lines + 1 + batch.num_rows)
+                yield batch.append_column("line_number", pa.array(numbers))
+                lines += batch.num_rows
     except (pa.ArrowInvalid, OSError) as error:
         reason = str(error)
         if "Empty CSV file" not in reason:  # a part may have no lines
             raise SourceError(f"{location}: cannot be read: {reason[:300]}; get the file again") from error
 
 
-def _require(good: pa.BooleanArray, rows: pa.RecordBatch, first_row: int | None, location: str) -> None:
+def _require(good: pa.BooleanArray, rows: pa.RecordBatch, location: str) -> None:
     """Refuse the first row that is not good."""
     import numpy as np
 
     wrong = np.flatnonzero(~good.to_numpy(zero_copy_only=False))
     if len(wrong):
         at = int(wrong[0])
-        where = location if first_row is None else f"{location}, line {first_row + at + 1}"
-        line = "\t".join(column[at].as_py() for column in rows.columns)
+        line = f"{rows['key'][at]}\t{rows['counts'][at]}"
         raise SourceError(
-            f'{where}: found {line[:120]!r}, expected a line such as [3, "example.org", 56], a tab, and counts above 0'
+            f"{location}, line {rows['line_number'][at]}: found {line[:120]!r}, expected a line such as "
+            '[3, "example.org", 56], a tab, and counts above 0'
         )
 
 

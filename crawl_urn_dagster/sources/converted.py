@@ -10,6 +10,7 @@ from abc import abstractmethod
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import zip_longest
 from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import PrivateAttr
@@ -98,10 +99,10 @@ class ConvertedSource(PresenceSource):
         calendar, inputs = fetch_calendar(files, self.calendar)
         parts = self._converted(files)
         listed = self._counted(files, parts)
-        notes = [read_notes(part.path) for part in parts]
+        notes = {part.input.location: read_notes(part.path) for part in parts}
         if not listed:
             raise SourceError(f"{self.path}: has no capture that counts ({_findings(notes)}); check the settings")
-        dated = date_crawls(listed, where=self.path, calendar=calendar, first_captures=_first_captures(notes))
+        dated = date_crawls(listed, where=self.path, calendar=calendar, first_captures=_first_captures(notes.values()))
         crawls = select_run(dated, selection, self.path)
         labels = [crawl.crawl for crawl in crawls]
         return Listing(
@@ -193,10 +194,22 @@ def _first_captures(notes: Iterable[Notes]) -> dict[str, datetime]:
     return starts
 
 
-def _findings(notes: Sequence[Notes]) -> Mapping[str, int | str]:
-    """Sum of the counts of some notes, and the first samples."""
+def _findings(notes: Mapping[str, Notes]) -> Mapping[str, int | str]:
+    """Sum of the counts of some notes by location, and the files with the largest shares of malformed lines."""
     counts: Counter[str] = Counter()
-    for one in notes:
+    for one in notes.values():
         counts.update(one.counts)
-    samples = [sample for one in notes for sample in one.samples][:_SAMPLES_SHOWN]
-    return {**counts, "malformed": "\n".join(samples)} if samples else dict(counts)
+    shares = {at: one.counts["lines_malformed"] / one.counts["lines"] for at, one in notes.items() if one.samples}
+    if not shares:
+        return dict(counts)
+    worst = sorted(shares, key=shares.__getitem__, reverse=True)[:_SAMPLES_SHOWN]
+    samples = [sample for row in zip_longest(*(notes[at].samples for at in worst)) for sample in row if sample]
+    return {
+        **counts,
+        "files_malformed": len(shares),
+        "malformed_by_file": "\n".join(
+            f"{at}: {notes[at].counts['lines_malformed']:,} of {notes[at].counts['lines']:,} lines ({shares[at]:.2%})"
+            for at in worst
+        ),
+        "malformed": "\n".join(samples[:_SAMPLES_SHOWN]),
+    }

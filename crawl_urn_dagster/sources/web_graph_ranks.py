@@ -188,11 +188,11 @@ def convert_ranks(connection: duckdb.DuckDBPyConnection, local: LocalFile, targe
         for lines in line_batches(local, lambda _: False):
             connection.register("lines", lines)
             table: pa.Table = connection.sql(load_statement("split_ranks"), params=positions).to_arrow_table()
-            wrong = table.filter(pc.or_(pc.is_null(table["harmonicc_pos"]), pc.is_null(table["pr_pos"])))
+            wrong = table.filter(pc.invert(table["is_whole"]))
             if len(wrong):
                 raise SourceError(
-                    f"{location}, line {wrong['line_number'][0]}: has no whole number as harmonicc_pos or pr_pos; "
-                    f"expected the columns {header}, separated by tabs"
+                    f"{location}, line {wrong['line_number'][0]}: has no whole number as harmonicc_pos or pr_pos, or "
+                    f"no host_rev; expected the columns {header}, separated by tabs"
                 )
             writer.write_table(table.select(schema.names).cast(schema))
 

@@ -215,6 +215,21 @@ class TestMalformedLines:
         assert shown[0].endswith(f"index.cdx, line 6 has not the fields of the other lines: {MALFORMED[0]!r}")
         assert "line 7 has no time of" in shown[1]
 
+    def test_the_files_with_the_largest_shares_are_named_first(self, files, write, tmp_path):
+        good = LEGEND + legend_lines(FULL)
+        write("shards/a.cdx", good * 4 + MALFORMED[0])
+        write("shards/b.cdx", good + "\n".join(MALFORMED))
+        write("shards/c.cdx", good)
+        findings = read(files, f"{tmp_path}/shards", max_malformed=0.9)[0].findings
+        assert (findings["lines_malformed"], findings["files_malformed"]) == (len(MALFORMED) + 1, 2)
+        first, second = findings["malformed_by_file"].splitlines()
+        assert first.endswith("shards/b.cdx: 6 of 11 lines (54.55%)")
+        assert second.endswith("shards/a.cdx: 1 of 21 lines (4.76%)")
+        samples = findings["malformed"].splitlines()
+        assert len(samples) == 5
+        assert "b.cdx, line 6 has" in samples[0]
+        assert "a.cdx, line 21 has" in samples[1]
+
     def test_no_capture_that_counts_is_an_error(self, files, write):
         with pytest.raises(SourceError, match=r"has no capture that counts .*'captures_left_out_status': 4"):
             read(files, write("index.cdx", FORMS["legend of 11"]), present=["500"])

@@ -131,7 +131,10 @@ BAD = {
     b"BZh9 broken": "cannot be read: .*; get the file again",
     bz2.compress(b'[3, "a.org", 99]\t1\nno tab\n'): "cannot be read: .*Expected 2 columns, got 1",
     bz2.compress(b'[3, "a.org", 99]\t1\n{}\t1\n'): r"line 2: found '\{\}\\t1', expected a line such as",
-    bz2.compress(b'[3, "a.org"]\t1\n'): r"found '\[3, .a.org.\]\\t1', expected a line such as",
+    bz2.compress(b'[2, "a.org", 99]\t1\n\r\n[3, "a.org"]\t1\n'): r"line 2: found '\\t'",
+    bz2.compress(
+        b'[2, "a.org", 99]\t1\n[4, "org", 99]\t1\n[3, "a.org"]\t1\n'
+    ): r"line 3: found '\[3, .a.org.\]\\t1', expected a line such as",
     bz2.compress(b'[3, "a.org", "CC-MAIN-2014-49"]\t1\n'): "expected a line such as",
     bz2.compress(b'[3, "a.org", 99]\t0\n'): "counts above 0",
     bz2.compress(b'[3, "a.org", 99]\t-1\n'): "counts above 0",

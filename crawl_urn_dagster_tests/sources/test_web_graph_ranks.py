@@ -58,6 +58,8 @@ def test_another_table_makes_every_crawl_new(tmp_path, write):
     ("ranks", "message"),
     [
         (RANKS.replace("\n2\t", "\nsecond\t"), "line 3: has no whole number"),
+        (RANKS + "4\t1.0\t4\t0.01\n", "line 5: .*or no host_rev; expected the columns"),
+        (RANKS + "4\t1.0\t4\t0.01\t\t1\n", "line 5: .*or no host_rev"),
         (RANKS.replace("#host_rev", "#host"), "has no column 'host_rev'"),
         ("", "has no column 'harmonicc_pos'"),
         (
