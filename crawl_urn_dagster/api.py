@@ -10,6 +10,7 @@ import math
 import os
 import tempfile
 import textwrap
+import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ from crawl_urn_dagster.estimates.inference import estimate_tables
 from crawl_urn_dagster.figures.catalogue import CATALOGUE, draw, drawable
 from crawl_urn_dagster.observables.engines import LocalEngine
 from crawl_urn_dagster.observables.presence import PresenceFolder
+from crawl_urn_dagster.observables.quality import WHAT_TO_DO, breach, broken_rules
 from crawl_urn_dagster.observables.schema import PARAMETERS, SYMBOLS
 from crawl_urn_dagster.observables.tables import crawls_table, tables_from_counts, tables_from_histories
 from crawl_urn_dagster.sources import (
@@ -207,7 +209,8 @@ def read_presence(
     with _located(presence=presence, calendar=calendar) as locations:
         columns = {"crawl_column": crawl_column, "element_column": element_column}
         path, when = locations["presence"], locations["calendar"]
-        return read_source(PresenceListSource.model_validate({"path": path, "calendar": when, **columns}))
+        source = PresenceListSource.model_validate({"path": path, "calendar": when, **columns})
+        return _warned(_read(source, Selection()))
 
 
 def read_counts(
@@ -235,9 +238,16 @@ def read_counts(
     ------
     SourceError
         When a file, a row, a date or a crawl is not as expected; the message says where and what to do.
+
+    Warns
+    -----
+    UserWarning
+        When the counts cannot all be true, such as an intersection that is larger than one of its crawls, by more than
+        `relative_error` allows; `fit` warns of the same.
     """
     with _located(pairs=pairs, windows=windows, calendar=calendar) as locations:
-        return read_source(ObservableTablesSource.model_validate({**locations, "relative_error": relative_error}))
+        source = ObservableTablesSource.model_validate({**locations, "relative_error": relative_error})
+        return _warned(_read(source, Selection()))
 
 
 def read_source(
@@ -250,11 +260,7 @@ def read_source(
     SourceError
         When the source cannot be read, or is not as expected; the message says where and what to do.
     """
-    selection = Selection(first_crawl, last_crawl)
-    with tempfile.TemporaryDirectory(prefix="crawl_urn_") as scratch:
-        if isinstance(source, PresenceSource):
-            return _read_presence_source(source, selection, Path(scratch))
-        return _read_tables_source(source, selection, Path(scratch))
+    return _warned(_read(source, Selection(first_crawl, last_crawl)))
 
 
 def fit(crawls: Crawls, *, clock: Clock = "crawl") -> CrawlFit:
@@ -267,6 +273,7 @@ def fit(crawls: Crawls, *, clock: Clock = "crawl") -> CrawlFit:
     clock
         Of the headline: survival per crawl, or per year.
     """
+    _warned(crawls)
     tables = estimate_tables(
         crawls.tables["crawls"],
         crawls.tables.get("containment"),
@@ -281,6 +288,24 @@ def fit(crawls: Crawls, *, clock: Clock = "crawl") -> CrawlFit:
         read_headline(tables["parameters"]),
         read_verdict(tables["diagnosis"]),
     )
+
+
+def _warned(crawls: Crawls) -> Crawls:
+    """Warn the caller of a public function of what cannot be true of what was read."""
+    tables = crawls.tables
+    broken = broken_rules(
+        tables["crawls"], tables.get("containment"), tables.get("discovery_curve"), crawls.error.relative
+    )
+    for rule, rows in broken.items():
+        warnings.warn(f"{breach(rule, rows)} {WHAT_TO_DO[rule]}", stacklevel=3)
+    return crawls
+
+
+def _read(source: PresenceSource | TablesSource, selection: Selection) -> Crawls:
+    with tempfile.TemporaryDirectory(prefix="crawl_urn_") as scratch:
+        if isinstance(source, PresenceSource):
+            return _read_presence_source(source, selection, Path(scratch))
+        return _read_tables_source(source, selection, Path(scratch))
 
 
 def _read_presence_source(source: PresenceSource, selection: Selection, scratch: Path) -> Crawls:

@@ -96,36 +96,36 @@ def _none_of(
     offenders: "pd.DataFrame", *, rule: str, todo: str, severity: dg.AssetCheckSeverity = _ERROR, **more: Any
 ) -> dg.AssetCheckResult:
     """Pass when nothing offends; else say how many do, show the worst, and say what to do."""
+    from crawl_urn_dagster.observables.quality import breach
+
     found: dict[str, Any] = {"severity": severity, "figure": len(offenders), "threshold": 0, "todo": todo, **more}
     if offenders.empty:
         return _result(passed=True, reason=f"Holds: {rule}.", **found)
-    worst = offenders.head(_WORST_SHOWN)
-    first = ", ".join(f"{column} {value}" for column, value in worst.iloc[0].items())
     return _result(
         passed=False,
-        reason=f"{len(offenders)} rows break the rule that {rule}; the worst: {first}.",
-        worst=dg.MetadataValue.md(worst.to_markdown(index=False)),
+        reason=breach(rule, offenders),
+        worst=dg.MetadataValue.md(offenders.head(_WORST_SHOWN).to_markdown(index=False)),
         **found,
     )
 
 
 def _calendar_checks(collection: Collection) -> list[dg.AssetChecksDefinition]:
     def increasing(home: CollectionHome) -> dg.AssetCheckResult:
-        from crawl_urn_dagster.observables.quality import STARTS_IN_TURN, calendar_disorder
+        from crawl_urn_dagster.observables.quality import STARTS_IN_TURN, WHAT_TO_DO, calendar_disorder
 
         return _none_of(
             calendar_disorder(home.observables.read("crawls")),
             rule=STARTS_IN_TURN,
-            todo="Correct the dates in the calendar: lags and survival per year depend on them.",
+            todo=WHAT_TO_DO[STARTS_IN_TURN],
         )
 
     def complete(home: CollectionHome) -> dg.AssetCheckResult:
-        from crawl_urn_dagster.observables.quality import IN_CALENDAR, dated_by_week
+        from crawl_urn_dagster.observables.quality import IN_CALENDAR, WHAT_TO_DO, dated_by_week
 
         return _none_of(
             dated_by_week(home.observables.read("crawls")),
             rule=IN_CALENDAR,
-            todo="They are dated by the ISO week of their label, which can be weeks off: add them to the calendar.",
+            todo=WHAT_TO_DO[IN_CALENDAR],
             severity=_WARN,
         )
 
@@ -177,22 +177,22 @@ def _discovery_checks(collection: Collection) -> list[dg.AssetChecksDefinition]:
     relative_error = collection.source.relative_error
 
     def non_decreasing(home: CollectionHome) -> dg.AssetCheckResult:
-        from crawl_urn_dagster.observables.quality import NON_DECREASING, discovery_decreases
+        from crawl_urn_dagster.observables.quality import NON_DECREASING, WHAT_TO_DO, discovery_decreases
 
         return _none_of(
             discovery_decreases(home.observables.read("discovery_curve"), relative_error),
             rule=NON_DECREASING,
-            todo="Check the source's table, or its relative_error.",
+            todo=WHAT_TO_DO[NON_DECREASING],
         )
 
     def at_least_largest(home: CollectionHome) -> dg.AssetCheckResult:
-        from crawl_urn_dagster.observables.quality import AT_LEAST_LARGEST, discovery_below_largest_crawl
+        from crawl_urn_dagster.observables.quality import AT_LEAST_LARGEST, WHAT_TO_DO, discovery_below_largest_crawl
 
         file = home.observables
         return _none_of(
             discovery_below_largest_crawl(file.read("discovery_curve"), file.read("crawls"), relative_error),
             rule=AT_LEAST_LARGEST,
-            todo="Check the source's table, or its relative_error.",
+            todo=WHAT_TO_DO[AT_LEAST_LARGEST],
         )
 
     return [
@@ -215,12 +215,12 @@ def _discovery_checks(collection: Collection) -> list[dg.AssetChecksDefinition]:
 
 def _containment_in_range(collection: Collection) -> dg.AssetChecksDefinition:
     def judge(home: CollectionHome) -> dg.AssetCheckResult:
-        from crawl_urn_dagster.observables.quality import WITHIN_SMALLER, containment_out_of_range
+        from crawl_urn_dagster.observables.quality import WHAT_TO_DO, WITHIN_SMALLER, containment_out_of_range
 
         return _none_of(
             containment_out_of_range(home.observables.read("containment"), collection.source.relative_error),
             rule=WITHIN_SMALLER,
-            todo="Check the source's table, or its relative_error.",
+            todo=WHAT_TO_DO[WITHIN_SMALLER],
         )
 
     return _check(collection, "containment", "in_range", "Containment is in [0, 1], within the source's error.", judge)

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -77,6 +78,28 @@ def test_counts_from_frames_give_what_the_lists_give(fitted, simulated):
     assert read.histories is None
     alone = cu.read_counts(windows=windows)
     assert set(alone.tables) == {"crawls", "discovery_curve", "first_returns"}
+
+
+def test_counts_that_cannot_be_true_are_warned_of_as_the_check_says(tmp_path):
+    pairs = pairs_frame(np.array([[100, 120, 40], [120, 110, 50], [40, 50, 90]]), 3)
+    windows = windows_frame(np.array([[100, 130, 125], [0, 110, 150], [0, 0, 90]]), 3)
+    first, second, third = labels(3)
+    impossible = [
+        "Broken: a longer window has at least the elements of a shorter one from the same start. Rows: 1; the worst: "
+        f"start_crawl {first}, end_crawl {third}, window_crawls 3, distinct_elements 125, missing 5.0. Check the",
+        "Broken: an intersection is between 0 and the smaller crawl. Rows: 1; the worst: "
+        f"crawl_i {first}, crawl_j {second}, size_i 100, size_j 110, intersection 120, excess 20.0. Check the",
+    ]
+    with pytest.warns(UserWarning, match="Broken") as warned:
+        read = cu.read_counts(pairs=pairs, windows=windows)
+    assert [str(one.message).partition(" source's")[0] for one in warned] == impossible
+    with pytest.warns(UserWarning, match="Broken") as again:
+        cu.fit(read)
+    assert [str(one.message) for one in again] == [str(one.message) for one in warned]
+    assert {one.filename for one in [*warned, *again]} == {__file__}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cu.read_counts(pairs=pairs, windows=windows, relative_error=0.05)
 
 
 def test_any_source_can_be_read_and_a_run_of_its_crawls_chosen(tmp_path):

@@ -1,7 +1,7 @@
 """What cannot be true of observables, found.
 
-Here: for each rule, the rows that break it, worst first. Not here: what happens then (`checks`), or whether an
-urn fits (`urn.violation`).
+Here: for each rule, the rows that break it, worst first, and what to do. Not here: who is told (`checks`, `api`), or
+whether an urn fits (`urn.violation`).
 
 A rule allows five standard errors of the source's stated relative error, and nothing where counts are exact.
 """
@@ -16,6 +16,14 @@ IN_CALENDAR = "every crawl is in the calendar"
 NON_DECREASING = "a longer window has at least the elements of a shorter one from the same start"
 AT_LEAST_LARGEST = "a window has at least the elements of its largest crawl"
 WITHIN_SMALLER = "an intersection is between 0 and the smaller crawl"
+_CHECK_COUNTS = "Check the source's table, or its relative_error."
+WHAT_TO_DO = {
+    STARTS_IN_TURN: "Correct the dates in the calendar: lags and survival per year depend on them.",
+    IN_CALENDAR: "They are dated by the ISO week of their label, which can be weeks off: add them to the calendar.",
+    NON_DECREASING: _CHECK_COUNTS,
+    AT_LEAST_LARGEST: _CHECK_COUNTS,
+    WITHIN_SMALLER: _CHECK_COUNTS,
+}
 
 STANDARD_ERRORS_ALLOWED = 5
 SECONDS_PER_DAY = 86_400
@@ -35,6 +43,12 @@ def broken_rules(
     if containment is not None:
         found[WITHIN_SMALLER] = containment_out_of_range(containment, relative_error)
     return {rule: rows for rule, rows in found.items() if len(rows)}
+
+
+def breach(rule: str, rows: pd.DataFrame) -> str:
+    """Say how many rows break a rule, and which does worst."""
+    worst = ", ".join(f"{column} {value}" for column, value in rows.iloc[0].items())
+    return f"Broken: {rule}. Rows: {len(rows)}; the worst: {worst}."
 
 
 def calendar_disorder(crawls: pd.DataFrame) -> pd.DataFrame:
