@@ -1,12 +1,16 @@
 """The documentation: links lead somewhere, and numbers are those that the code gives."""
 
+import bz2
+import json
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import crawl_urn_dagster as cu
+from crawl_urn_dagster.collection import load_collections
 from crawl_urn_dagster.sources import ObservableTablesSource
 from crawl_urn_dagster.urn import (
     CoreShellUrn,
@@ -17,6 +21,8 @@ from crawl_urn_dagster.urn import (
     mean_by,
     simulate,
 )
+from crawl_urn_dagster_tests.sources.sketched import sketch, statistics
+from crawl_urn_dagster_tests.sources.trees import write_host_index, write_index
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -109,6 +115,43 @@ def test_the_example_of_the_concepts():
     assert f"that is {1 / (1 - ALPHA):.0f} crawls, of which {COVERAGE / (1 - ALPHA):.1f} fetch it" in text
     assert f"For κ = 0.4 that is {100 * seen:.0f} %." in text
     assert f"is {ALPHA**6:.2f} a year" in text
+
+
+def test_a_mirror_of_common_crawl_is_read_as_shown(tmp_path):
+    shown = (DOCS / "sources.md").read_text().split("## Common Crawl from a local mirror")[1].split("\n## ")[0]
+    layout, configuration = re.findall(r"```\w+\n(.*?)```", shown, flags=re.DOTALL)
+    (tmp_path / "mirror.yaml").write_text(configuration)
+    mirror = tmp_path / "mirror"
+    crawls = ["CC-MAIN-2024-10", "CC-MAIN-2024-18"]
+    write_index(mirror, crawls, files=1, rows=100)
+    write_host_index(mirror, [*crawls, "CC-MAIN-2024-22"], rows=100)
+    shutil.rmtree(mirror / "projects/host-index-testing/v2/crawl=CC-MAIN-2024-22")  # listed, not mirrored
+    keys = np.random.default_rng(1).integers(0, 2**64, 300, dtype=np.uint64)
+    for number, crawl in enumerate(crawls):
+        files = {"stats/part-00000.gz": statistics(crawl, sketch(keys[: 200 + 100 * number]))}
+        for part in range(10):
+            files[f"count/part-{part:05d}.bz2"] = bz2.compress(f'[3, "{crawl}{part}.org", {number}]\t1\n'.encode())
+        for name, content in files.items():
+            path = mirror / "crawl-analysis" / crawl / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+    calendar = [
+        {"id": crawl, "from": f"2024-0{month}-01"} for month, crawl in enumerate([*crawls, "CC-MAIN-2024-22"], 2)
+    ]
+    (mirror / "collinfo.json").write_text(json.dumps(calendar))
+
+    assert all(len(list(tmp_path.glob(pattern))) >= 1 for pattern in layout.split())
+    assert {path for pattern in layout.split() for path in tmp_path.glob(pattern)} >= {
+        path for path in mirror.rglob("*") if path.is_file() and "robotstxt" not in str(path)
+    }
+    elements = {}
+    for collection in load_collections(tmp_path / "mirror.yaml"):
+        read = cu.read_source(collection.source).tables["crawls"]
+        assert read["crawl"].tolist() == crawls
+        elements[collection.name] = read["elements"].tolist()
+    assert elements["mirrored_counts"] == [10, 10]
+    assert elements["mirrored_sketches"] == pytest.approx([200, 300], rel=0.05)
+    assert min(elements["mirrored_host_index"] + elements["mirrored_index"]) > 0
 
 
 def test_the_german_academic_web_is_as_shown(shared_data):

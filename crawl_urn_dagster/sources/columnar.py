@@ -112,7 +112,8 @@ class ColumnarSource(PresenceSource):
             date_crawls(calendar or {}, where=self.calendar, calendar=calendar), selection, self.calendar
         )
         labels = [crawl.crawl for crawl in wanted]
-        paths = self._files_of(Store(self.data, files), labels)
+        store = Store(self.data, files)
+        paths = {crawl: found for crawl, found in self._files_of(store, labels).items() if store.has_any(found)}
         check_published(self.data, labels, paths, selection, self._looked_for)
         crawls = tuple(crawl for crawl in wanted if crawl.crawl in paths)
         lists = {crawl.crawl: _list_as_input(self.data, crawl.crawl, paths[crawl.crawl]) for crawl in crawls}

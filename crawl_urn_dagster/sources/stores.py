@@ -16,6 +16,8 @@ from crawl_urn_dagster.sources.locations import is_remote
 from crawl_urn_dagster.sources.tables import read_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import pyarrow.fs
 
     from crawl_urn_dagster.sources.files import Files, LocalFile
@@ -64,6 +66,10 @@ class Store:
         if "://" in self.root:
             return []
         return sorted(path.relative_to(self.root).as_posix() for path in Path(self.root).glob(pattern))
+
+    def has_any(self, paths: Iterable[str]) -> bool:
+        """Whether some of the files of a list are mirrored; of a tree that is no folder, all are taken to be there."""
+        return "://" in self.root or any((Path(self.root) / path).exists() for path in paths)
 
     def open(self, path: str) -> Any:
         """Open a file as something that can be read by parts.
