@@ -30,13 +30,15 @@ QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
 class Line:
-    """A collection's jobs, run on an instance of its own."""
+    """A collection's jobs, run in this process on an instance of its own.
 
-    def __init__(self, collection, folder):
+    The log of the instance is in memory, or on disk as an operator's is, which takes as long as most steps of a test.
+    """
+
+    def __init__(self, collection, folder, *, on_disk=False):
         (folder / "instance").mkdir(parents=True, exist_ok=True)
-        self.instance = dg.DagsterInstance.local_temp(
-            str(folder / "instance"), overrides={"telemetry": {"enabled": False}}
-        )
+        make = dg.DagsterInstance.local_temp if on_disk else dg.DagsterInstance.ephemeral
+        self.instance = make(str(folder / "instance"))
         self.home = CollectionHome(folder=str(folder / "home"), collection=collection.name)
         self.configure(collection)
 

@@ -120,7 +120,9 @@ class Headline(NamedTuple):
         for name, estimate in self.estimates.items():
             interval = self.limits.get(name)
             value, *limits = _written(estimate, interval, 3)
-            named.append(f"{SYMBOLS[name]} = {value}{' ({} to {})'.format(*limits) if limits else ''}")
+            within = " ({} to {})".format(*limits) if limits else ""
+            is_open = interval is not None and interval.is_open
+            named.append(f"{SYMBOLS[name]} {'not identified' if is_open else f'= {value}'}{within}")
         return ", ".join(named)
 
     @property
@@ -156,7 +158,8 @@ class Headline(NamedTuple):
         interval = self.limits.get(name)
         scaled = None if interval is None else Interval(*(100 * limit for limit in interval))
         value, *limits = _written(100 * self.estimates[name], scaled, 1)
-        return f"{value} %{' ({} to {})'.format(*limits) if limits else ''}"
+        within = " ({} to {})".format(*limits) if limits else ""
+        return f"{'an unknown share' if interval is not None and interval.is_open else f'{value} %'}{within}"
 
 
 def _written(value: float, interval: Interval | None, usual: int) -> list[str]:

@@ -151,7 +151,7 @@ def with_limits(
                     same = fit is drawn_from
                     again = bootstrap if same else refit(fit, bootstrap.noise, bootstrap.replicates)
                     limits = again.intervals()
-                    doubted = with_doubt(with_doubt(fit, _doubt_of_core(again, in_all)), _doubt_of_bias(fit, limits))
+                    doubted = _judged_by(limits, with_doubt(fit, _doubt_of_core(again, in_all)))
                     found[id(fit)] = Fitted(doubted, limits, again.estimates, again)
             elif fit.alpha is not None:
                 curves = _replicated(fit, crawls, containment, discovery_curve, bootstrap.replicates.counts)
@@ -175,6 +175,20 @@ def _doubt_of_core(bootstrap: Bootstrap, in_all: int | None) -> str:
     if test.in_all > test.expected:
         return f"More is permanent than the fitted core: {found}."
     return f"{NO_CORE}: {found}; what is called core is the part that lives longest."
+
+
+def _judged_by(limits: Mapping[str, Interval], fit: Fit) -> Fit:
+    """Add to the reason of a fit what its limits tell; a fit is not ok that leaves an estimate open."""
+    fit = with_doubt(fit, _doubt_of_bias(fit, limits))
+    left_open = [
+        f"{SYMBOLS[name]} ({limits[name].low:.3f} to {limits[name].high:.3f})"
+        for name in fit.estimates
+        if name in limits and limits[name].is_open
+    ]
+    if not left_open:
+        return fit
+    open_fit = with_doubt(fit, f"Its 95 % limits leave {', '.join(left_open)} open.")
+    return replace(open_fit, status="not_identified") if fit.status == "ok" else open_fit
 
 
 def _doubt_of_bias(fit: Fit, limits: Mapping[str, Interval]) -> str:
@@ -207,7 +221,7 @@ def _curve_fit_with_limits(fit: Fit, curves: FloatArray, bootstrap: Bootstrap) -
         estimated[name] = estimate
         about[name] = np.clip(estimate + again - (again.mean() if truth is None else truth), 0, 1)
     limits = intervals_of(estimated, about, gap=drawn.counts.mean_gap, freedom=bootstrap.freedom)
-    return Fitted(with_doubt(fit, _doubt_of_bias(fit, limits)), limits, replicated)
+    return Fitted(_judged_by(limits, fit), limits, replicated)
 
 
 def _refitted(fit: Fit, curves: FloatArray) -> dict[str, FloatArray]:

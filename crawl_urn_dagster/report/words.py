@@ -78,7 +78,7 @@ def percent(value: float) -> str:
 def estimate(row: Row, name: str, *, share: bool = False) -> str:
     """Write a number of a row with its 95 % limits; a dash where it is unknown, or the row's status withholds it.
 
-    As many digits are written as the limits are apart by.
+    As many digits are written as the limits are apart by. Of a share that they leave open no number is written.
 
     Parameters
     ----------
@@ -97,9 +97,11 @@ def estimate(row: Row, name: str, *, share: bool = False) -> str:
         return f"{write(value)}{unit}"
     decimals = Interval(scale * low, scale * high).decimals(scale * value)
     if decimals is not None:
-        value, low, high = (f"{round(scale * one, decimals) + 0.0:,.{max(decimals, 0)}f}" for one in (value, low, high))
-        return f"{value}{unit} ({low} to {high})"
-    return f"{write(value)}{unit} ({write(low)} to {write(high)})"
+        told, *limits = (f"{round(scale * one, decimals) + 0.0:,.{max(decimals, 0)}f}" for one in (value, low, high))
+    else:
+        told, *limits = map(write, (value, low, high))
+    is_open = share and Interval(low, high).is_open
+    return f"{'not identified' if is_open else f'{told}{unit}'} ({' to '.join(limits)})"
 
 
 def with_limits(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.urn.histories import BoolArray, FloatArray
     from crawl_urn_dagster.urn.joint import JointFit
 
+# Of [0, 1]: a wider interval says next to nothing.
+_OPEN = 0.9
 # Replicates fitted at once: bounds the memory of a search, which holds some dozen numbers per replicate and point.
 _TOGETHER = 64
 _TIMES = ("life_expectancy", "sampled_time", "hidden_time", "hiding_time")
@@ -42,6 +44,11 @@ class Interval(NamedTuple):
 
     low: float
     high: float
+
+    @property
+    def is_open(self) -> bool:
+        """Whether, of a number in [0, 1], the limits leave out so little that it is not identified."""
+        return self.high - self.low > _OPEN
 
     def decimals(self, value: float) -> int | None:
         """Fewest decimals that show a value and these limits; below 0 where the last digits of a count say nothing.

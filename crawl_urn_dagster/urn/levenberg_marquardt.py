@@ -23,8 +23,11 @@ if TYPE_CHECKING:
     #: Values at the points, shape (..., problems, points), of those problems, for parameters (..., problems, n).
     Curves: TypeAlias = Callable[[FloatArray, IntArray], FloatArray]
 
-_ITERATIONS = 100
+_ITERATIONS = 50
 _SETTLED = 1e-9
+# Gain of a step, as part of the sum of squares, that is not worth another, and the part of what was observed that counts
+# as none left over: on a ridge steps can stay long while they gain nothing.
+_GAIN, _NOTHING = 1e-9, 1e-20
 _FIRST_DAMPING, _SOFTER, _HARDER = 1e-3, 0.1, 10.0
 
 
@@ -38,7 +41,7 @@ class Optima(NamedTuple):
     cost
         Weighted sum of the squared residuals, shape (problems,).
     settled
-        Whether the last step was negligible, shape (problems,).
+        Whether the last step, or what it gained, was negligible, shape (problems,).
     """
 
     parameters: FloatArray
@@ -85,6 +88,7 @@ def minimise_all(
     settled = np.zeros(len(start), dtype=bool)
     residuals = curves(parameters, np.arange(len(start))) - observed
     cost = (weights * residuals**2).sum(axis=-1)
+    nothing = _NOTHING * (weights * observed**2).sum(axis=-1)
     for _ in range(_ITERATIONS):
         rows = np.flatnonzero(~settled)
         if not rows.size:
@@ -99,7 +103,8 @@ def minimise_all(
         new = curves(there, rows) - observed[rows]
         new_cost = (weights[rows] * new**2).sum(axis=-1)
         better = new_cost < cost[rows]
-        settled[rows] = abs(there - here).max(axis=-1) < _SETTLED
+        gained_nothing = better & (cost[rows] - new_cost <= _GAIN * new_cost + nothing[rows])
+        settled[rows] = (abs(there - here).max(axis=-1) < _SETTLED) | gained_nothing
         damping[rows] *= np.where(better, _SOFTER, _HARDER)
         taken = rows[better]
         parameters[taken], residuals[taken], cost[taken] = there[better], new[better], new_cost[better]

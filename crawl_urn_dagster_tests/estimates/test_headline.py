@@ -114,6 +114,13 @@ def test_numbers_and_words_of_a_core_and_shell():
     )
 
 
+def test_a_number_that_its_limits_leave_open_is_not_written():
+    headline = headline_of(CONTAINMENT, {**LIMITS, "alpha": (0.02, 0.97)})
+    assert "α not identified (0.02 to 0.97)" in headline.numbers
+    assert "an unknown share (2 to 97) can still be fetched" in headline.sentence
+    assert "75" not in headline.numbers + headline.sentence
+
+
 def test_that_there_is_no_interval_is_said():
     headline = headline_of(CONTAINMENT, {})
     assert headline.numbers == "κ = 0.400, μ = 0.526, α = 0.750, c = 0.600"

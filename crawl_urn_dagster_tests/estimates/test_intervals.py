@@ -110,6 +110,19 @@ def test_sampling_widens_the_limits():
     assert widths[1] > 2 * widths[0]
 
 
+def test_a_fit_whose_limits_leave_a_number_open_is_not_ok():
+    few = simulate(times=np.arange(5.0), core=2, shell=12, alpha=0.75, coverage=0.5, seed=1).counts()
+    dated = crawls_table(dated_crawls(np.diagonal(few.intersections())))
+    frames = tables_from_histories(dated, few, EXACT)
+    observed = dated, frames["containment"], frames["discovery_curve"]
+    fitted = [one for one in with_limits(fit_all(*observed, EXACT), *observed) if one.limits]
+    left_open = [one.fit for one in fitted if any(one.limits[name].is_open for name in ESTIMATES if name in one.limits)]
+    assert left_open
+    assert "ok" not in {fit.status for fit in left_open}
+    assert all("95 % limits leave " in fit.reason for fit in left_open)
+    assert all("limits leave" not in (one.fit.reason or "") for one in fitted if one.fit not in left_open)
+
+
 def test_without_the_size_of_a_crawl_the_joint_fit_says_so():
     crawls, containment, _ = tables(crawls=6)
     unknown = crawls.assign(elements=pd.array([None, *crawls["elements"][1:]], dtype="Int64"))

@@ -80,6 +80,21 @@ def test_a_held_parameter_stays():
     assert (found.cost[elsewhere] > 1e-6).all()
 
 
+def test_a_search_along_a_ridge_settles():
+    """Two parameters of which only the product counts: steps along the ridge stay long and gain nothing."""
+    observed = 0.3 * X + 0.05 * np.random.default_rng(4).standard_normal((3, len(X)))
+    found = minimise_all(
+        lambda parameters, rows: (parameters[..., 0] * parameters[..., 1])[..., None] * X,
+        observed,
+        np.ones_like(observed),
+        start=np.full((3, 2), 0.5),
+        free=np.ones((3, 2), dtype=bool),
+        bounds=(np.zeros(2), np.ones(2)),
+    )
+    assert found.settled.all()
+    assert found.parameters.prod(axis=1) == pytest.approx(observed @ X / (X @ X), rel=1e-4)
+
+
 def test_problems_do_not_meet():
     _, observed = problems(6, noise=0.05)
     together, alone = search(observed), search(observed[[4]])
