@@ -30,7 +30,7 @@ def ui(page, tmp_path_factory):
     """The UI on a collection that was run, with its sensors off the network."""
     folder = tmp_path_factory.mktemp("browser")
     collection = tables_collection(folder, histories(12), windows=False, owners=["team:crawling"])
-    line = Line(collection, folder)
+    line = Line(collection, folder, on_disk=True)
     assert line.run().success, line.outcome.errors
     shutil.copy(Path(launch.__file__).with_name("dagster.yaml"), line.instance.root_directory)
     one = Ui(folder, configure(folder, collection), DAGSTER_HOME=line.instance.root_directory)

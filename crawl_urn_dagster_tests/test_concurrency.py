@@ -20,7 +20,7 @@ TABLES = ("crawls", "containment", "parameters", "operator_terms", "drift")
 def update(folder, name):
     """Update a collection of a folder; gives its line."""
     collection = next(one for one in load_collections(folder / "collections.yaml") if one.name == name)
-    line = Line(collection, folder)
+    line = Line(collection, folder, on_disk=True)
     line.execute("update", without=UNCHECKED)
     return line
 

@@ -343,9 +343,9 @@ def test_content_that_comes_back_is_ingested_however_often(lists, tmp_path):
         assert daemon(lists) == [["2024-02"]]
 
 
-def test_a_failed_attempt_is_followed_by_a_wait_that_grows_and_a_schedule_does_not_wait(line, source):
+def test_a_failed_attempt_is_followed_by_a_wait_that_grows_and_a_schedule_does_not_wait(line, source, tmp_path):
     source.publish(8)
-    line.configure(waiting(line, first_wait_seconds=3600))
+    line = Line(waiting(line, first_wait_seconds=3600), tmp_path, on_disk=True)
     line.home.path.parent.mkdir()
     line.home.path.write_text("a file where the folder should be")
     said = []
@@ -379,7 +379,8 @@ def scheduled(line, job):
     return result.run_requests or result.skip_message
 
 
-def test_the_schedules_ask_for_what_the_sensor_would(lists):
+def test_the_schedules_ask_for_what_the_sensor_would(lists, tmp_path):
+    lists = Line(lists.collection, tmp_path, on_disk=True)
     assert scheduled(lists, "split_update").startswith("To ingest: 3 crawls")
     (request,) = scheduled(lists, "split_ingest")
     assert lists.instance.get_dynamic_partitions("split_crawls") == CRAWLS

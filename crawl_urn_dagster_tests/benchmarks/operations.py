@@ -96,7 +96,7 @@ def tick_seconds(folder):
     simulated = simulate(times=np.arange(CRAWLS), core=100, shell=200, alpha=0.9, coverage=0.5, seed=7)
     for crawl, elements in presence_of(simulated).items():
         write_list(folder, crawl, elements)
-    line = Line(lists_collection(folder), folder)
+    line = Line(lists_collection(folder), folder, on_disk=True)
     line.ingest()
     listing = line.collection.source.list_crawls(line.home.files, line.collection.selection)
     report = dg.AssetMaterialization(["split", "report"], metadata={FINGERPRINT: fingerprint(listing.inputs)})
