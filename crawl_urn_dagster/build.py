@@ -6,9 +6,8 @@ where the configuration comes from (`definitions`, `component`).
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import dagster as dg
 
@@ -72,15 +71,7 @@ def _comparison_defs(collections: Sequence[Collection]) -> dg.Definitions:
     if len(collections) == 1:
         return dg.Definitions()
     asset = comparison_asset(collections)
-    return dg.Definitions(assets=_with_code_references([asset]), sensors=[comparison_sensor(asset)])
-
-
-def _with_code_references(assets: list[dg.AssetsDefinition]) -> list[Any]:
-    """Add to each asset the lines of its code, for the UI's link."""
-    with warnings.catch_warnings():
-        # That Dagster may still change this is not the user's concern.
-        warnings.simplefilter("ignore", dg.BetaWarning)
-        return list(dg.with_source_code_references(assets))
+    return dg.Definitions(assets=[asset], sensors=[comparison_sensor(asset)])
 
 
 def _collection_defs(collection: Collection, *, home: str, alerts: Sequence[str], ui_url: str | None) -> dg.Definitions:
@@ -109,7 +100,7 @@ def _collection_defs(collection: Collection, *, home: str, alerts: Sequence[str]
     figure = "containment_by_lag" if collection.has_containment else "discovery_curves_by_start"
     sensors.append(alert_sensor(collection, alerts, ui_url=ui_url, figure=figure))
     return dg.Definitions(
-        assets=_with_code_references(collection_assets(collection)),
+        assets=collection_assets(collection),
         asset_checks=collection_checks(collection),
         jobs=jobs,
         sensors=sensors,

@@ -12,7 +12,7 @@ import dagster as dg
 
 from crawl_urn_dagster.assets.report import write_page
 from crawl_urn_dagster.collection import Collection
-from crawl_urn_dagster.specs import asset_key, home_key
+from crawl_urn_dagster.specs import asset_key, code_reference, home_key
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.report import Picture
@@ -34,6 +34,7 @@ def comparison_asset(collections: Sequence[Collection]) -> dg.AssetsDefinition:
         description="The collections side by side, per year: HTML and Markdown in the home folder.",
         group_name=_FILE,
         kinds={"markdown", "html"},
+        metadata=code_reference(comparison_asset),
         required_resource_keys={home_key(one) for one in collections},
         automation_condition=_when_reported(),
     )

@@ -59,12 +59,12 @@ def _presence_asset(collection: Collection, source: PresenceSource) -> dg.Assets
     )
     partitions = crawl_partitions(collection)
 
-    @dg.multi_asset(
-        specs=[spec.replace_attributes(partitions_def=partitions)],
-        name=f"{collection.name}__ingest",
+    @assets_of(
+        collection,
+        "ingest",
+        [spec.replace_attributes(partitions_def=partitions)],
         partitions_def=partitions,
         backfill_policy=dg.BackfillPolicy.single_run(),
-        required_resource_keys={home_key(collection)},
         pool=f"{collection.name}_presence",
     )
     def ingest(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:

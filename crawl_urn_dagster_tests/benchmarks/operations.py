@@ -4,6 +4,7 @@ Here: 30 collections of 130 crawls each. ``python -m crawl_urn_dagster_tests.ben
 load their definitions beside that of as many empty definitions, and the time of a sensor's tick.
 """
 
+import json
 import statistics
 import subprocess
 import sys
@@ -24,71 +25,106 @@ from crawl_urn_dagster_tests.line import Line
 COLLECTIONS, CRAWLS, REPEATS = 30, 130, 5
 
 _LOAD = """
+import json
+import sys
 import time
 import dagster as dg
+{prepare}
+started = time.process_time()
 {imports}
-started = time.perf_counter()
 defs = {defs}
 defs.resolve_asset_graph(), defs.resolve_all_job_defs()
-print(time.perf_counter() - started)
+print(time.process_time() - started)
 """
-_OURS = "build_defs([Collection(name=f'c{{n}}', granularity='url', source=SimulatedSource()) for n in range({n})])"
+_IMPORTS = """
+from crawl_urn_dagster.build import build_defs
+from crawl_urn_dagster.collection import Collection
+from crawl_urn_dagster.sources import SimulatedSource
+"""
+_OURS = f"""build_defs(
+    [Collection(name=f'c{{n}}', granularity='url', source=SimulatedSource()) for n in range({COLLECTIONS})]
+)"""
 
 
-def same_shape(n_collections):
-    """As many assets, checks, jobs, sensors and schedules as our collections have, all of them empty."""
+def shape():
+    """What one of our collections has: assets and what they depend on, checks, each by step; and counts of the rest."""
     from crawl_urn_dagster.collection import Collection
     from crawl_urn_dagster.sources import SimulatedSource
 
     ours = build_defs([Collection(name="one", granularity="url", source=SimulatedSource())])
-    return dg.Definitions.merge(*(_empty(ours, f"e{number}") for number in range(n_collections)))
+    return {
+        "assets": [
+            [[spec.key.path[1], [dep.asset_key.path[1] for dep in spec.deps]] for spec in step.specs]
+            for step in ours.assets
+        ],
+        "checks": [[[spec.asset_key.path[1], spec.name] for spec in step.check_specs] for step in ours.asset_checks],
+        "jobs": len(ours.jobs),
+        "sensors": len(ours.sensors),
+        "schedules": len(ours.schedules),
+    }
 
 
-def _empty(ours, name):
-    def asset(specs, step):
-        @dg.multi_asset(
-            specs=[
-                dg.AssetSpec([name, spec.key.path[1]], deps=[[name, dep.asset_key.path[1]] for dep in spec.deps])
-                for spec in specs
-            ],
-            name=f"{name}_step{step}",
-        )
-        def nothing(): ...
+def empty_defs(shape, n_collections):
+    """As many definitions, in as many steps, and nothing in them."""
+    return dg.Definitions.merge(*(_empty(shape, f"e{number}") for number in range(n_collections)))
 
-        return nothing
 
-    def check(spec):
-        @dg.asset_check(asset=[name, spec.asset_key.path[1]], name=spec.name)
-        def nothing():
-            return dg.AssetCheckResult(passed=True)
+def _empty(shape, name):
+    def nothing(): ...
 
-        return nothing
-
+    assets = [
+        dg.multi_asset(
+            specs=[dg.AssetSpec([name, asset], deps=[[name, dep] for dep in deps]) for asset, deps in step],
+            name=f"{name}_step{number}",
+        )(nothing)
+        for number, step in enumerate(shape["assets"])
+    ]
+    checks = [
+        dg.multi_asset_check(
+            specs=[dg.AssetCheckSpec(check, asset=[name, asset]) for asset, check in step],
+            name=f"{name}_check{number}",
+        )(nothing)
+        for number, step in enumerate(shape["checks"])
+    ]
+    everything, first = dg.AssetSelection.key_prefixes(name), dg.AssetSelection.assets([name, shape["assets"][0][0][0]])
     jobs = [
-        dg.define_asset_job(f"{name}_{number}", selection=dg.AssetSelection.key_prefixes(name))
-        for number in range(len(ours.jobs))
+        dg.define_asset_job(f"{name}_{number}", selection=first if number else everything)
+        for number in range(shape["jobs"])
     ]
     return dg.Definitions(
-        assets=[asset(list(one.specs), step) for step, one in enumerate(ours.assets)],
-        asset_checks=[check(spec) for checks in ours.asset_checks for spec in checks.check_specs],
+        assets=assets,
+        asset_checks=checks,
         jobs=jobs,
         sensors=[
             dg.SensorDefinition(name=f"{name}_s{number}", evaluation_fn=lambda _: None, job=jobs[0])
-            for number in range(len(ours.sensors))
+            for number in range(shape["sensors"])
         ],
         schedules=[
             dg.ScheduleDefinition(name=f"{name}_t{number}", job=jobs[0], cron_schedule="0 6 2 * *")
-            for number in range(len(ours.schedules))
+            for number in range(shape["schedules"])
         ],
     )
 
 
-def load_seconds(imports, defs):
-    """Median time to build definitions and resolve their graph and jobs, in processes of their own."""
-    command = [sys.executable, "-W", "ignore", "-c", _LOAD.format(imports=imports, defs=defs)]
-    return statistics.median(
-        float(subprocess.run(command, capture_output=True, text=True, check=True).stdout) for _ in range(REPEATS)
-    )
+def load_seconds():
+    """Least processor time to build our definitions, imports included, and empty ones, and to resolve graph and jobs.
+
+    Each in a process of its own, in turn, so that whatever else the machine does hits both.
+    """
+    empty = f"empty_defs(shape, {COLLECTIONS})"
+    prepare = f"from {__spec__.name} import empty_defs; shape = json.load(sys.stdin)"
+    scripts = {
+        "ours": _LOAD.format(prepare="", imports=_IMPORTS, defs=_OURS),
+        "empty": _LOAD.format(prepare=prepare, imports="", defs=empty),
+    }
+    taken = {name: [] for name in scripts}
+    given = json.dumps(shape())
+    for _ in range(REPEATS):
+        for name, script in scripts.items():
+            command = [sys.executable, "-W", "ignore", "-c", script]
+            run = subprocess.run(command, input=given, capture_output=True, text=True, check=True)
+            taken[name].append(float(run.stdout))
+    return {name: min(seconds) for name, seconds in taken.items()}
 
 
 def tick_seconds(folder):
@@ -116,14 +152,11 @@ def tick_seconds(folder):
 
 def main():
     """Print the table."""
-    imports = (
-        "from crawl_urn_dagster.build import build_defs\nfrom crawl_urn_dagster.collection import Collection\n"
-        "from crawl_urn_dagster.sources import SimulatedSource"
+    seconds = load_seconds()
+    print(
+        f"load of {COLLECTIONS} collections: {seconds['ours']:.2f} s; empty: {seconds['empty']:.2f} s; "
+        f"{seconds['ours'] / seconds['empty']:.2f} times"
     )
-    ours = load_seconds(imports, _OURS.format(n=COLLECTIONS))
-    own = "from crawl_urn_dagster_tests.benchmarks.operations import same_shape"
-    empty = load_seconds(own, f"same_shape({COLLECTIONS})")
-    print(f"load of {COLLECTIONS} collections: {ours:.2f} s; empty: {empty:.2f} s; {ours / empty:.2f} times")
     with tempfile.TemporaryDirectory() as folder:
         print(f"tick with nothing new, {CRAWLS} lists: {tick_seconds(Path(folder)):.2f} s")
 
