@@ -60,7 +60,22 @@ def test_new_crawls_are_ingested_in_one_run(tmp_path):
     assert line.find_ingest() is None
 
 
+def test_a_run_without_chosen_partitions_ingests_all_that_the_source_lists(tmp_path):
+    line = line_of(tmp_path)
+    assert line.execute("ingest").success
+    assert line.instance.get_dynamic_partitions("split_crawls") == CRAWLS
+    assert_each_partition_says_what_it_holds(line)
+    assert line.find_ingest() is None
+    write_list(tmp_path, "2024-07", ["a"])
+    assert line.execute("ingest").success
+    assert line.find_ingest() is None
+
+
 def test_each_partition_says_what_it_holds(ingested):
+    assert_each_partition_says_what_it_holds(ingested)
+
+
+def assert_each_partition_says_what_it_holds(ingested):
     records = ingested.instance.fetch_materializations(dg.AssetKey(["split", "presence"]), limit=100).records
     metadata = {record.partition_key: record.asset_materialization.metadata for record in records}
     assert sorted(metadata) == CRAWLS

@@ -62,19 +62,24 @@ def _presence_asset(collection: Collection, source: PresenceSource) -> dg.Assets
     @assets_of(
         collection,
         "ingest",
-        [spec.replace_attributes(partitions_def=partitions)],
+        # May be skipped: a run without chosen partitions says itself which it materialised.
+        [spec.replace_attributes(partitions_def=partitions, skippable=True)],
         partitions_def=partitions,
         backfill_policy=dg.BackfillPolicy.single_run(),
         pool=f"{collection.name}_presence",
     )
-    def ingest(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
+    def ingest(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None]]:
         from crawl_urn_dagster.observables.keys import elements_in_sample
         from crawl_urn_dagster.progress import Progress
 
         home = home_of(context, collection)
         files = _reporting(home.files)
         listing = source.list_crawls(files, collection.selection)
-        wanted = _revisions(listing, context.partition_keys)
+        # A run for which nobody chose partitions, say of `dg launch --job`, ingests all that there is.
+        chosen = context.has_partition_key or context.has_partition_key_range
+        wanted = _revisions(listing, context.partition_keys) if chosen else dict(listing.revisions)
+        if not chosen:
+            context.instance.add_dynamic_partitions(str(partitions.name), list(wanted))
         outdated = home.presence.outdated(wanted, collection.sample_one_in, collection.stratum)
         report = dg.get_dagster_logger().info
         report(f"{len(outdated)} crawls to read, {len(wanted) - len(outdated)} are up to date")
@@ -94,18 +99,19 @@ def _presence_asset(collection: Collection, source: PresenceSource) -> dg.Assets
             context.log.info(f"{partition.crawl}: {partition.elements:,} elements, {done} of {len(outdated)} crawls")
         progress.finish()
         for partition in home.presence.read_all(wanted):
-            context.add_asset_metadata(
-                {
-                    "dagster/row_count": partition.rows,
-                    "elements": partition.elements,
-                    "sample_one_in": partition.one_in,
-                    "revision": partition.revision,
-                    "path": dg.MetadataValue.path(str(partition.path)),
-                },
-                asset_key=spec.key,
-                partition_key=partition.crawl,
-            )
-        return dg.MaterializeResult(asset_key=spec.key)
+            metadata = {
+                "dagster/row_count": partition.rows,
+                "elements": partition.elements,
+                "sample_one_in": partition.one_in,
+                "revision": partition.revision,
+                "path": dg.MetadataValue.path(str(partition.path)),
+            }
+            if chosen:
+                context.add_asset_metadata(metadata, asset_key=spec.key, partition_key=partition.crawl)
+            else:
+                context.log_event(dg.AssetMaterialization(spec.key, partition=partition.crawl, metadata=metadata))
+        if chosen:
+            yield dg.MaterializeResult(asset_key=spec.key)
 
     return ingest
 
