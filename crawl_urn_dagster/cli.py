@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import dagster as dg
     from rich.console import Console
 
@@ -45,6 +47,8 @@ _home_option = click.option(
 
 
 _NAMED = 3
+# As shells have it: 128 and the number of SIGINT.
+_INTERRUPTED = 130
 # A pipe or a file has no width of its own; a table for 80 columns would break every word.
 _WIDTH_OF_NO_TERMINAL = 160
 
@@ -70,24 +74,17 @@ def run(collections: Path | None, home: Path, select: tuple[str, ...]) -> None:
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _WIDTH_OF_NO_TERMINAL
     chosen = _choose(_load(collections), select)
-    listings = _look_before_running(chosen, home, console)
-
-    from dagster import DagsterInstance
-
-    from crawl_urn_dagster.launch import AlreadyRunningError, CodeLocation, instance_folder
-
-    location = CodeLocation()
     outcomes: dict[str, Outcome] = {}
-    with DagsterInstance.from_config(str(instance_folder(home))) as instance:
+    try:
         try:
-            for one in chosen:
-                outcomes[one.name] = _bring_up_to_date(location, instance, one, listings[one.name], console)
-                if outcomes[one.name].interrupted:
-                    break
-        except AlreadyRunningError as error:
-            raise click.ClickException(str(error)) from error
-    _summarise([one for one in chosen if one.name in outcomes], outcomes, home, console)
-    _compare(_load(collections), home, console)
+            _run_each(chosen, outcomes, home, console)
+        finally:
+            if outcomes:
+                _summarise([one for one in chosen if one.name in outcomes], outcomes, home, console)
+        _compare(_load(collections), home, console)
+    except KeyboardInterrupt:
+        _say_interrupted([one.name for one in chosen], outcomes)
+        sys.exit(_INTERRUPTED)
     if any(outcome.errors for outcome in outcomes.values()):
         sys.exit(1)
 
@@ -104,9 +101,14 @@ def ui(collections: Path | None, home: Path, host: str, port: int) -> None:
     home = _set_environment(collections, home)
     known = _load(collections)
 
-    from dagster import DagsterInstance
-
-    from crawl_urn_dagster.launch import AlreadyRunningError, instance_folder, sole_run_of, workspace_file
+    from crawl_urn_dagster.launch import (
+        AlreadyRunningError,
+        InstanceError,
+        instance_folder,
+        open_instance,
+        sole_run_of,
+        workspace_file,
+    )
     from crawl_urn_dagster.specs import job_names
 
     with socket.socket() as probe:
@@ -116,13 +118,16 @@ def ui(collections: Path | None, home: Path, host: str, port: int) -> None:
         except OSError as error:
             raise click.ClickException(f"{host}:{port} cannot be used ({error.strerror}); choose --port") from error
 
-    folder = instance_folder(home)
-    with DagsterInstance.from_config(str(folder)) as instance:
-        for one in known:
-            for job in job_names(one):
-                # A run that was killed would look as if it were under way, and sensors would wait for it.
-                with suppress(AlreadyRunningError), sole_run_of(instance, job):
-                    pass
+    try:
+        folder = instance_folder(home)
+        with open_instance(folder) as instance:
+            for one in known:
+                for job in job_names(one):
+                    # A run that was killed would look as if it were under way, and sensors would wait for it.
+                    with suppress(AlreadyRunningError), sole_run_of(instance, job):
+                        pass
+    except InstanceError as error:
+        raise click.ClickException(str(error)) from error
     os.environ["DAGSTER_HOME"] = str(folder)
     os.environ.setdefault("CRAWL_URN_UI", f"http://{host}:{port}")
     workspace = str(workspace_file(folder))
@@ -182,6 +187,44 @@ def _look_before_running(chosen: list[Collection], home: Path, console: Console)
     if wrong:
         raise click.ClickException("\n".join(wrong))
     return listings
+
+
+def _run_each(chosen: list[Collection], outcomes: dict[str, Outcome], home: Path, console: Console) -> None:
+    """Bring collections up to date one after another, and note the outcome of each.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        When somebody ended it.
+    """
+    listings = _look_before_running(chosen, home, console)
+
+    from crawl_urn_dagster.launch import AlreadyRunningError, CodeLocation, InstanceError, instance_folder, open_instance
+
+    location = CodeLocation()
+    try:
+        with open_instance(instance_folder(home)) as instance:
+            for one in chosen:
+                outcome = _bring_up_to_date(location, instance, one, listings[one.name], console)
+                if outcome.interrupted:
+                    raise KeyboardInterrupt
+                outcomes[one.name] = outcome
+    except (AlreadyRunningError, InstanceError) as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _say_interrupted(names: list[str], finished: Iterable[str]) -> None:
+    """Say what was not run, in what state everything is, and how to go on."""
+    done = list(finished)
+    interrupted, *not_begun = names[len(done) :] or ["comparison"]
+    said = [f"interrupted: {interrupted}"]
+    said += [f"finished: {', '.join(done)}"] if done else []
+    said += [f"not begun: {', '.join(not_begun)}"] if not_begun else []
+    click.echo(
+        f"Error: {'; '.join(said)}. Every file is whole, of this run or the one before. To go on, run the same command "
+        "again: crawls that were read are not read again.",
+        err=True,
+    )
 
 
 def _bring_up_to_date(

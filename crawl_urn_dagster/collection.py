@@ -348,7 +348,7 @@ def _read_yaml(path: Path) -> object:
         with path.open("rb") as file:
             text = file.read(MAX_CONFIGURATION_BYTES + 1)
     except OSError as error:
-        raise CollectionsError(f"{path}: cannot be read: {error.strerror}; check the path") from error
+        raise CollectionsError(f"{path}: cannot be read: {error.strerror}; check the path") from None
     if len(text) > MAX_CONFIGURATION_BYTES:
         raise CollectionsError(
             f"{path}: is larger than {MAX_CONFIGURATION_BYTES:,} bytes; expected a list of collections"

@@ -13,13 +13,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dagster import DagsterRunStatus, RunsFilter, get_dagster_logger
+from dagster import DagsterError, DagsterInstance, DagsterRunStatus, RunsFilter, get_dagster_logger
 from dagster._core.definitions.reconstruct import ReconstructableRepository
 from dagster._core.definitions.repository_definition.valid_definitions import SINGLETON_REPOSITORY_NAME
 from dagster._core.execution.api import execute_run_iterator
 from dagster._core.remote_origin import ManagedGrpcPythonEnvCodeLocationOrigin, RemoteRepositoryOrigin
 from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
+from dagster_shared.check import CheckError
 from filelock import FileLock, Timeout
+from sqlalchemy.exc import SQLAlchemyError
+from yaml import YAMLError
 
 from crawl_urn_dagster.atomic import replacing
 from crawl_urn_dagster.specs import COMMAND
@@ -49,17 +52,48 @@ load_from:
 """
 
 
+class InstanceError(RuntimeError):
+    """The Dagster instance cannot be opened; the message says which folder, why, and what to do."""
+
+
 def instance_folder(home: Path) -> Path:
-    """Folder of the Dagster instance: ``DAGSTER_HOME``, else one under the home folder, made when absent."""
+    """Folder of the Dagster instance: ``DAGSTER_HOME``, which must be there, else one under the home folder.
+
+    Raises
+    ------
+    InstanceError
+        When ``DAGSTER_HOME`` is no folder.
+    """
     configured = os.environ.get("DAGSTER_HOME")
-    if configured:
-        return Path(configured).resolve()
-    folder = home / ".dagster"
-    settings = folder / "dagster.yaml"
-    if not settings.exists():
-        with replacing(settings) as file:
-            file.write_bytes(_INSTANCE_SETTINGS.read_bytes())
+    if not configured:
+        return home / ".dagster"
+    folder = Path(configured).resolve()
+    if not folder.is_dir():
+        raise InstanceError(f"DAGSTER_HOME is {configured}, which is no folder: make it, or unset DAGSTER_HOME")
     return folder
+
+
+@contextmanager
+def open_instance(folder: Path) -> Iterator[dg.DagsterInstance]:
+    """Open the Dagster instance in a folder; when there is no folder it is made, with the settings of this package.
+
+    Raises
+    ------
+    InstanceError
+        When no instance can be had of what is there.
+    """
+    try:
+        if not folder.exists():
+            with replacing(folder / _INSTANCE_SETTINGS.name) as file:
+                file.write_bytes(_INSTANCE_SETTINGS.read_bytes())
+        instance = DagsterInstance.from_config(str(folder))
+    except (OSError, DagsterError, CheckError, SQLAlchemyError, YAMLError) as error:
+        raise InstanceError(
+            f"no Dagster instance can be opened in {folder}: {error}; check its dagster.yaml, and that it is a folder "
+            "that can be written"
+        ) from error
+    with instance:
+        yield instance
 
 
 def workspace_file(folder: Path) -> Path:

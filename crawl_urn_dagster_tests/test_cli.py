@@ -12,6 +12,7 @@ import yaml
 
 from crawl_urn_dagster.figures import PARAMETER_FIGURES
 from crawl_urn_dagster.observables.database import ObservablesFile
+from crawl_urn_dagster.launch import InstanceError, open_instance
 from crawl_urn_dagster.resources import CollectionHome
 from crawl_urn_dagster_tests.collections_for_tests import (
     avoiding_histories,
@@ -29,7 +30,13 @@ pytestmark = pytest.mark.slow
 
 def crawl_urn(*arguments, cwd, **values):
     return subprocess.run(
-        [COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False, cwd=cwd, env=environment(**values)
+        [COMMAND, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=cwd,
+        env=environment(**values),
+        timeout=600,  # a UI that should have refused to start ends by itself
     )
 
 
@@ -218,9 +225,31 @@ def test_a_second_run_at_once_is_refused_and_an_interrupt_ends_all(tmp_path):
     assert refused.stderr == "Error: another crawl-urn run is at first_update; wait for it, or end it\n"
     running.send_signal(signal.SIGINT)
     output, errors = running.communicate(timeout=60)
-    assert running.returncode == 1
-    assert "Error: collection first: " in errors
+    assert running.returncode == 130
+    assert errors.startswith("Error: interrupted: first; not begun: second. Every file is whole")
+    assert len(errors.splitlines()) == 1
     assert "second: run" not in output
+
+
+@pytest.mark.parametrize("command", ["run", "ui"])
+def test_an_instance_folder_that_is_not_there_is_named(tmp_path, command):
+    result = crawl_urn(command, "--home", "home", cwd=tmp_path, DAGSTER_HOME=str(tmp_path / "gone"))
+    assert result.returncode == 1
+    said = f"DAGSTER_HOME is {tmp_path / 'gone'}, which is no folder: make it, or unset DAGSTER_HOME"
+    assert result.stderr == f"Error: {said}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("dagster.yaml", "storage: {sqlite: 3}"), ("dagster.yaml", "storage: ["), ("history", "")],
+    ids=["wrong settings", "no YAML", "a file where a folder should be"],
+)
+def test_an_instance_that_cannot_be_opened_is_named(tmp_path, name, content):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(InstanceError, match=rf"(?s)opened in {tmp_path}: .*; check its dagster.yaml") as raised:
+        with open_instance(tmp_path):
+            pass
+    assert name in str(raised.value)
 
 
 def test_every_faulty_collection_is_named(tmp_path):
