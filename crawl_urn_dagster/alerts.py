@@ -4,8 +4,8 @@ Here: which events there are, what is said of them, and the sensor that sends it
 (`outcomes`), when something has drifted (`checks`), or how a service takes a message (apprise).
 
 An event is a check that failed and did not fail for the same cause before (of the fits, only the headline's: it speaks
-for the collection), a run that ended in an error and is not the next attempt at what failed before, or a source that is
-stale. What each target was told is kept in the instance.
+for the collection), a run that ended in an error and is not the next attempt at what failed before, or a source
+that has fallen silent. What each target was told is kept in the instance.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ _RUNS_LOOKED_AT = 200
 _ASSET_JOB = "__ASSET_JOB"
 _EVALUATED = {AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordStatus.FAILED}
 _EVALUATIONS_LOOKED_AT = 50
+_UPDATES_LOOKED_AT = 100
 _MAX_CHARACTERS = 4000
 _NAMED = 3
 # Kept beside the targets of an event of which nobody is to be told any more, also no target that is added later.
@@ -298,21 +299,37 @@ def _links(collection: Collection, run_id: str, ui_url: str | None, figure: str)
 def _stale(instance: dg.DagsterInstance, collection: Collection, now: datetime) -> Alert | None:
     """Tell that the source has had no new crawl for longer than its own cadence allows."""
     allowed = collection.automation.stale_after_days
-    latest = instance.get_latest_materialization_event(asset_key(collection, "crawls"))
-    materialization = latest.asset_materialization if latest else None
-    if allowed is None or materialization is None:
+    if allowed is None:
         return None
-    crawl = str(materialization.metadata["last_crawl"].value)
-    started = datetime.fromisoformat(str(materialization.metadata["last_crawl_started_at"].value))
-    days = (now - started.replace(tzinfo=timezone.utc)) / timedelta(days=1)
+    records = instance.fetch_materializations(asset_key(collection, "crawls"), limit=_UPDATES_LOOKED_AT).records
+    # One that a person reported holds nothing.
+    ages = [
+        _last_crawl(made, record.timestamp)
+        for record in records
+        if (made := record.asset_materialization) and "last_crawl" in made.metadata
+    ]
+    if not ages:
+        return None
+    crawl, started, _ = ages[0]
+    days = (now - started) / timedelta(days=1)
     if days <= allowed:
         return None
+    # A crawl that was too old already when it came does not end the silence.
+    last_in_time = next((label for label, _, days_old in ages if days_old <= allowed), "none")
     settings = collection.automation
     return Alert(
-        f"crawl_urn/{collection.name}/stale/{crawl}",
+        f"crawl_urn/{collection.name}/stale/{last_in_time}",
         f"{collection.name}: the source is stale",
         f"The last crawl, {crawl}, started {days:.0f} days ago; one is expected every {settings.expect_every_days:g} "
         f"days, and may be {settings.grace_days:g} days late. Look at the source, and at the ticks of the sensor "
         f"{collection.name}_new_crawl.",
         "warning",
     )
+
+
+def _last_crawl(crawls: dg.AssetMaterialization, made_at: float) -> tuple[str, datetime, float]:
+    """Label and start of the last crawl that table `crawls` had when it was made, and its age in days at that time."""
+    metadata = crawls.metadata
+    started = datetime.fromisoformat(str(metadata["last_crawl_started_at"].value)).replace(tzinfo=timezone.utc)
+    age = datetime.fromtimestamp(made_at, timezone.utc) - started
+    return str(metadata["last_crawl"].value), started, age / timedelta(days=1)

@@ -199,7 +199,13 @@ def _run_each(chosen: list[Collection], outcomes: dict[str, Outcome], home: Path
     """
     listings = _look_before_running(chosen, home, console)
 
-    from crawl_urn_dagster.launch import AlreadyRunningError, CodeLocation, InstanceError, instance_folder, open_instance
+    from crawl_urn_dagster.launch import (
+        AlreadyRunningError,
+        CodeLocation,
+        InstanceError,
+        instance_folder,
+        open_instance,
+    )
 
     location = CodeLocation()
     try:

@@ -7,6 +7,7 @@ Here: the form of the configuration file, and what is said when it is wrong. Not
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from datetime import date
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 from zoneinfo import ZoneInfo
@@ -104,14 +105,40 @@ def _time_zone(name: str) -> str:
 _CRON_RANGES = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
 
 
+_MONTH_NAMES = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+_MONTHS = {name: str(number) for number, name in enumerate(_MONTH_NAMES, start=1)}
+_CRON_PART = r"(\*|[0-9A-Za-z]+(-[0-9A-Za-z]+)?)(/[1-9][0-9]*)?"
+_CRON_FIELD = rf"{_CRON_PART}(,{_CRON_PART})*"
+
+
 def _cron(schedule: str) -> str:
-    """Return a schedule in cron's notation; what its fields say together is checked by Dagster."""
-    if not re.fullmatch(r"[0-9A-Za-z*/,-]+( [0-9A-Za-z*/,-]+){4}", schedule):
+    """Return a schedule in cron's notation that has a day to fire on; what else it says is checked by Dagster."""
+    if not re.fullmatch(rf"{_CRON_FIELD}( {_CRON_FIELD}){{4}}", schedule):
         raise ValueError("is no cron schedule; expected five fields, such as '0 6 2 * *'")
-    for field, (low, high) in zip(schedule.split(), _CRON_RANGES, strict=True):
+    fields = schedule.split()
+    for field, (low, high) in zip(fields, _CRON_RANGES, strict=True):
         if any(not low <= int(number) <= high for number in re.findall(r"(?<!/)\b\d+", field)):
             raise ValueError(f"is no cron schedule; {field} should be from {low} to {high}")
+    days, months = fields[2], re.sub("[A-Za-z]{3}", lambda name: _MONTHS.get(name[0].lower(), name[0]), fields[3])
+    if not re.search("[A-Za-z]", days + months):
+        first = min(_cron_numbers(days, 1, 31))
+        longest = max(monthrange(2024, month)[1] for month in _cron_numbers(months, 1, 12))
+        if first > longest:
+            raise ValueError(f"never fires; expected a day of the month from 1 to {longest}")
     return schedule
+
+
+def _cron_numbers(field: str, low: int, high: int) -> set[int]:
+    """Numbers that a field of cron stands for; a range whose end is before its start goes round."""
+    numbers: set[int] = set()
+    for part in field.split(","):
+        span, _, step = part.partition("/")
+        first, _, last = span.partition("-")
+        start = low if first == "*" else int(first)
+        end = int(last) if last else high if first == "*" or step else start
+        span_numbers = [*range(start, end + 1)] or [*range(start, high + 1), *range(low, end + 1)]
+        numbers.update(span_numbers[:: int(step or 1)])
+    return numbers
 
 
 class AutomationSettings(BaseModel):

@@ -1,6 +1,7 @@
 """Alerts on a real instance, to real HTTP receivers."""
 
 import logging
+import time
 from datetime import datetime, timedelta, timezone
 
 import dagster as dg
@@ -173,7 +174,7 @@ def test_without_a_target_the_sensor_is_off_and_says_so(tabled):
     assert defs.resolve_sensor_def("tabled_alerts").default_status == dg.DefaultSensorStatus.STOPPED
 
 
-def test_a_source_that_falls_silent_is_told_once_for_its_last_crawl(tabled, receiver):
+def test_a_source_that_falls_silent_is_told_once_until_it_is_heard_again(tabled, receiver):
     age = (datetime.now(timezone.utc) - datetime.fromisoformat(f"{labels(12)[-1]}T00:00+00:00")) / timedelta(days=1)
 
     def expecting(days):
@@ -189,6 +190,23 @@ def test_a_source_that_falls_silent_is_told_once_for_its_last_crawl(tabled, rece
     (message,) = receiver.received[before:]
     assert message["title"] == "tabled: the source is stale"
     assert f"The last crawl, {labels(12)[-1]}, started {age:.0f} days ago" in message["message"]
+
+    def arrives(days_old):
+        start = (datetime.now(timezone.utc) - timedelta(days=days_old)).replace(tzinfo=None)
+        metadata = {"last_crawl": f"{start:%Y-%m-%d}", "last_crawl_started_at": start.isoformat()}
+        tabled.instance.report_runless_asset_event(dg.AssetMaterialization(["tabled", "crawls"], metadata=metadata))
+
+    tabled.instance.report_runless_asset_event(dg.AssetMaterialization(["tabled", "crawls"]))
+    for days_old in (age - 0.5, age - 1):
+        arrives(days_old)  # later than the last, and older than is allowed: the silence goes on
+        tick(tabled, receiver.address, collection=expecting(age - 12))
+    assert len(receiver.received) == before + 1
+    arrives(age - 2 - 3 / 86_400)  # it ends, and begins again seconds later
+    end = time.monotonic() + 60
+    while len(receiver.received) == before + 1 and time.monotonic() < end:
+        time.sleep(0.5)
+        tick(tabled, receiver.address, collection=expecting(age - 12))
+    assert len(receiver.received) == before + 2
 
 
 def test_runs_of_one_ingest_that_fail_together_are_one_event(tmp_path, receiver):

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from crawl_urn_dagster.figures import PARAMETER_FIGURES
-from crawl_urn_dagster.observables.database import ObservablesFile
 from crawl_urn_dagster.launch import InstanceError, open_instance
+from crawl_urn_dagster.observables.database import ObservablesFile
 from crawl_urn_dagster.resources import CollectionHome
 from crawl_urn_dagster_tests.collections_for_tests import (
     avoiding_histories,
@@ -246,9 +246,9 @@ def test_an_instance_folder_that_is_not_there_is_named(tmp_path, command):
 )
 def test_an_instance_that_cannot_be_opened_is_named(tmp_path, name, content):
     (tmp_path / name).write_text(content)
-    with pytest.raises(InstanceError, match=rf"(?s)opened in {tmp_path}: .*; check its dagster.yaml") as raised:
-        with open_instance(tmp_path):
-            pass
+    said = rf"(?s)opened in {tmp_path}: .*; check its dagster.yaml"
+    with pytest.raises(InstanceError, match=said) as raised, open_instance(tmp_path):
+        pass
     assert name in str(raised.value)
 
 

@@ -359,12 +359,26 @@ def test_what_happens_without_anybody_is_documented_with_its_defaults():
 
 
 @pytest.mark.parametrize(
+    "cron",
+    ["0 6 2 * *", "*/5 * * * *", "0 0 29 feb *", "0 0 31 11-2 *", "0 0 30-31 4 *", "0 0 L 2 *", "0 0 * * mon"],
+)
+def test_a_schedule_that_fires_is_taken(cron):
+    assert AutomationSettings(refresh_cron=cron).refresh_cron == cron
+
+
+@pytest.mark.parametrize(
     ("setting", "said"),
     [
         (
             "automation: {refresh_cron: monthly}",
             "automation.refresh_cron: 'monthly' is no cron schedule; expected five",
         ),
+        (
+            "automation: {refresh_cron: 0 6 31 2 *}",
+            "automation.refresh_cron: '0 6 31 2 *' never fires; expected a day of the month from 1 to 29",
+        ),
+        ("automation: {refresh_cron: '0 6 31 4,Jun,9-11/2 *'}", "'0 6 31 4,Jun,9-11/2 *' never fires; expected"),
+        ("automation: {refresh_cron: 0 6 */0 * *}", "automation.refresh_cron: '0 6 */0 * *' is no cron schedule"),
         ("automation: {time_zone: Europe/Atlantis}", "automation.time_zone: 'Europe/Atlantis' is no time zone"),
         ("automation: {attempts: 0}", "automation.attempts: found 0"),
         ("automation: {every: 5}", "automation.every: unknown key"),

@@ -8,7 +8,7 @@ follows from presence (`assets.observables`).
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
@@ -99,7 +99,7 @@ def _presence_asset(collection: Collection, source: PresenceSource) -> dg.Assets
             context.log.info(f"{partition.crawl}: {partition.elements:,} elements, {done} of {len(outdated)} crawls")
         progress.finish()
         for partition in home.presence.read_all(wanted):
-            metadata = {
+            metadata: dict[str, Any] = {
                 "dagster/row_count": partition.rows,
                 "elements": partition.elements,
                 "sample_one_in": partition.one_in,
