@@ -74,7 +74,7 @@ def write_comparison(collections: Sequence[Collection], homes: "Sequence[Collect
 def _picture(compared: "Sequence[Compared]") -> "Picture | None":
     """Draw the parameters that are compared; None where there are none."""
     from crawl_urn_dagster.figures.comparison import parameters_by_collection
-    from crawl_urn_dagster.figures.files import preview_png
+    from crawl_urn_dagster.figures.files import render_png
     from crawl_urn_dagster.report import Picture
     from crawl_urn_dagster.report.comparison import compared_parameters
 
@@ -88,4 +88,4 @@ def _picture(compared: "Sequence[Compared]") -> "Picture | None":
         "The table above as a picture: bars are 95 % limits; filled: ok; hollow: with a reservation, whose status "
         "stands below the name; without a marker: not part of the urn, or withheld."
     )
-    return Picture(None, preview_png(parameters_by_collection(rows), 2**24), caption, alt)
+    return Picture(None, render_png(parameters_by_collection(rows)), caption, alt)

@@ -70,7 +70,7 @@ def _figure(collection: Collection, name: str) -> dg.AssetsDefinition:
         said = caption(name, frames, title=title, clock=clock, noun=noun)
         wide, narrow = (draw(name, frames, title=title, clock=clock, noun=noun, columns=columns) for columns in (2, 1))
         paths = save_figure(wide, narrow, home.figures / name, said)
-        preview = base64.b64encode(preview_png(wide)).decode("ascii")
+        preview = base64.b64encode(preview_png(paths[0].read_bytes())).decode("ascii")
         return dg.MaterializeResult(
             metadata={
                 "preview": dg.MetadataValue.md(f"![{name}](data:image/png;base64,{preview})"),

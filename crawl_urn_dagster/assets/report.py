@@ -29,8 +29,6 @@ _ALWAYS = (
 )
 # Written together with the first table, so that they are no assets of their own.
 _BESIDE = ("inputs", "revisions")
-# Pictures are as sharp as their files, however many bytes that takes.
-_PICTURE_BYTES = 2**24
 
 
 def report_asset(collection: Collection) -> dg.AssetsDefinition:
@@ -115,7 +113,7 @@ def _pictures(
     collection: Collection, frames: "Mapping[str, pd.DataFrame]", names: "Iterable[str]"
 ) -> "dict[str, Picture]":
     """Draw the figures anew, so that they agree with the numbers beside them."""
-    from crawl_urn_dagster.figures.files import preview_png
+    from crawl_urn_dagster.figures.files import render_png
     from crawl_urn_dagster.report import Picture
 
     pictures = {}
@@ -123,6 +121,6 @@ def _pictures(
         title, clock, noun = figure_title(collection), collection.clock, collection.noun
         said = caption(name, frames, title=title, clock=clock, noun=noun)
         figure = draw(name, frames, title=title, clock=clock, noun=noun)
-        png = preview_png(figure, _PICTURE_BYTES)
+        png = render_png(figure)
         pictures[name] = Picture(f"figures/{name}.png", png, said.text, said.alt)
     return pictures

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 #: What follows a figure's name: two columns wide for screens and for print, one column wide, and its caption.
 SUFFIXES = (".png", ".svg", ".pdf", ".one_column.pdf", ".json")
-_LOWEST_DPI = 20
+_MOST_REDUCED = 8
 _PRINT_DPI = 300  # of dense clouds of points and heat maps, which SVG and PDF hold as images
 
 
@@ -68,30 +68,35 @@ def remove_figure(stem: Path) -> None:
         stem.with_name(f"{stem.name}{suffix}").unlink(missing_ok=True)
 
 
-def preview_png(figure: Figure, max_bytes: int = 100_000) -> bytes:
-    """Render a figure as a PNG small enough to be inlined: at 150 dpi, if need be with a palette, then as many fewer.
+def render_png(figure: Figure) -> bytes:
+    """Render a figure as a PNG of 150 dpi, without a caption in it."""
+    return _render(figure, "png", dpi=PNG_DPI)
+
+
+def preview_png(png: bytes, max_bytes: int = 100_000) -> bytes:
+    """Make a PNG small enough to be inlined: if need be with a palette, then of as many fewer pixels.
 
     Raises
     ------
     ValueError
-        When the PNG is larger than `max_bytes` even at 20 dpi.
+        When the PNG is larger than `max_bytes` even at an eighth of its width.
     """
-    dpi = PNG_DPI
-    while True:
-        png = _render(figure, "png", dpi=dpi)
-        png = png if len(png) <= max_bytes else _with_palette(png)
-        if len(png) <= max_bytes:
-            return png
-        if dpi == _LOWEST_DPI:
-            raise ValueError(f"the preview has {len(png)} bytes at {dpi} dpi; allow more than {max_bytes}")
-        # Bytes grow a little faster than lines get longer.
-        dpi = max(_LOWEST_DPI, int(0.95 * dpi * max_bytes / len(png)))
+    with Image.open(io.BytesIO(png)) as opened:
+        image = opened.convert("RGB")
+    width, preview = image.width, png
+    while len(preview) > max_bytes:
+        if width == image.width // _MOST_REDUCED:
+            raise ValueError(f"the preview has {len(preview)} bytes at a width of {width}; allow more than {max_bytes}")
+        if preview is not png:
+            # Bytes grow a little faster than lines get longer.
+            width = max(image.width // _MOST_REDUCED, int(0.95 * width * max_bytes / len(preview)))
+        preview = _with_palette(image.resize((width, round(image.height * width / image.width))))
+    return preview
 
 
-def _with_palette(png: bytes) -> bytes:
+def _with_palette(image: Image.Image) -> bytes:
     buffer = io.BytesIO()
-    with Image.open(io.BytesIO(png)) as image:
-        image.convert("RGB").quantize(256).save(buffer, format="PNG")
+    image.quantize(256).save(buffer, format="PNG")
     return buffer.getvalue()
 
 

@@ -17,6 +17,8 @@ import matplotlib.style
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
+from crawl_urn_dagster.figures.font import family
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -39,7 +41,6 @@ CLOUD_POINT = 3.0  # points: size of one of very many
 _CHARACTER = 0.61  # of the size of a text: how wide a character is on average, with some to spare
 
 _SETTINGS = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib, so that the same figure is the same bytes anywhere
     "axes.labelsize": "medium",
     "axes.titlelocation": "left",
     "figure.labelsize": "medium",
@@ -101,7 +102,9 @@ def elements() -> str:
 @contextmanager
 def style() -> Iterator[None]:
     """Draw figures alike whatever the reader's own settings, which are back afterwards."""
-    with matplotlib.style.context({**_SETTINGS, **_TEXT_SIZES[_columns.get()]}, after_reset=True):
+    with matplotlib.style.context(
+        {"font.family": family(), **_SETTINGS, **_TEXT_SIZES[_columns.get()]}, after_reset=True
+    ):
         yield
 
 

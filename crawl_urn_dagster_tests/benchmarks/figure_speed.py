@@ -48,9 +48,9 @@ def time_figures(frames, *, title="collection", clock="crawl"):
             with timed(steps, "caption"):
                 said = caption(name, frames, title=title, clock=clock)
             with timed(steps, "files"):
-                save_figure(wide, narrow, Path(folder) / name, said)
+                png, *_ = save_figure(wide, narrow, Path(folder) / name, said)
             with timed(steps, "preview"):
-                preview_png(wide)
+                preview_png(png.read_bytes())
     return seconds
 
 

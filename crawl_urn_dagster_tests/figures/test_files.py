@@ -1,6 +1,7 @@
 """Figures as files: what is in them, and that they are replaced as a whole."""
 
 import hashlib
+import io
 import json
 import os
 import re
@@ -14,7 +15,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from crawl_urn_dagster.figures import Caption, caption, draw
-from crawl_urn_dagster.figures.files import SUFFIXES, preview_png, remove_figure, save_figure
+from crawl_urn_dagster.figures.files import SUFFIXES, preview_png, remove_figure, render_png, save_figure
 from crawl_urn_dagster_tests.figures.frames import TITLE, tables
 
 SAID = Caption("gov <hosts> & (κ)", "κ = 0.400 (0.399–0.401) & more.", "A bar: <κ> & μ.")
@@ -85,12 +86,16 @@ def test_a_file_that_cannot_be_replaced_leaves_no_temporary_one(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["lag.png"]
 
 
-def test_a_preview_has_less_resolution_when_it_must():
-    figure, _ = drawn(40, "discovery_curves_by_start")
-    full, small = preview_png(figure, 10**7), preview_png(figure, 30_000)
-    assert len(full) > 30_000 >= len(small) > 3_000
+def test_a_preview_has_fewer_colours_and_pixels_when_it_must():
+    png = render_png(drawn(40, "discovery_curves_by_start")[0])
+    assert preview_png(png, 10**7) == png
+    of_palette, small = preview_png(png, len(png) - 1), preview_png(png, 15_000)
+    assert len(of_palette) < len(png)
+    assert 15_000 >= len(small) > 3_000
+    widths = [Image.open(io.BytesIO(one)).width for one in (png, of_palette, small)]
+    assert widths[0] == widths[1] > widths[2]
     with pytest.raises(ValueError, match="allow more than 100"):
-        preview_png(figure, 100)
+        preview_png(png, 100)
 
 
 def test_a_figure_of_ones_own_may_be_saved_as_well(tmp_path):

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from crawl_urn_dagster.figures.drift import control_charts
 from crawl_urn_dagster.figures.fates import fates_of_an_element
-from crawl_urn_dagster.figures.files import preview_png
+from crawl_urn_dagster.figures.files import render_png
 from crawl_urn_dagster.figures.fitted import core_shell_fits, homogeneous_fits
 from crawl_urn_dagster.figures.observed import containment_by_lag, discovery_curves_by_start, discovery_heat_map
 from crawl_urn_dagster.figures.style import (
@@ -97,7 +97,7 @@ def test_drawing_and_saving_leave_settings_and_pyplot_alone():
     with mpl.rc_context({"font.size": 23, "text.parse_math": True}):
         before = dict(mpl.rcParams)
         figure = fates_of_an_element(all_fits(), title=TITLE)
-        preview_png(figure)
+        render_png(figure)
         assert dict(mpl.rcParams) == before
         assert {text.get_fontsize() for text in figure.findobj(mpl.text.Text)} <= {8, 8.5, 9.5}
     pyplot = sys.modules.get("matplotlib.pyplot")
@@ -110,7 +110,7 @@ def test_rendering_leaves_nothing_behind():
 
     def alive_after(renders):
         for _ in range(renders):
-            preview_png(control_charts(nothing.iloc[:0], nothing, nothing, title=TITLE))
+            render_png(control_charts(nothing.iloc[:0], nothing, nothing, title=TITLE))
         gc.collect()
         things = gc.get_objects()
         return sum(isinstance(thing, Figure) for thing in things), len(things)
