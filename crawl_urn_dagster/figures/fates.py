@@ -14,6 +14,7 @@ import pandas as pd
 from crawl_urn_dagster.figures.labels import (
     LIMITS_NOTE,
     MODEL_NAMES,
+    UNSAID,
     estimates,
     fit_in_words,
     fit_name,
@@ -59,7 +60,7 @@ def fates_of_an_element(parameters: pd.DataFrame, *, title: str) -> Figure:
     """Fates of an element over one round: survives and is sampled, survives and is missed, is replaced.
 
     One bar for the homogeneous urn; core and shell side by side. The colour is that of the projection that
-    was fitted. When the headline fit is withheld or gave no urn, the figure says so instead.
+    was fitted. When the headline fit is withheld, not identified or no urn, the figure says so instead.
 
     Parameters
     ----------
@@ -92,7 +93,7 @@ def fates_of_an_element_caption(parameters: pd.DataFrame) -> tuple[str, str]:
         return found, found
     fit = rows[-1]  # of the shell, or of the one urn
     speaks = f"{MODEL_NAMES[fit['model']].capitalize()}, {fit_name(fit)}: {fit_in_words(fit)}."
-    if fit["status"] in WITHHELD or fit["status"] == "not_identified":
+    if fit["status"] in UNSAID:
         return speaks, speaks
     fates = []
     for row in _drawn(rows):
@@ -116,7 +117,7 @@ def _headline(parameters: pd.DataFrame) -> list[Row]:
 
 def _drawn(rows: Sequence[Row]) -> list[Row]:
     """Rows that have a bar."""
-    return [row for row in rows if row["status"] not in WITHHELD and has_urn(row)]
+    return [row for row in rows if row["status"] not in UNSAID and has_urn(row)]
 
 
 def _heading(rows: Sequence[Row]) -> str:
@@ -134,6 +135,8 @@ def _notes(rows: Sequence[Row]) -> str:
     fit = rows[-1]  # of the shell, or of the one urn
     if fit["status"] in WITHHELD:
         return f"withheld: {status_note(fit)}"
+    if fit["status"] in UNSAID:
+        return status_note(fit)
     meaning = glossary(has_core=not pd.isna(fit["kappa"]), clock=fit["clock"])
     lines = (estimates(fit) or "no estimate", meaning, status_note(fit))
     return "\n".join(line for line in lines if line)

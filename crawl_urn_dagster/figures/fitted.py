@@ -81,6 +81,15 @@ _LOOKS = {
 }
 
 
+#: The one observable that a projection was fitted to.
+_FITTED_TO = {
+    "containment": "containment",
+    "discovery_curve": "discovery_curve",
+    "discovery_tail": "discovery_curve",
+    "discovery_increments": "discovery_curve",
+}
+
+
 @dataclass(frozen=True, eq=False)
 class _Panel:
     """An observable: its points, the abscissae its curves are drawn at, and their names."""
@@ -228,8 +237,8 @@ def _fits_caption(
     described = f"{span(crawls)}; fits per {clock}"
     text = (
         f"{described}. Fits: {fits}. {LIMITS_NOTE} Points: {', '.join(panel.point for panel in shown)}. Each fit's "
-        "curve, told apart by its markers, is drawn for every observable that it implies; dashed: a fit whose status "
-        "is not ok. "
+        "curve, told apart by its markers, is drawn for every observable that it implies, that of a fit that is not "
+        "identified only for the one it was fitted to; dashed: a fit whose status is not ok. "
         f"Symbols: {glossary(has_core=model == 'core_shell', clock=clock)}.".replace("\n", " ")
     )
     drawn = [row for row in rows if row["status"] not in WITHHELD]
@@ -331,6 +340,8 @@ def _curve(shown: str, row: Row, grid: FloatArray) -> FloatArray | None:
     """Return what a fit implies for an observable; None when it has no curve there or must not be drawn."""
     if row["status"] in WITHHELD or _repeats_exact_curve(row) or not has_urn(row) or not grid.size:
         return None
+    if row["status"] == "not_identified" and _FITTED_TO.get(row["projection"], shown) != shown:
+        return None  # any of many curves, which miss no more what the fit saw
     urn = CoreShellUrn(0.0 if pd.isna(row["kappa"]) else row["kappa"], row["alpha"], row["coverage"])
     if shown == "discovery_curve":
         if row["projection"] == "discovery_tail":

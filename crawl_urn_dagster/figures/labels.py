@@ -37,6 +37,8 @@ FIT_NAMES = {
 _FORMS = {"exact": ", exact form", "paper": ", paper form (its κ is μ)"}
 _UNITS = ((1e9, "billion "), (1e6, "million "), (1e3, "thousand "))
 _YEARS_WITHOUT_DAYS = 3
+#: Statuses of fits whose numbers no figure says.
+UNSAID = (*WITHHELD, "not_identified")
 #: For the end of a caption whose numbers have limits.
 LIMITS_NOTE = "In brackets: 95 % limits."
 
@@ -107,7 +109,7 @@ def estimates(row: Row) -> str:
 
 def fit_in_words(row: Row) -> str:
     """Say what a fit gives, for a caption: its parameters, unless its status forbids them or leaves them open."""
-    if row["status"] in (*WITHHELD, "not_identified"):
+    if row["status"] in UNSAID:
         return f"{row['status']}, no numbers"
     known = ", ".join(filter(None, (estimate(row, name) for name in SYMBOLS)))
     return (known or "no estimate") + ("" if row["status"] == "ok" else f" (status {row['status']})")
@@ -147,8 +149,12 @@ def scaled_unit(largest: float) -> tuple[float, str]:
 
 def dates(crawls: pd.DataFrame) -> list[str]:
     """Start of each crawl as text: year and month over a long calendar, with the day over a short one."""
-    long_span = crawls["years"].max() - crawls["years"].min() > _YEARS_WITHOUT_DAYS
-    return list(crawls["started_at"].dt.strftime("%Y-%m" if long_span else "%Y-%m-%d"))
+    return list(crawls["started_at"].dt.strftime("%Y-%m" if is_long(crawls) else "%Y-%m-%d"))
+
+
+def is_long(crawls: pd.DataFrame) -> bool:
+    """Whether the days of a calendar are of no interest."""
+    return bool(crawls["years"].max() - crawls["years"].min() > _YEARS_WITHOUT_DAYS)
 
 
 def span(crawls: pd.DataFrame) -> str:

@@ -16,6 +16,7 @@ from matplotlib.ticker import MaxNLocator
 from crawl_urn_dagster.figures.labels import (
     counted,
     dates,
+    is_long,
     limits_note,
     number,
     scaled_unit,
@@ -90,13 +91,13 @@ def discovery_heat_map(crawls: pd.DataFrame, discovery_curve: pd.DataFrame, *, t
             zorder=0,
         )
         figure.legend([missing], ["window not in the table"], loc="outside lower right")
-    ticks = _spread_positions(n, at_most=3 if is_narrow() else 6)
-    axes.set_xticks(ticks, np.array(dates(crawls))[ticks])
+    ticks, labels, of_ticks = _crawl_ticks(crawls, at_most=3 if is_narrow() else 6)
+    axes.set_xticks(ticks, labels)
     lengths = np.unique(discovery_curve["window_crawls"])
     axes.yaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
     if longest <= _LENGTHS_TICKED_SINGLY:
         axes.set_yticks(lengths)
-    axes.set_xlabel("start of the window, s (one column per crawl)")
+    axes.set_xlabel(f"start of the window, s (a column per crawl){of_ticks}")
     axes.set_ylabel("length of the window, T + 1 (crawls)")
     figure.colorbar(mesh, label=f"U(s, T) ({unit_name})", pad=0.02)
     return figure
@@ -126,9 +127,19 @@ def _cells(crawls: pd.DataFrame, discovery_curve: pd.DataFrame, longest: int) ->
     return cells
 
 
-def _spread_positions(n: int, *, at_most: int) -> npt.NDArray[np.intp]:
-    """Choose evenly spread positions among 0 … n-1, from 0 on."""
-    return np.arange(0, n, -(-n // at_most))
+def _crawl_ticks(crawls: pd.DataFrame, *, at_most: int) -> tuple[npt.NDArray[np.intp], list[str], str]:
+    """Choose crawls to be named along an axis on which they are evenly spaced, by their positions.
+
+    Over a long calendar the first crawls of years, of which the calendar's first is one only when it was in January;
+    else crawls that are evenly spread. With their labels, and what is to be said of them.
+    """
+    positions = np.arange(len(crawls))
+    years, written, said = crawls["started_at"].dt.year, dates(crawls), ""
+    if is_long(crawls):
+        is_first = (years != years.shift()).to_numpy() & ((positions > 0) | (crawls["started_at"].dt.month == 1))
+        positions, written, said = positions[is_first], list(years.astype(str)), "\nticks: the first of a year"
+    ticks = positions[:: max(-(-len(positions) // at_most), 1)]
+    return ticks, [written[tick] for tick in ticks], said
 
 
 @in_style
@@ -158,14 +169,14 @@ def discovery_curves_by_start(crawls: pd.DataFrame, discovery_curve: pd.DataFram
     axes.set_ylabel(f"distinct {elements()} over the size\nof the start crawl, U(s, T)/U(s, 0)")
     if starts.empty:
         return figure
+    ticks, labels, of_ticks = _crawl_ticks(starts, at_most=8)
     key = figure.colorbar(
         ScalarMappable(BoundaryNorm(np.arange(len(starts) + 1) - 0.5, len(starts)), ListedColormap(greys)),
         ax=axes,
-        label="start of the start crawl, s",
+        label=f"start crawl, s{of_ticks}",
         pad=0.02,
     )
-    ticks = _spread_positions(len(starts), at_most=8)
-    key.set_ticks(list(ticks), labels=list(np.array(dates(starts))[ticks]))
+    key.set_ticks(list(ticks), labels=labels)
     key.minorticks_off()
     return figure
 

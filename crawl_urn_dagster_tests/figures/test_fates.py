@@ -103,12 +103,13 @@ def test_a_withheld_fit_has_neither_bars_nor_numbers(status):
     assert faults(figure) == []
 
 
-@pytest.mark.parametrize("values", [{"alpha": None, "coverage": None}, {"alpha": 1.1}])
-def test_parameters_that_are_not_those_of_an_urn_have_no_bars(values):
+@pytest.mark.parametrize("values", [{}, {"alpha": None, "coverage": None}, {"alpha": 1.1}])
+def test_a_fit_that_is_not_identified_or_no_urn_has_neither_bars_nor_numbers(values):
     fit = homogeneous(status="not_identified", reason="the line gives no urn", headline=True, **values)
     figure = fates_of_an_element(parameters(fit), title=TITLE)
     assert figure.axes == []
     assert "not_identified: the line gives no urn" in words(figure)
+    assert " = " not in words(figure)
 
 
 def test_without_a_headline_the_figure_says_so():

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from crawl_urn_dagster.figures.fitted import core_shell_fits, homogeneous_fits
-from crawl_urn_dagster.figures.style import CONTAINMENT_COLOUR, DISCOVERY_COLOUR, tint
+from crawl_urn_dagster.figures.style import CONTAINMENT_COLOUR, DISCOVERY_COLOUR, JOINT_COLOUR, tint
 from crawl_urn_dagster.urn import CoreShellUrn, Urn
 from crawl_urn_dagster_tests.figures.frames import (
     ALPHA,
@@ -24,7 +24,7 @@ from crawl_urn_dagster_tests.figures.frames import (
     words,
 )
 
-CONTAINMENT, DISCOVERY = (CONTAINMENT_COLOUR, "o"), (DISCOVERY_COLOUR, "s")
+CONTAINMENT, DISCOVERY, JOINT = (CONTAINMENT_COLOUR, "o"), (DISCOVERY_COLOUR, "s"), (JOINT_COLOUR, "v")
 TAIL, INCREMENTS, TRUTH = (DISCOVERY_COLOUR, "^"), (DISCOVERY_COLOUR, "D"), ("#000000", "x")
 
 
@@ -188,6 +188,17 @@ def test_what_is_no_urn_is_named_without_numbers_and_not_drawn(made):
         row.update(kappa=None, core_share=None)
     figure = draw(core_shell_fits, parameters(unknown), made)
     assert entry(figure, "fit of containment, paper")[0].endswith("the same curve (not_identified)")
+
+
+def test_a_fit_that_is_not_identified_has_a_curve_only_where_it_was_fitted(made):
+    fits = parameters(
+        core_shell(status="not_identified"),
+        core_shell("discovery_curve", status="not_identified"),
+        core_shell("joint", status="not_identified"),
+    )
+    containment, discovery = (curves(axes) for axes in draw(core_shell_fits, fits, made).axes)
+    assert set(containment) == {CONTAINMENT, JOINT}
+    assert set(discovery) == {DISCOVERY, JOINT}
 
 
 def test_limits_are_in_the_legend_when_they_are_known(made):

@@ -47,6 +47,21 @@ def test_heat_map_columns_are_dated():
     assert [label.get_text() for label in axes.get_xticklabels()] == started[::4].tolist()
 
 
+def test_crawls_of_a_long_calendar_are_named_by_the_first_of_each_year():
+    made = tables(48)
+    crawls = made.crawls.iloc[8:]  # from the middle of a year
+    curve = made.discovery_curve[made.discovery_curve["start_crawl"].isin(crawls["crawl"])]
+    first = np.flatnonzero(crawls["started_at"].dt.year.diff() == 1)
+    years = crawls["started_at"].dt.year.iloc[first].astype(str).tolist()
+    assert len(years) > 3
+    columns = discovery_heat_map(crawls.assign(crawl_index=range(40)), curve, title=TITLE).axes[0].xaxis
+    lines = discovery_curves_by_start(crawls, curve, title=TITLE).axes[1].yaxis
+    for axis in (columns, lines):
+        assert axis.get_ticklocs().tolist() == first.tolist()
+        assert [label.get_text() for label in axis.get_ticklabels()] == years
+        assert axis.get_label_text().endswith("\nticks: the first of a year")
+
+
 def test_heat_map_of_some_window_lengths_shows_which_are_missing():
     made = tables(30)
     lengths = [1, 2, 3, 4, 6, 9, 12]
@@ -98,7 +113,7 @@ def test_a_line_per_start_crawl_from_grey_to_black():
     assert levels[-1] == (0, 0, 0)
     dates = made.crawls["started_at"].dt.strftime("%Y-%m-%d").tolist()
     assert [label.get_text() for label in colour_bar.get_yticklabels()] == dates[::2]
-    assert colour_bar.get_ylabel() == "start of the start crawl, s"
+    assert colour_bar.get_ylabel() == "start crawl, s"
     assert axes.get_xlabel() == "time from first to last crawl of the window (years)"
     assert "U(s, T)/U(s, 0)" in axes.get_ylabel()
 
