@@ -127,7 +127,8 @@ def set_row(row, **values):
             ),
             "kappa_drift",
             "WARN",
-            "κ went from 0.400 to 0.200 since 2021-03-01: a change of -0.200; the statistic is 9, the threshold 4.",
+            "κ went from 0.400 to 0.200 since 2021-03-01: a change of -0.200; the average of its chart is 9 "
+            "standard deviations off, and any chart gives the alarm above 4.",
         ),
         (
             "containment",

@@ -34,8 +34,8 @@ _SEED = 1
 # Limits that leave out less of what a parameter can be, at either end, give no alarm whatever happens.
 _BLIND = 0.01
 _BLINDED = (
-    "the crawls of the reference vary so much that hardly any {symbol} since would give the alarm: name a later one "
-    "as drift.reference_from"
+    "the crawls of the reference vary so much that hardly any value since would give the alarm: name a later one as "
+    "drift.reference_from"
 )
 
 
@@ -117,7 +117,7 @@ def _drift_table(monitoring: Monitoring, labels: Sequence[str]) -> pd.DataFrame:
     drifted = bool(monitoring.alarmed[:, last].any())
     held = baseline.bootstrap.intervals()
     rows = []
-    for name, symbol in SYMBOLS.items():
+    for name in SYMBOLS:
         change = changes[name]
         judged = drifted or _can_tell(monitoring, _CHART_OF[name], last)
         low, high = held.get(name, (np.nan, np.nan))
@@ -142,7 +142,7 @@ def _drift_table(monitoring: Monitoring, labels: Sequence[str]) -> pd.DataFrame:
                 "attributed": drifted and change.moved if judged else None,
                 "value_first_crawl": labels[baseline.n_crawls + since],
                 "since_crawl": labels[baseline.n_crawls + since] if drifted else None,
-                "reason": None if judged else _BLINDED.format(symbol=symbol),
+                "reason": None if judged else _BLINDED,
             }
         )
     return pd.DataFrame(rows, columns=list(DRIFT.column_names))

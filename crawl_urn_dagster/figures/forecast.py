@@ -110,9 +110,10 @@ def forecast_fan_caption(
         f" Of the {known} crawls since the earlier forecast, {within.sum()} were within its interval." if known else ""
     )
     text = (
-        f"{found}{kept} Bands, and brackets: 95 % prediction intervals. Lines: forecasts, named after the last crawl "
-        f"that they knew of; points: what came. Left, new {elements()} of each crawl; right, distinct {elements()} of "
-        "windows."
+        f"{found}{kept} Bands, and brackets: 95 % prediction intervals, from what the same forecast missed by in the "
+        "past; so many crawls ahead that happened only a few times, so that edges of bands are jagged. Lines: "
+        f"forecasts, named after the last crawl that they knew of; points: what came. Left, new {elements()} of each "
+        f"crawl; right, distinct {elements()} of windows."
     )
     return text, f"New {elements()} by crawl and distinct {elements()} of windows, with fans ahead. {found}{kept}"
 

@@ -19,6 +19,7 @@ from crawl_urn_dagster.report.words import called, counted, escape, estimate, nu
 from crawl_urn_dagster.sources import SimulatedSource
 from crawl_urn_dagster.urn import DAYS_PER_YEAR
 from crawl_urn_dagster.urn.drift import FALSE_ALARMS, HORIZON
+from crawl_urn_dagster.urn.revisit import LEVEL
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.estimates.headline import Headline
@@ -37,7 +38,12 @@ _BELIEVE = {
 }
 # Gaps differ much when the longest is so many times the shortest; a fit is much closer or surer when so many times.
 _UNEVEN, _MUCH = 2, 2
-_OF_RUNS = "Each run of crawls without a change is compared with the one before it."
+_OF_RUNS = (
+    "The last run of crawls without a change is compared with the one before it. There is a change when one as large "
+    f"would come by chance, p, in less than {LEVEL:g} of cases: 1 − p above {1 - LEVEL:g}."
+)
+#: Which chart watches a parameter: the core share has none of its own.
+_CHARTS = {"kappa": "core", "alpha": "survival", "coverage": "coverage"}
 _QUANTITIES = {
     "crawl_size": "in the crawl",
     "new_elements": "new",
@@ -274,11 +280,31 @@ def _moved(content: Content) -> list[Block]:
         parts.append("**No: neither core, survival nor coverage moved.**" if whole else "**No: nothing else moved.**")
     else:
         parts.append("**No change** in what can be told without an urn.")
+    if drifted and of_charts:
+        parts.append(_alarm(judged))
     parts.append(_of_charts(content, judged.iloc[0]) if of_charts else _OF_RUNS)
     columns = ["reference_value", "value", "difference"]
     shown = with_limits(judged, columns).assign(parameter=[_named(name) for name in judged["parameter"]])
-    judgement = ["statistic", "threshold", "attributed", "since_crawl"] if drifted else []
-    return [" ".join(parts), table(shown[["parameter", *columns, *judgement]], written=columns)]
+    statistic = "average of its chart, in standard deviations" if of_charts else "1 − p"
+    titles = {"statistic": statistic, "threshold": "alarm above", "attributed": "moved", "since_crawl": "since"}
+    judgement = titles if drifted else {}
+    return [" ".join(parts), table(shown[["parameter", *columns, *judgement]].rename(columns=titles), written=columns)]
+
+
+def _alarm(judged: pd.DataFrame) -> str:
+    """Say which charts gave the alarm, and that what moved is told by something else."""
+    rows = judged.set_index("parameter")
+    beyond = [
+        f"{chart} ({number(rows.loc[name, 'statistic'])})"
+        for name, chart in _CHARTS.items()
+        if name in rows.index and rows.loc[name, "statistic"] > rows.loc[name, "threshold"]
+    ]
+    return (
+        f"The alarm is of {counted(len(beyond), 'chart')}: {', '.join(beyond)}. The charts of core, survival and "
+        "coverage share one limit, and one beyond it gives the alarm for all. Which parameter moved is told by its "
+        "interval alone, so that one may be named whose own chart is within the limit, and one not whose chart is "
+        "beyond it."
+    )
 
 
 def _of_charts(content: Content, row: pd.Series) -> str:
@@ -288,9 +314,10 @@ def _of_charts(content: Content, row: pd.Series) -> str:
     of_value = len(labels) - labels.index(row["value_first_crawl"])
     return (
         f"The reference is {escape(row['reference_first_crawl'])} to {escape(row['reference_last_crawl'])}; it stays "
-        "until another is named in the configuration. An alarm is a statistic above "
-        f"{row['threshold']:.3g}; if nothing changes that happens in {100 * FALSE_ALARMS:g} % of runs of {HORIZON} "
-        f"crawls; there were {counted(since, 'crawl')} since. A parameter is named when the 99 % interval of its "
+        "until another is named in the configuration. An alarm is a moving average of what each crawl says by itself, "
+        f"of core, survival or coverage, that is more than {row['threshold']:.3g} standard deviations off; if nothing "
+        f"changes that happens in {100 * FALSE_ALARMS:g} % of runs of {HORIZON} crawls; there were "
+        f"{counted(since, 'crawl')} since. A parameter is named, after an alarm, when the 99 % interval of its "
         "difference leaves out 0. *value* is not the last window of the figures: it is of the last "
         f"{counted(of_value, 'crawl')}, since {escape(row['value_first_crawl'])}, where a change, if there is one, "
         "most likely began; of fewer crawls it is less sure. In brackets: 95 % intervals."

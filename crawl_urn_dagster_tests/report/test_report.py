@@ -12,10 +12,10 @@ from crawl_urn_dagster.assets.report import report_asset
 from crawl_urn_dagster.collection import demo_collection
 from crawl_urn_dagster.figures import CATALOGUE
 from crawl_urn_dagster.observables.schema import SYMBOLS
-from crawl_urn_dagster.report import Content, report_page, to_markdown
+from crawl_urn_dagster.report import Content, Page, report_page, to_markdown
 from crawl_urn_dagster.report.blocks import Picture
 from crawl_urn_dagster.report.evidence import long_gaps
-from crawl_urn_dagster.report.opening import lead
+from crawl_urn_dagster.report.opening import drift, lead
 from crawl_urn_dagster_tests.collections_for_tests import histories, presence_collection
 from crawl_urn_dagster_tests.line import FIGURES, Line
 from crawl_urn_dagster_tests.report.reading import assert_written, number, rows, section
@@ -123,7 +123,7 @@ def test_drift_forecast_and_sources_are_the_tables(line, page):
     since = drift.loc["kappa"]
     labels = line.home.observables.read("crawls")["crawl"].tolist()
     told = section(page, "Has anything drifted since the reference?")
-    assert f"An alarm is a statistic above {since['threshold']:.3g}; " in told
+    assert f"more than {since['threshold']:.3g} standard deviations off; " in told
     assert f"there were {N - 12} crawls since." in told
     n_value = N - labels.index(since["value_first_crawl"])
     assert re.search(rf"of the last {n_value} crawls?, since {since['value_first_crawl']}", told)
@@ -152,6 +152,27 @@ def test_drift_forecast_and_sources_are_the_tables(line, page):
         for projection in ("containment", "discovery_curve", "joint", "histories"):
             assert_written(row[projection], columns(side_by_side.loc[projection], name))
         assert_written(row["difference"], columns(tests.loc[name], "difference"))
+
+
+def test_an_alarm_names_its_chart_and_tells_it_from_what_moved(line):
+    frames = line.tables("crawls", "parameters", "drift")
+    alarm = frames["drift"].assign(
+        reason=None,
+        drifted=True,
+        statistic=[7.25, 7.25, 1.5, 1.5],
+        threshold=4.5,
+        attributed=[False, False, True, False],
+    )
+    since = alarm.assign(since_crawl=alarm["value_first_crawl"])
+    text = to_markdown(Page("", [], [drift(Content(line.collection, {**frames, "drift": since}, broken_rules={}))]))
+    assert f"**Yes: α (alpha) changed** since {since['value_first_crawl'][0]}." in text
+    assert "The alarm is of 1 chart: core (7.25)." in text
+    shown = rows(text, "reference_value")
+    assert [row["average of its chart, in standard deviations"] for row in shown] == ["7.25", "7.25", "1.5", "1.5"]
+    assert [row["moved"] for row in shown] == ["no", "no", "yes", "no"]
+    blind = frames["drift"].assign(reason="the reference varies too much", drifted=None)
+    (said,) = drift(Content(line.collection, {**frames, "drift": blind}, broken_rules={})).blocks
+    assert said == "**Parameters could not be judged against a reference**: the reference varies too much."
 
 
 def test_plans_are_the_table(line, page):
