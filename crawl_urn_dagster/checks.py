@@ -271,8 +271,8 @@ def _drift(collection: Collection, parameter: str) -> dg.AssetChecksDefinition:
             figure=float(row["statistic"]),
             threshold=float(row["threshold"]),
             reason=f"{symbol} went from {row['reference_value']:.3f} to {row['value']:.3f}{since}: a change of "
-            f"{row['difference']:+.3f}; the average of its chart is {row['statistic']:.3g} standard deviations off, and "
-            f"any chart gives the alarm above {row['threshold']:.3g}.",
+            f"{row['difference']:+.3f}; the average of its chart is {row['statistic']:.3g} standard deviations off, "
+            f"and any chart gives the alarm above {row['threshold']:.3g}.",
             todo="Look at the crawler's seeds, scope and budget since then.",
             drawn_in="control_charts",
             **numbers(**{name: float(row[name]) for name in ("reference_value", "value", "difference")}),

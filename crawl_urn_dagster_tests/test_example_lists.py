@@ -140,6 +140,7 @@ def test_the_german_academic_web(tmp_path):
         lines = "".join(
             f"http://www.uni-{number % 9}.de/{number} {start:%Y%m%d}101500\n" for number in simulated.captured(crawl)
         )
+        lines += "http://no-time.de/\n" if crawl == 13 else ""
         (tmp_path / "gaw" / f"{start:%Y-%m}.txt.gz").write_bytes(gzip.compress(lines.encode(), mtime=0))
     (collection,) = load("german_academic_web.yaml", tmp_path)
     line = Line(collection, tmp_path)
@@ -148,7 +149,10 @@ def test_the_german_academic_web(tmp_path):
     counts = simulated.counts().intersections()
     i, j = np.triu_indices(12, k=1)
     assert containment["intersection"].tolist() == counts[i + 2, j + 2].tolist()
-    assert line.metadata("crawls")["lines_malformed"] == 0
+    assert line.metadata("crawls")["lines_malformed"] == 1
+    findings = line.home.observables.read("findings").set_index("finding")["found"]
+    assert findings["lines_malformed"] == "1"
+    assert findings["malformed"].endswith("'http://no-time.de/'")
 
 
 def test_a_web_archive(tmp_path):

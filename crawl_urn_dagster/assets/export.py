@@ -12,7 +12,7 @@ from crawl_urn_dagster.observables.schema import TABLES
 from crawl_urn_dagster.specs import asset_spec, assets_of, home_of
 
 #: Tables that are written along with `crawls`, and are no assets.
-_WITH_CRAWLS = ("inputs", "revisions")
+_WITH_CRAWLS = ("inputs", "revisions", "findings")
 
 
 def export_asset(collection: Collection, assets: Sequence[dg.AssetsDefinition]) -> dg.AssetsDefinition:

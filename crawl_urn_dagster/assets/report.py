@@ -28,7 +28,7 @@ _ALWAYS = (
     *("drift", "forecast", "planning"),
 )
 # Written together with the first table, so that they are no assets of their own.
-_BESIDE = ("inputs", "revisions")
+_BESIDE = ("inputs", "revisions", "findings")
 
 
 def report_asset(collection: Collection) -> dg.AssetsDefinition:

@@ -5,7 +5,7 @@ Here: assets `presence`, `crawls`, `truth`, and for sources of counts `discovery
 follows from presence (`assets.observables`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
@@ -167,8 +167,9 @@ def _crawls_asset(collection: Collection, source: PresenceSource) -> dg.AssetsDe
         present = [crawl for crawl in listing.crawls if crawl.crawl in elements]
         content = {label: partition.content for label, partition in partitions.items()}
         table = crawls_table(crawls_frame(present, elements), content)
-        _replace(home.observables, listing.inputs, {"crawls": table})
-        return _crawls_result(collection, table, not_ingested=len(absent), **listing.findings)
+        findings = {"not_ingested": len(absent), **listing.findings}
+        _replace(home.observables, listing.inputs, {"crawls": table}, findings)
+        return _crawls_result(collection, table, **findings)
 
     return crawls
 
@@ -191,8 +192,9 @@ def _tables_assets(collection: Collection, source: TablesSource) -> dg.AssetsDef
         frames = tables.tables_from_counts(crawls, observables.pairs, observables.windows, error)
         if observables.published is not None:
             frames["publications"] = _with_publications_before(home, observables.published)
-        _replace(home.observables, observables.inputs, {"crawls": crawls, **frames})
-        yield _crawls_result(collection, crawls, not_published=", ".join(observables.not_published) or "none")
+        findings = {"not_published": ", ".join(observables.not_published) or "none"}
+        _replace(home.observables, observables.inputs, {"crawls": crawls, **frames}, findings)
+        yield _crawls_result(collection, crawls, **findings)
         for name, frame in frames.items():
             yield table_result(collection, name, frame)
 
@@ -225,7 +227,12 @@ def _truth_asset(collection: Collection, source: SimulatedSource) -> dg.AssetsDe
     return truth
 
 
-def _replace(file: "ObservablesFile", inputs: tuple[InputFile, ...], frames: "dict[str, pd.DataFrame]") -> None:
+def _replace(
+    file: "ObservablesFile",
+    inputs: tuple[InputFile, ...],
+    frames: "dict[str, pd.DataFrame]",
+    findings: Mapping[str, int | str],
+) -> None:
     """Replace what was read from the source, and say what of the past is another now than before.
 
     What was said when the content last changed stays until it changes again, so that a second attempt says it, too.
@@ -236,7 +243,8 @@ def _replace(file: "ObservablesFile", inputs: tuple[InputFile, ...], frames: "di
     before = file.read_present(["inputs", "revisions", *frames])
     same = {"inputs", "revisions"} <= before.keys() and set(before["inputs"]["sha256"]) == set(table["sha256"])
     revisions = before["revisions"] if same else revisions_table(before, frames)
-    file.replace({**frames, "inputs": table, "revisions": revisions})
+    noticed = _findings_table(findings)
+    file.replace({**frames, "inputs": table, "revisions": revisions, "findings": noticed})
 
 
 def _inputs_table(inputs: tuple[InputFile, ...]) -> "pd.DataFrame":
@@ -245,6 +253,18 @@ def _inputs_table(inputs: tuple[InputFile, ...]) -> "pd.DataFrame":
     return pd.DataFrame(
         [(file.location, file.bytes, file.sha256) for file in inputs], columns=["location", "bytes", "sha256"]
     )
+
+
+def _findings_table(findings: Mapping[str, int | str]) -> "pd.DataFrame":
+    """Table `findings`: a row per finding, of texts of several lines a row per line."""
+    import pandas as pd
+
+    rows = [
+        (finding, position, line)
+        for finding, found in findings.items()
+        for position, line in enumerate(str(found).splitlines())
+    ]
+    return pd.DataFrame(rows, columns=["finding", "position", "found"])
 
 
 def _crawls_result(collection: Collection, crawls: "pd.DataFrame", **more: int | str) -> dg.MaterializeResult[None]:

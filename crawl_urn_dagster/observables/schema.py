@@ -545,6 +545,7 @@ COMPARATORS = Table(
         *_estimate("column unit"),
         _required("assumption", "VARCHAR", "what has to hold for the estimate to be of its target"),
         _required("bias", "VARCHAR", "what it estimates in an urn instead"),
+        _required("status", "VARCHAR", "ok, or too_few_points: no estimate, see reason"),
         Column("reason", "VARCHAR", "why the estimate or its standard error is unknown"),
     ),
     ("estimator", "target"),
@@ -586,6 +587,18 @@ REVISIONS = Table(
         Column("count_now", "BIGINT", "the same now; null: not published any more", "elements"),
     ),
     ("observable", "first_crawl", "last_crawl"),
+)
+
+FINDINGS = Table(
+    "findings",
+    "What was noticed while the source was read: lines by what became of them, samples of what could not be read, "
+    "crawls that are listed and left out.",
+    (
+        _required("finding", "VARCHAR", "what was noticed"),
+        _required("position", "INTEGER", "of several of a kind, from 0", "texts"),
+        _required("found", "VARCHAR", "how many, or a text from the source"),
+    ),
+    ("finding", "position"),
 )
 
 PUBLICATIONS = Table(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from crawl_urn_dagster.estimates.diagnosis import read_verdict
 from crawl_urn_dagster.estimates.headline import read_headline
+from crawl_urn_dagster.observables.quality import IN_CALENDAR
 from crawl_urn_dagster.urn import DAYS_PER_YEAR
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Content:
         The collection as it is configured.
     frames
         Tables of the contract by name: crawls, parameters, operator_terms, diagnosis, model_comparison,
-        revisit_regimes, drift, forecast, planning, revisions and inputs, with containment, discovery_curve,
+        revisit_regimes, drift, forecast, planning, revisions, findings and inputs, with containment, discovery_curve,
         first_returns, capture_recapture, comparators, publications and truth where the collection has them, and strata
         as of `estimates.strata.stratum_sizes`.
     broken_rules
@@ -57,6 +58,11 @@ class Content:
     def noun(self) -> str:
         """What an element is, in the singular."""
         return self.collection.noun
+
+    @property
+    def impossible(self) -> dict[str, pd.DataFrame]:
+        """Rows that cannot be true, by the rule; that the calendar lacks a crawl can."""
+        return {rule: rows for rule, rows in self.broken_rules.items() if rule != IN_CALENDAR}
 
     @cached_property
     def headline(self) -> Headline:

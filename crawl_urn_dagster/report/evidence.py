@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from crawl_urn_dagster.observables.publications import revisions
-from crawl_urn_dagster.observables.quality import SECONDS_PER_DAY
+from crawl_urn_dagster.observables.quality import IN_CALENDAR, SECONDS_PER_DAY
 from crawl_urn_dagster.report.blocks import Block, Folded, Section
-from crawl_urn_dagster.report.words import called, escape, number, table, with_limits
+from crawl_urn_dagster.report.words import called, counted, escape, number, table, with_limits
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.report.content import Content
@@ -89,7 +89,7 @@ def comparators(content: Content) -> Section | None:
                     "claims.",
                     table(
                         with_limits(closed, ["estimate"])[
-                            ["estimator", "target", "unit", "estimate", "bias", "reason"]
+                            ["estimator", "target", "unit", "estimate", "bias", "status", "reason"]
                         ],
                         written=["estimate"],
                     ),
@@ -101,7 +101,7 @@ def comparators(content: Content) -> Section | None:
 
 def data_quality(content: Content) -> Section:
     """Gaps, impossible counts, counting error and revisions."""
-    blocks: list[Block] = [_cadence(content), *_broken(content), _counting(content)]
+    blocks: list[Block] = [_cadence(content), *_broken(content), _counting(content), *_noticed(content)]
     found = content.frames["revisions"]
     if len(found):
         blocks += [
@@ -150,14 +150,21 @@ def _cadence(content: Content) -> str:
 
 
 def _broken(content: Content) -> list[Block]:
-    """Show what cannot be true before any number that follows from it."""
+    """Show what cannot be true before any number that follows from it, and which crawls the calendar lacks."""
     blocks: list[Block] = []
-    for rule, rows in content.broken_rules.items():
+    for rule, rows in content.impossible.items():
         blocks += [
             f"**Broken: {rule}.** Rows: {len(rows)}; the worst:",
             table(rows.head(_WORST_SHOWN)),
         ]
-    return blocks or ["Calendar, unions and intersections are all within what is possible."]
+    blocks = blocks or ["Calendar, unions and intersections are all within what is possible."]
+    undated = content.broken_rules.get(IN_CALENDAR)
+    if undated is not None:
+        blocks += [
+            f"**The calendar lacks {counted(len(undated), 'crawl')}**, dated by the week that the label names instead:",
+            table(undated.head(_WORST_SHOWN)),
+        ]
+    return blocks
 
 
 def _counting(content: Content) -> str:
@@ -174,6 +181,22 @@ def _counting(content: Content) -> str:
         )
     said = said or [f"Every {content.noun} was counted: no sketch and no sample."]
     return " ".join(said) + " Crawls are dated by " + ", ".join(f"{escape(by)} ({n})" for by, n in dated.items()) + "."
+
+
+def _noticed(content: Content) -> list[Block]:
+    """Say what reading the source left out; of what there was none nothing is said."""
+    found = content.frames["findings"]
+    found = found[~found["found"].isin(["0", "none"])]
+    if found.empty:
+        return []
+    first = dict(zip(found["finding"], found["found"], strict=True))
+    malformed = (
+        f"**Of {int(first['lines']):,} lines {int(first['lines_malformed']):,} are malformed, and left out.** "
+        if "lines_malformed" in first
+        else ""
+    )
+    shown = found.assign(finding=found["finding"].str.replace("_", " "))[["finding", "found"]]
+    return [f"{malformed}Noticed while the source was read:", table(shown, where="findings")]
 
 
 def render_revisions(publications: pd.DataFrame) -> str:

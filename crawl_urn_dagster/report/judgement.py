@@ -19,6 +19,7 @@ from crawl_urn_dagster.urn import WITHHELD
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.report.content import Content
+    from crawl_urn_dagster.report.words import Row
 
 _FIT = ["projection", "model", "form", "clock"]
 _NAMES = list(SYMBOLS)
@@ -102,7 +103,9 @@ def _fits(content: Content) -> list[Block]:
     parameters = content.frames["parameters"]
     rows = parameters[parameters["stratum"].isna() & (parameters["component"] != "core")]
     withheld = rows["status"].isin(WITHHELD)
-    shown = with_limits(rows, _NAMES).assign(residual_rms=rows["residual_rms"].mask(withheld))
+    shown = with_limits(rows, _NAMES).assign(
+        residual_rms=rows["residual_rms"].mask(withheld), model=[_model(row) for row in rows.to_dict("records")]
+    )
     columns = [*_FIT, *_NAMES, "residual_rms", "n_points", "status", "reason"]
     return [
         "One row per fit (of two shells, per shell): the observable (joint: all pairs and windows at once; "
@@ -114,6 +117,14 @@ def _fits(content: Content) -> list[Block]:
         "kappa is the core share. Of a fit that is not ok, believe only what its reason leaves.",
         table(shown[columns], written=_NAMES),
     ]
+
+
+def _model(row: Row) -> str:
+    """Name the model of a fit, with the delay and the crawls of one that is of some of them."""
+    if pd.isna(row["delay_crawls"]):
+        return str(row["model"])
+    delay = counted(int(row["delay_crawls"]), "crawl")
+    return f"{row['model']} of {delay}, {row['first_crawl']} to {row['last_crawl']}"
 
 
 def _truth(content: Content) -> Folded:

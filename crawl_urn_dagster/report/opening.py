@@ -39,8 +39,8 @@ _BELIEVE = {
 # Gaps differ much when the longest is so many times the shortest; a fit is much closer or surer when so many times.
 _UNEVEN, _MUCH = 2, 2
 _OF_RUNS = (
-    "The last run of crawls without a change is compared with the one before it. There is a change when one as large "
-    f"would come by chance, p, in less than {LEVEL:g} of cases: 1 − p above {1 - LEVEL:g}."
+    "The last run of crawls without a change is compared with the one before it. p is the chance of a change as large "
+    f"when nothing changes; there is a change when 1 − p is at least {1 - LEVEL:g}."
 )
 #: Which chart watches a parameter: the core share has none of its own.
 _CHARTS = {"kappa": "core", "alpha": "survival", "coverage": "coverage"}
@@ -98,8 +98,9 @@ def _definitions(content: Content) -> str:
         f"*Eligible* are the {noun}s that the crawler could have fetched at the time of a crawl, whether it did or "
         f"not: those within its scope and reach. All of them are the *urn*. {parts}That one urn holds means: each "
         f"crawl samples the same share of {whole} (coverage, c), and until {later} the same share of {whole} stays "
-        "eligible (survival, α), the others being replaced by new ones. What stops being eligible need not be gone "
-        "from the web, and what exists need not be eligible: nothing here says how long anything exists."
+        "eligible (survival, α), as many new ones replacing the others, so that the urn keeps its size. What stops "
+        "being eligible need not be gone from the web, and what exists need not be eligible: nothing here says how "
+        "long anything exists."
     )
 
 
@@ -164,9 +165,9 @@ def believing(content: Content) -> Section:
         if made
         else "No test of whether one urn holds could be made."
     )
-    if content.broken_rules:
+    if content.impossible:
         blocks.append(
-            f"**Broken: {counted(len(content.broken_rules), 'rule')} of what can be true**: see *Data quality*."
+            f"**Broken: {counted(len(content.impossible), 'rule')} of what can be true**: see *Data quality*."
         )
     return Section("Can it be believed?", blocks)
 
@@ -286,18 +287,17 @@ def _moved(content: Content) -> list[Block]:
     columns = ["reference_value", "value", "difference"]
     shown = with_limits(judged, columns).assign(parameter=[_named(name) for name in judged["parameter"]])
     statistic = "average of its chart, in standard deviations" if of_charts else "1 − p"
-    titles = {"statistic": statistic, "threshold": "alarm above", "attributed": "moved", "since_crawl": "since"}
+    titles = {"statistic": statistic, "threshold": "limit", "attributed": "moved", "since_crawl": "since"}
     judgement = titles if drifted else {}
     return [" ".join(parts), table(shown[["parameter", *columns, *judgement]].rename(columns=titles), written=columns)]
 
 
 def _alarm(judged: pd.DataFrame) -> str:
     """Say which charts gave the alarm, and that what moved is told by something else."""
-    rows = judged.set_index("parameter")
     beyond = [
-        f"{chart} ({number(rows.loc[name, 'statistic'])})"
-        for name, chart in _CHARTS.items()
-        if name in rows.index and rows.loc[name, "statistic"] > rows.loc[name, "threshold"]
+        f"{_CHARTS[row['parameter']]} ({number(row['statistic'])})"
+        for row in judged[judged["parameter"].isin(_CHARTS)].to_dict("records")
+        if row["statistic"] > row["threshold"]
     ]
     return (
         f"The alarm is of {counted(len(beyond), 'chart')}: {', '.join(beyond)}. The charts of core, survival and "
@@ -320,7 +320,8 @@ def _of_charts(content: Content, row: pd.Series) -> str:
         f"{counted(since, 'crawl')} since. A parameter is named, after an alarm, when the 99 % interval of its "
         "difference leaves out 0. *value* is not the last window of the figures: it is of the last "
         f"{counted(of_value, 'crawl')}, since {escape(row['value_first_crawl'])}, where a change, if there is one, "
-        "most likely began; of fewer crawls it is less sure. In brackets: 95 % intervals."
+        "most likely began; of fewer crawls it is less sure. The urn is taken to keep its size: where it shrinks or "
+        "grows, its core with it, the date may be right and the values are not. In brackets: 95 % intervals."
     )
 
 

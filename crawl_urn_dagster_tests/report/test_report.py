@@ -11,11 +11,13 @@ import pytest
 from crawl_urn_dagster.assets.report import report_asset
 from crawl_urn_dagster.collection import demo_collection
 from crawl_urn_dagster.figures import CATALOGUE
+from crawl_urn_dagster.observables.quality import IN_CALENDAR, dated_by_week
 from crawl_urn_dagster.observables.schema import SYMBOLS
 from crawl_urn_dagster.report import Content, Page, report_page, to_markdown
 from crawl_urn_dagster.report.blocks import Picture
-from crawl_urn_dagster.report.evidence import long_gaps
-from crawl_urn_dagster.report.opening import drift, lead
+from crawl_urn_dagster.report.evidence import data_quality, long_gaps
+from crawl_urn_dagster.report.judgement import fit_quality
+from crawl_urn_dagster.report.opening import believing, drift, lead
 from crawl_urn_dagster_tests.collections_for_tests import histories, presence_collection
 from crawl_urn_dagster_tests.line import FIGURES, Line
 from crawl_urn_dagster_tests.report.reading import assert_written, number, rows, section
@@ -215,6 +217,7 @@ def test_every_figure_has_its_place(line):
     """Whatever the catalogue has is shown once, where the collection has it."""
     frames = line.tables("crawls", "parameters", "operator_terms", "diagnosis", "model_comparison", "revisit_regimes")
     frames |= line.tables("drift", "forecast", "planning", "revisions", "inputs", "control_chart", "parameter_history")
+    frames |= line.tables("findings")
     frames |= line.tables("capture_recapture", "comparators", "discovery_curve", "containment")
     sizes = frames["parameters"][["stratum"]].iloc[:0]
     pictures = {name: Picture(f"figures/{name}.png", b"", name, name) for name in CATALOGUE}
@@ -257,6 +260,37 @@ def test_a_fit_per_year_is_named_where_gaps_are_uneven_and_it_is_closer(line):
     per_year, per_gap = (text for text in re.findall(rf"{NUMBER} % \({NUMBER} to {NUMBER}\)", said))
     assert_written(per_year, columns(fit, "alpha"), share=True)
     assert_written(per_gap, np.array(columns(fit, "alpha")) ** uneven["years"].diff().mean(), share=True)
+
+
+def test_what_reading_left_out_is_said_and_a_crawl_without_a_date_is_not_broken(line):
+    frames = line.tables("crawls", "diagnosis", "parameters", "revisions", "findings")
+    page = to_markdown(Page("", [], [data_quality(Content(line.collection, frames, broken_rules={}))]))
+    assert "Noticed" not in page
+    found = [("not_ingested", 0, "0"), ("lines", 0, "1200"), ("lines_malformed", 0, "2"), ("malformed", 0, "a <b>")]
+    noticed = pd.DataFrame(found, columns=["finding", "position", "found"])
+    undated = dated_by_week(frames["crawls"].assign(dated_by="iso_week").iloc[:1])
+    content = Content(line.collection, {**frames, "findings": noticed}, broken_rules={IN_CALENDAR: undated})
+    page = to_markdown(Page("", [], [data_quality(content), believing(content)]))
+    assert "**Of 1,200 lines 2 are malformed, and left out.**" in page
+    shown = rows(page, "finding")
+    assert [row["finding"] for row in shown] == ["lines", "lines malformed", "malformed"]
+    assert shown[-1]["found"] == r"a \<b\>"
+    assert "**The calendar lacks 1 crawl**" in page
+    assert "Broken" not in page
+
+
+def test_fits_of_a_delay_are_told_apart_by_its_length_and_their_crawls(line):
+    frames = line.tables("crawls", "diagnosis", "parameters")
+    one = shell(line).to_frame().T.assign(model="revisit_delay", first_crawl="2020-01", last_crawl="2021-06")
+    fits = pd.concat([one.assign(delay_crawls=1), one.assign(delay_crawls=2, first_crawl="2021-07")])
+    content = Content(
+        line.collection, {**frames, "parameters": pd.concat([frames["parameters"], fits])}, broken_rules={}
+    )
+    models = [row["model"] for row in rows(to_markdown(Page("", [], [fit_quality(content)])), "n_points")]
+    assert models[-2:] == [
+        "revisit_delay of 1 crawl, 2020-01 to 2021-06",
+        "revisit_delay of 2 crawls, 2021-07 to 2021-06",
+    ]
 
 
 def test_gaps_with_room_for_more_crawls_are_found(line):
