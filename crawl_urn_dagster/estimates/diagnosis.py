@@ -21,6 +21,7 @@ from crawl_urn_dagster.observables.schema import DIAGNOSIS, SYMBOLS
 from crawl_urn_dagster.urn import WITHHELD
 from crawl_urn_dagster.urn.adequacy import check_core, check_increments, lack_of_fit
 from crawl_urn_dagster.urn.bootstrap import difference_interval
+from crawl_urn_dagster.urn.status import is_all_core
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -148,6 +149,10 @@ def _projection_rows(containment: Fitted, discovery: Fitted, bootstrap: Bootstra
     for name in containment.fit.estimates:
         one, other = containment.fit.estimates[name], discovery.fit.estimates[name]
         if one is None or other is None:
+            continue
+        if all(is_all_core(side.fit.reason) for side in (containment, discovery)):
+            meaning = "By either all elements belong to the core, so that there is no difference to test."
+            rows.append(_Row("projections", name, one, other, np.nan, np.nan, np.nan, meaning))
             continue
         said = [
             f"{side.fit.projection} is {side.fit.status}: {side.fit.reason}"

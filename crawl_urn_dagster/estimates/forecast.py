@@ -18,6 +18,7 @@ from crawl_urn_dagster.observables.tables import overlaps_matrix, unions_matrix
 from crawl_urn_dagster.urn import WITHHELD, bootstrap_joint, fit_joint, recaptures_from_unions
 from crawl_urn_dagster.urn.forecast import FEWEST, forecast, forecast_overlaps, interpolate_windows
 from crawl_urn_dagster.urn.planning import QUANTITIES, plan
+from crawl_urn_dagster.urn.status import is_all_core
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,7 +83,9 @@ def planning_table(
     if withheld or counts is None:
         return empty
     fit = fit_joint(counts, model="core_shell", clock=clock)
-    if fit.status in WITHHELD or fit.kappa is None or fit.alpha is None or fit.coverage is None:
+    if fit.status in WITHHELD or is_all_core(fit.reason):
+        return empty
+    if fit.kappa is None or fit.alpha is None or fit.coverage is None:
         return empty
     replicated = bootstrap_joint(fit, seed=_SEED, n_replicates=_REPLICATES).corrected
     apart = abs(_COVERAGES - fit.coverage) > _SAME_COVERAGE
@@ -173,7 +176,7 @@ def _of_overlaps(
 def _rows(
     quantity: str, prediction: Prediction, *, start: int | None = None, n: int = 0, start_crawl: str | None = None
 ) -> Iterator[dict[str, Any]]:
-    """One row per coming crawl; those that are not known are left out."""
+    """One row per coming crawl, in whole elements; those that are not known are left out."""
     for step, (value, low, high) in enumerate(zip(*prediction, strict=True)):
         if np.isfinite(value):
             yield {
@@ -181,7 +184,7 @@ def _rows(
                 "crawls_ahead": step + 1,
                 "start_crawl": start_crawl,
                 "window_crawls": None if start is None else n + step + 1 - start,
-                "value": value,
-                "value_low": low,
-                "value_high": high,
+                "value": np.round(value),
+                "value_low": np.floor(low),
+                "value_high": np.ceil(high),
             }

@@ -12,6 +12,7 @@ import pandas as pd
 
 from crawl_urn_dagster.observables.schema import SYMBOLS
 from crawl_urn_dagster.urn import WITHHELD, Interval
+from crawl_urn_dagster.urn.status import is_all_core
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -106,6 +107,11 @@ class Headline(NamedTuple):
         return self.status in WITHHELD
 
     @property
+    def all_core(self) -> bool:
+        """Whether there is no shell, so that only κ and μ are said, and no limits of them."""
+        return is_all_core(self.reason)
+
+    @property
     def fit_name(self) -> str:
         """Which fit it is, for a table or a legend."""
         form = f", {self.form} form" if self.model == "core_shell" else ""
@@ -130,6 +136,11 @@ class Headline(NamedTuple):
         """The headline in plain words, with its status."""
         if self.withheld:
             return f"No urn parameters are given ({self.status}): {self.reason}."
+        if self.all_core:
+            return (
+                "Everything that was crawled was there every time: it is all core, and there is no rest of which "
+                f"coverage or survival could be told. Status {self.status}: {self.reason}."
+            )
         later = "in the next crawl" if self.clock == "crawl" else "a year later"
         still = f"{self._percent('alpha')} can still be fetched {later}"
         if "core_share" not in self.estimates:
@@ -182,11 +193,16 @@ def read_headline(parameters: pd.DataFrame, stratum: str | None = None) -> Headl
     if rows.empty:
         raise ValueError("table parameters has no headline row")
     row = rows.iloc[-1]  # the shell, or the one urn
-    withheld = row["status"] in WITHHELD
+    reason = None if pd.isna(row["reason"]) else str(row["reason"]).rstrip(".")
+    said: Sequence[str] = list(SYMBOLS)
+    if row["status"] in WITHHELD:
+        said = []
+    elif is_all_core(reason):
+        said = ("kappa", "core_share")
 
     def numbers(suffix: str = "") -> dict[str, float]:
         """Estimates, or one of their limits, by name."""
-        columns = {} if withheld else {name: row[f"{name}{suffix}"] for name in SYMBOLS}
+        columns = {name: row[f"{name}{suffix}"] for name in said}
         return {name: float(value) for name, value in columns.items() if not pd.isna(value)}
 
     low, high = numbers("_low"), numbers("_high")
@@ -196,7 +212,7 @@ def read_headline(parameters: pd.DataFrame, stratum: str | None = None) -> Headl
         form=str(row["form"]),
         clock=str(row["clock"]),
         estimates=numbers(),
-        limits={name: Interval(low[name], high[name]) for name in low},
+        limits={} if is_all_core(reason) else {name: Interval(low[name], high[name]) for name in low},
         status=str(row["status"]),
-        reason=None if pd.isna(row["reason"]) else str(row["reason"]).rstrip("."),
+        reason=reason,
     )

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 _BARS_HEIGHT = 2.4  # inches
 _AXES_WIDTH = 4.0  # bars are one wide
 _COLOURS = {"joint": JOINT_COLOUR, "containment": CONTAINMENT_COLOUR}
+_LEAST_SHARE = 1e-5  # of the urn: a fit at a bound is not quite there
 _FATES = ("survives and is sampled", "survives and is missed", "is replaced")
 _FORMULAS = ("α c", "α (1 − c)", "1 − α")  # none of the core, whose α and c are 1
 _HATCHES = ("", "", "////")
@@ -116,8 +117,8 @@ def _headline(parameters: pd.DataFrame) -> list[Row]:
 
 
 def _drawn(rows: Sequence[Row]) -> list[Row]:
-    """Rows that have a bar."""
-    return [row for row in rows if row["status"] not in UNSAID and has_urn(row)]
+    """Rows that have a bar; a part that is nothing of the urn has none."""
+    return [row for row in rows if row["status"] not in UNSAID and has_urn(row) and not row["share"] < _LEAST_SHARE]
 
 
 def _heading(rows: Sequence[Row]) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from crawl_urn_dagster.figures.axes import figure_of_nothing
-from crawl_urn_dagster.figures.labels import LIMITS_NOTE, number, scaled_unit, whole, with_limits
+from crawl_urn_dagster.figures.labels import LIMITS_NOTE, UNSAID, number, scaled_unit, whole, with_limits
 from crawl_urn_dagster.figures.style import (
     CONTAINMENT_COLOUR,
     DISCOVERY_COLOUR,
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 _CADENCES = ("half the gap", "the present gap", "twice the gap")
 _COLOURS = (CONTAINMENT_COLOUR, JOINT_COLOUR, DISCOVERY_COLOUR)
 _CRAWLS_PLANNED = 24
+_OPEN = "The joint fit of core and shell is not_identified, no numbers"
 _LABEL_HEIGHT = 0.07  # of the axes: labels of curves that are closer would meet
 
 
@@ -150,6 +151,8 @@ def planning_curves(planning: pd.DataFrame, parameters: pd.DataFrame, *, title: 
     heading = "planning of the shell, the part that comes and goes"
     if now.empty:
         return figure_of_nothing(title, heading, "no urn to plan with")
+    if now["status"].iloc[0] in UNSAID:
+        return figure_of_nothing(title, heading, _OPEN)
     figure = new_figure(
         height=6.6 if is_narrow() else 3.4,
         title=title,
@@ -184,8 +187,8 @@ def planning_curves(planning: pd.DataFrame, parameters: pd.DataFrame, *, title: 
 def planning_curves_caption(planning: pd.DataFrame, _parameters: pd.DataFrame) -> tuple[str, str]:
     """Give the caption and the alternative text."""
     now = planning[planning["current"].astype(bool)].to_dict("records")
-    if not now:
-        found = "There is no urn to plan with, so that no number is given."
+    if not now or now[0]["status"] in UNSAID:
+        found = f"{_OPEN}." if now else "There is no urn to plan with, so that no number is given."
         return found, found
     found = (
         f"Now, at a coverage of {number(now[0]['coverage'])}, a crawl fetches {with_limits(now[0], 'cost_per_new')} "

@@ -69,7 +69,7 @@ def lead(content: Content) -> list[Block]:
         blocks.append("Numbers that are withheld are shown nowhere on this page.")
     else:
         blocks += filter(None, [share_of_eligible(content), eligible_for(content)])
-        if "core_share" in headline.estimates:
+        if "core_share" in headline.estimates and not headline.all_core:
             blocks.append(
                 "κ and μ are both the size of the core: κ is its share of the urn, μ its share of one crawl. As the "
                 "urn has it, the core is in every crawl and the rest is not, so μ is the larger; μ is the surer of the "

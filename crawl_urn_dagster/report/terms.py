@@ -62,7 +62,7 @@ def share_of_eligible(content: Content) -> str | None:
 def eligible_for(content: Content) -> str | None:
     """Say how long an element stays eligible; None where that is not known. The headline is not withheld."""
     terms, gap, noun = _terms(content), content.mean_gap_days, content.noun
-    if pd.isna(terms["life_expectancy"]):
+    if content.headline.all_core or pd.isna(terms["life_expectancy"]):
         return None
     which = f"{noun[:1].upper()}{noun[1:]}s{' of the shell' if 'core_share' in content.headline.estimates else ''}"
     left = estimate(terms, "life_expectancy")
@@ -78,12 +78,12 @@ def eligible_for(content: Content) -> str | None:
 def dictionary(content: Content) -> Section:
     """Every quantity with its unit, interval and what moves it."""
     headline = content.headline
+    title = "In an operator's terms"
     if headline.withheld:
         reason = escape(called(headline.reason or "", content.noun))
-        return Section(
-            "In an operator's terms",
-            [f"Withheld ({headline.status}): {reason}. What can be told without an urn is below."],
-        )
+        return Section(title, [f"Withheld ({headline.status}): {reason}. What can be told without an urn is below."])
+    if headline.all_core:
+        return Section(title, ["All is core: nothing comes and goes, and there are no terms of what would."])
     frame = pd.DataFrame(
         _rows(content), columns=["quantity", "value (95 % interval)", "unit", "what it says", "what moves it"]
     )
@@ -99,7 +99,7 @@ def dictionary(content: Content) -> Section:
         f"expectancy is the sum of sampled and hidden time.{core} Status of all: **{headline.status}**."
     )
     return Section(
-        "In an operator's terms",
+        title,
         [notes, table(frame, written=["value (95 % interval)"]), *content.shown("fates_of_an_element")],
     )
 
@@ -276,6 +276,9 @@ def plans(content: Content) -> Section | None:
     now = planning[planning["current"].astype(bool)]
     if content.headline.withheld or now.empty:
         return None
+    if now["status"].iloc[0] == "not_identified":
+        said = "Not planned: the joint fit of core and shell, which plans are made from, is not_identified."
+        return Section("Other coverages and cadences", [said])
     days = content.mean_gap_days / now["gap"].iloc[0]
     names = [name for name in planning.columns if name.startswith("hidden_time")]
     shown = with_limits(planning.assign(**{name: days * planning[name] for name in names}), list(_PLANNED))

@@ -33,6 +33,11 @@ AT_BOUND = {
 }
 
 
+def is_all_core(reason: str | None) -> bool:
+    """Whether the reason of a fit says that there is no shell, so that its survival and coverage mean nothing."""
+    return AT_BOUND["kappa", 1] in (reason or "")
+
+
 class Alternative(NamedTuple):
     """The best fit with one parameter held elsewhere.
 

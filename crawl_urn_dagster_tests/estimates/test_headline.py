@@ -134,6 +134,17 @@ def test_words_of_a_homogeneous_urn_name_no_core():
     assert headline.sentence.startswith("Without a separate core: a crawl samples 60 % (55 to 65)")
 
 
+def test_where_all_is_core_nothing_is_said_of_a_rest():
+    all_core = fit("joint", status="at_bound", kappa=1.0)
+    reason = "kappa is at its bound 1: all elements belong to the core."
+    headline = headline_of(replace(all_core, reason=reason))
+    assert set(headline.estimates) == {"kappa", "core_share"}
+    assert not headline.limits
+    assert "there is no rest" in headline.sentence
+    assert headline.sentence.endswith(f"Status at_bound: {reason}")
+    assert "%" not in headline.sentence
+
+
 def test_a_caution_is_never_left_out():
     headline = headline_of(fit("containment", status="not_identified"))
     assert headline.sentence.endswith("Status not_identified: because of not_identified.")

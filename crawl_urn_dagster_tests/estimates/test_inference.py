@@ -11,7 +11,10 @@ from crawl_urn_dagster_tests.estimates.observed import EXACT, observables
 
 @pytest.mark.parametrize(
     "histories",
-    [["111", "111", "100", "010", "001"], ["110", "110", "101", "011"], ["11", "11"], ["1"], ["10", "01"]],
+    [
+        *(["111", "111", "100", "010", "001"], ["110", "110", "101", "011"], ["11", "11"], ["1"], ["10", "01"]),
+        ["1" * 12],  # all is core
+    ],
 )
 def test_a_few_elements_give_tables_and_no_error(histories):
     seen = np.array([[mark == "1" for mark in history] for history in histories])

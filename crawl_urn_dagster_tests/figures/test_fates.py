@@ -112,6 +112,12 @@ def test_a_fit_that_is_not_identified_or_no_urn_has_neither_bars_nor_numbers(val
     assert " = " not in words(figure)
 
 
+def test_a_part_that_is_nothing_of_the_urn_has_no_bar():
+    fit = core_shell(kappa=1 - 1e-6, status="at_bound", reason="all elements belong to the core", headline=True)
+    (axes,) = fates_of_an_element(parameters(fit), title=TITLE).axes
+    assert axes.get_title(loc="left").startswith("core")
+
+
 def test_without_a_headline_the_figure_says_so():
     for fits in (parameters(), parameters(homogeneous())):
         figure = fates_of_an_element(fits, title=TITLE)

@@ -66,4 +66,6 @@ def test_plans_are_drawn_for_each_cadence_and_the_present_is_marked(made):
     assert tuple(np.round(seen_share(0, 0.75, 0.5, np.arange(1, 25)), 9)) in drawn
     assert [line for line in seen.get_lines() if set(line.get_ydata()) == {0.9}]
     assert faults(figure) == []
+    left_open = planning.assign(status="not_identified")
+    assert "not_identified, no numbers" in words(planning_curves(left_open, fits, title=TITLE))
     assert "no urn to plan with" in words(planning_curves(planning.iloc[:0], fits, title=TITLE))
