@@ -106,26 +106,26 @@ def test_everything_that_is_named_is_there(good_run):
 
 
 def test_a_crawl_that_arrives_is_ingested_alone(tmp_path):
-    crawls = presence_of(histories(4, urn=200))
+    crawls = presence_of(histories(2))
     *earlier, last = crawls
     for crawl in earlier:
         write_list(tmp_path, crawl, crawls[crawl])
     collection = lists_collection(tmp_path)
     home = CollectionHome(folder=str(tmp_path / "home"), collection=collection.name)
     revisions = collection.source.list_crawls(home.files, collection.selection).revisions
-    assert len(list(home.presence.write(collection.source.captures(home.files, earlier), revisions))) == 3
+    assert len(list(home.presence.write(collection.source.captures(home.files, earlier), revisions))) == 1
     write_list(tmp_path, last, crawls[last])
     result = crawl_urn("run", "--collections", configure(tmp_path, collection), "--home", "home", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
-    assert "1 crawls to read, 3 are up to date" in result.stdout
+    assert "1 crawls to read, 1 are up to date" in result.stdout
     tables = ObservablesFile(tmp_path / "home" / "split" / "observables.duckdb")
     assert tables.read("crawls")["crawl"].tolist() == list(crawls)
 
 
 def test_an_error_is_named_and_does_not_stop_the_others(tmp_path):
-    lists = presence_collection(tmp_path, histories(12), name="lists")
+    lists = presence_collection(tmp_path, histories(2), name="lists")
     tables, sound = (
-        tables_collection(tmp_path, histories(12), name=name, windows=False) for name in ("tables", "sound")
+        tables_collection(tmp_path, histories(2), name=name, windows=False) for name in ("tables", "sound")
     )
     home = tmp_path / "home"
     home.mkdir()
@@ -200,7 +200,7 @@ def start(*arguments, cwd):
 
 
 def test_a_killed_run_is_cleared_up_by_the_next(tmp_path):
-    configuration = configure(tmp_path, tables_collection(tmp_path, histories(12), windows=False))
+    configuration = configure(tmp_path, tables_collection(tmp_path, histories(2), windows=False))
     arguments = ("run", "--collections", configuration, "--home", "home")
     killed = start(*arguments, cwd=tmp_path)
     with dg.DagsterInstance.from_config(str(tmp_path / "home" / ".dagster")) as instance:

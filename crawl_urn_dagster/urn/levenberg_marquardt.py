@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 _ITERATIONS = 50
 _SETTLED = 1e-9
-# Gain of a step, as part of the sum of squares, that is not worth another, and the part of what was observed that counts
-# as none left over: on a ridge steps can stay long while they gain nothing.
+# Gain of a step, as part of the sum of squares, that is not worth another, and the part of what was observed that
+# counts as none left over: on a ridge steps can stay long while they gain nothing.
 _GAIN, _NOTHING = 1e-9, 1e-20
 _FIRST_DAMPING, _SOFTER, _HARDER = 1e-3, 0.1, 10.0
 
