@@ -4,7 +4,7 @@ import os
 import shutil
 from pathlib import Path
 
-# Two test processes on two cores: more threads in each only get in each other's way. Before numpy is loaded.
+# Several test processes: more threads in each only get in each other's way. Before numpy is loaded.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
@@ -16,6 +16,11 @@ settings.load_profile("suite")
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Start with the test that mostly waits, so that nobody is left alone with it."""
+    items.sort(key=lambda item: item.path.name != "test_end_to_end.py")
 
 
 @pytest.fixture(scope="module")
