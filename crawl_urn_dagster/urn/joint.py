@@ -365,8 +365,10 @@ def _openness(fit: JointFit, free: BoolArray) -> str | None:
     errors = np.mean(fit.residuals**2 / fit.variance) * mean_size**2
 
     def on_clock(parameters: FloatArray) -> dict[str, float]:
-        kappa, alpha, coverage = parameters.tolist()
-        by_name = dict(zip(_NAMES, (kappa, alpha ** (1 / fit.counts.mean_gap), coverage), strict=True))
+        # As the fit gives them: the coverage is the mean of the crawls, where the search has that of the largest.
+        coverage = urn_of(fit.counts.in_mean_gaps, fit.counts.sizes, parameters)[1].coverage.mean()
+        values = parameters[0], parameters[1] ** (1 / fit.counts.mean_gap), coverage
+        by_name = dict(zip(_NAMES, map(float, values), strict=True))
         return {_NAMES[index]: by_name[_NAMES[index]] for index in np.flatnonzero(FREE[fit.model])}
 
     return describe_openness(

@@ -169,6 +169,12 @@ def test_a_slow_shell_leaves_kappa_open_to_pairs_but_not_to_both():
     assert fit_joint(counts, model="core_shell", clock="crawl").status == "ok"
 
 
+def test_an_open_coverage_is_told_as_the_mean_that_the_fit_gives():
+    counts, _ = expected_counts(0.95, 0.99, 0.6, times=np.arange(6.0), spread=0.3)
+    fit = fit_joint(counts, model="core_shell", clock="crawl")
+    assert f"leaves coverage open: at 0.686 instead of {fit.coverage:.3f}, with" in fit.reason
+
+
 @pytest.mark.parametrize("crawls", [1, 2])
 def test_too_few_points(crawls):
     counts, _ = expected_counts(0.4, 0.75, 0.6, times=np.arange(crawls + 1.0))
