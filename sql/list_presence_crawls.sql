@@ -1,4 +1,3 @@
-SELECT crawl, filename, count(*) AS captures
-FROM read_parquet($parts, filename = true)
-GROUP BY ALL
+SELECT crawl, filename, captures, content
+FROM read_parquet($summaries, filename = true)
 ORDER BY crawl;

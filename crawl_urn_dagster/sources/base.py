@@ -39,7 +39,7 @@ class Listing:
     inputs
         The files they are from.
     revisions
-        Of a presence source: by crawl, a hash of what its captures are read from.
+        Of a presence source: by crawl, a hash of its captures, or of what they are read from.
     captures
         Of a presence source: by crawl, how many captures there are, to tell progress by; empty when that is not known.
     findings

@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import zip_longest
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from pydantic import PrivateAttr
 
@@ -109,10 +109,10 @@ class ConvertedSource(PresenceSource):
             tuple(crawls),
             (*(part.input for part in parts), *inputs),
             {
-                label: fingerprint(tuple(parts[number].input for number in listed[label]), *self._settings())
+                label: fingerprint((), *(part.content for part in listed[label].values()), *self._settings())
                 for label in labels
             },
-            {label: sum(listed[label].values()) for label in labels},
+            {label: sum(part.captures for part in listed[label].values()) for label in labels},
             _findings(notes),
         )
 
@@ -142,15 +142,33 @@ class ConvertedSource(PresenceSource):
         _check_copies([local.input.location for local in raw])
         return [replace(local, path=self._convert(files, local)) for local in raw]
 
-    def _counted(self, files: Files, parts: list[LocalFile]) -> dict[str, dict[int, int]]:
-        """By crawl: its captures in each of the converted files that has any."""
-        numbers = {str(part.path): number for number, part in enumerate(parts)}
+    def _counted(self, files: Files, parts: list[LocalFile]) -> dict[str, dict[int, _Captured]]:
+        """By crawl: what is of it in each of the converted files that has any, by the file's number."""
+        numbers = {str(_summary(files, part)): number for number, part in enumerate(parts)}
         with connect(files.cache) as connection:
-            rows = connection.execute(load_statement("list_presence_crawls"), {"parts": list(numbers)}).fetchall()
-        listed: dict[str, dict[int, int]] = {}
-        for crawl, path, captures in rows:
-            listed.setdefault(crawl, {})[numbers[path]] = captures
-        return listed
+            rows = connection.execute(load_statement("list_presence_crawls"), {"summaries": list(numbers)}).fetchall()
+        listed: dict[str, dict[int, _Captured]] = {}
+        for crawl, path, captures, content in rows:
+            listed.setdefault(crawl, {})[numbers[path]] = _Captured(captures, content)
+        return {crawl: dict(sorted(of_crawl.items())) for crawl, of_crawl in listed.items()}
+
+
+class _Captured(NamedTuple):
+    """How many captures of a crawl are in a file, and a hash of them."""
+
+    captures: int
+    content: str
+
+
+def _summary(files: Files, part: LocalFile) -> Path:
+    """Table of the crawls of a converted file; it is looked at often, and is small."""
+
+    def make(target: Path) -> None:
+        with connect(files.cache) as connection:
+            parameters = {"part": str(part.path), "target": str(target)}
+            connection.execute(load_statement("summarise_captures"), parameters)
+
+    return files.derive(f"crawls of {part.path.parent.name}", part.input.sha256, make, size=part.input.bytes)
 
 
 def _check_copies(locations: Sequence[str]) -> None:

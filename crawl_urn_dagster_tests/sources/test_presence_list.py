@@ -7,6 +7,7 @@ import json
 
 import duckdb
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -224,7 +225,8 @@ class TestOneFilePerCrawl:
 
 
 def _converted(files):
-    return [path for path in files.cache.rglob("*") if path.is_file() and len(path.name) == 64]
+    kept = [path for path in files.cache.rglob("*") if path.is_file() and len(path.name) == 64]
+    return [path for path in kept if "element" in pq.read_schema(path).names]
 
 
 def test_raw_list_is_read_once(files, write):
@@ -300,6 +302,20 @@ def test_what_is_no_list_leaves_nothing(files, write, content, message):
     if "cannot be dated" not in message:
         assert _converted(files) == []
     assert list(files.cache.rglob("*.partial")) == []
+
+
+def test_a_revision_is_of_a_crawls_own_captures(files, write):
+    """Of one file for all crawls, only those that were changed are read again."""
+
+    def revisions(rows):
+        return source(write("a.csv", f"crawl,element\n{rows}")).list_crawls(files, WHOLE).revisions
+
+    before = revisions("2024-01,a\n2024-01,b\n2024-02,b\n")
+    assert revisions("2024-02,b\n2024-01,b\n2024-01,a\n") == before
+    after = revisions("2024-01,a\n2024-01,b\n2024-02,c\n2024-03,b\n")
+    assert after["2024-01"] == before["2024-01"]
+    assert after["2024-02"] != before["2024-02"]
+    assert after["2024-03"] == before["2024-02"]  # labels are no part of it
 
 
 def test_a_revision_is_of_a_crawls_own_files_and_columns(files, write, tmp_path):

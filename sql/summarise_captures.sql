@@ -1,0 +1,6 @@
+-- Crawls of a converted list. Content is the same whatever the order of the rows.
+COPY (
+    SELECT crawl, count(*) AS captures, sum(hash(element, stratum))::VARCHAR AS content
+    FROM read_parquet($part)
+    GROUP BY crawl
+) TO $target (FORMAT parquet, USE_TMP_FILE false);
