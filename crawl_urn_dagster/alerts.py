@@ -20,6 +20,7 @@ from dagster._core.storage.asset_check_execution_record import AssetCheckExecuti
 
 from crawl_urn_dagster.outcomes import Outcome, grouped_checks, read_outcome
 from crawl_urn_dagster.partitions import INGEST
+from crawl_urn_dagster.plural import counted
 from crawl_urn_dagster.specs import FINGERPRINT, asset_key, job_names
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def alert_sensor(
         for alert in new_alerts(context.instance, collection, ui_url=ui_url, figure=figure):
             deliver(context.instance, parsed, alert)
             told += 1
-        return dg.SkipReason(f"Told of {told} events." if told else "Nothing new to tell.")
+        return dg.SkipReason(f"Told of {counted(told, 'event')}." if told else "Nothing new to tell.")
 
     return alerts
 
@@ -273,7 +274,7 @@ def _alert_of(collection: Collection, event: str, run: dg.DagsterRun, found: Out
     what = [f"run of {run.job_name} failed"] if found.errors else []
     names = [check.check for check in found.failed_checks]
     if names:
-        more = f" and {len(names) - _NAMED} more checks" if len(names) > _NAMED else ""
+        more = f" and {counted(len(names) - _NAMED, 'more check')}" if len(names) > _NAMED else ""
         what.append(f"{', '.join(names[:_NAMED])}{more} failed")
     severe = found.errors or any(check.severity == "ERROR" for check in found.failed_checks)
     return Alert(

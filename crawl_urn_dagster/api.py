@@ -28,6 +28,7 @@ from crawl_urn_dagster.observables.presence import PresenceFolder
 from crawl_urn_dagster.observables.quality import WHAT_TO_DO, breach, broken_rules
 from crawl_urn_dagster.observables.schema import PARAMETERS, SYMBOLS
 from crawl_urn_dagster.observables.tables import crawls_table, tables_from_counts, tables_from_histories
+from crawl_urn_dagster.plural import counted
 from crawl_urn_dagster.sources import (
     Files,
     ObservableTablesSource,
@@ -79,7 +80,7 @@ class Crawls:
         first, last = crawls["crawl"].iloc[[0, -1]]
         known = crawls["elements"].dropna()
         sizes = f", of {known.min():,} to {known.max():,} elements" if len(known) else ""
-        return f"{len(crawls)} crawls, {first} to {last}{sizes}"
+        return f"{counted(len(crawls), 'crawl')}, {first} to {last}{sizes}"
 
 
 @dataclass(frozen=True, repr=False)

@@ -12,6 +12,7 @@ import dagster as dg
 
 from crawl_urn_dagster.collection import Collection
 from crawl_urn_dagster.observables.schema import SYMBOLS
+from crawl_urn_dagster.plural import counted
 from crawl_urn_dagster.resources import CollectionHome
 from crawl_urn_dagster.specs import asset_key, home_key, home_of, numbers, pool
 
@@ -158,8 +159,8 @@ def _histories_complete(collection: Collection) -> dg.AssetChecksDefinition:
             severity=_ERROR,
             figure=len(wrong),
             threshold=0,
-            reason=f"Capture histories count {counts.distinct_elements:,} elements, {len(wrong)} crawls have "
-            f"another size than their presence partition.{worst}",
+            reason=f"Capture histories count {counts.distinct_elements:,} elements; of another size than their "
+            f"presence partition: {counted(len(wrong), 'crawl')}.{worst}",
             todo="Delete the folder histories of the collection, and materialise this asset again.",
             **found,
         )
@@ -356,7 +357,7 @@ def _coverage_drop(collection: Collection) -> dg.AssetChecksDefinition:
             return dg.AssetCheckResult(
                 passed=True,
                 severity=_WARN,
-                description=f"Not judged: {len(pairs)} pairs of neighbouring crawls; {_PAIRS_BEFORE + 1} are needed.",
+                description=f"Not judged: needs {_PAIRS_BEFORE + 1} pairs of neighbours, and has {len(pairs)}.",
             )
         last, usual = pairs.iloc[-1], float(pairs["seen_again"].iloc[-1 - before : -1].median())
         # At least so much, whatever the error of the counting.
@@ -438,6 +439,8 @@ def _fit_checks(collection: Collection) -> dg.AssetChecksDefinition:
 
 
 def _fit_is_ok(row: "pd.Series") -> dg.AssetCheckResult:
+    from crawl_urn_dagster.urn import WITHHELD
+
     # A fit that is ok may have a reservation.
     passed = row["status"] == "ok" and not isinstance(row["reason"], str)
     return _result(
@@ -446,6 +449,6 @@ def _fit_is_ok(row: "pd.Series") -> dg.AssetCheckResult:
         figure=str(row["status"]),
         threshold="ok",
         reason="The fit is ok." if passed else f"{row['status']}: {row['reason']}",
-        todo="Take its numbers with this reservation.",
+        todo="No numbers are given of it." if row["status"] in WITHHELD else "Take its numbers with this reservation.",
         **numbers(residual_rms=row["residual_rms"]),
     )

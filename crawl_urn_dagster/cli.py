@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from crawl_urn_dagster.plural import counted
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -183,7 +185,7 @@ def _look_before_running(chosen: list[Collection], home: Path, console: Console)
             continue
         listings[one.name] = listing
         first, last = listing.crawls[0].crawl, listing.crawls[-1].crawl
-        console.print(f"{one.name}: {len(listing.crawls)} crawls, {first} to {last}")
+        console.print(f"{one.name}: {counted(len(listing.crawls), 'crawl')}, {first} to {last}")
     if wrong:
         raise click.ClickException("\n".join(wrong))
     return listings
@@ -278,7 +280,7 @@ def _execute(
 
     waiting = list(run.step_keys_to_execute or ())
     steps = len(waiting)
-    console.print(f"{run.job_name}: run {run.run_id}, {steps} steps")
+    console.print(f"{run.job_name}: run {run.run_id}, {counted(steps, 'step')}")
     started = time.monotonic()
     ended = {DagsterEventType.STEP_SUCCESS: "", DagsterEventType.STEP_FAILURE: "  failed"}
     with progress_to(lambda line: console.print(f"         {time.monotonic() - started:6.1f} s    {line}")):

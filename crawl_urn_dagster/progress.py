@@ -8,6 +8,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from crawl_urn_dagster.plural import counted
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -26,7 +28,7 @@ class Progress:
     every_seconds
         Shortest time between two lines.
     unit
-        What is counted, in the plural.
+        What is counted, in the singular; it takes an s.
     """
 
     def __init__(
@@ -36,7 +38,7 @@ class Progress:
         report: Callable[[str], object],
         *,
         every_seconds: float = 10.0,
-        unit: str = "rows",
+        unit: str = "row",
     ) -> None:
         self._doing = doing
         self._total = total
@@ -62,10 +64,10 @@ class Progress:
     def _line(self, now: float) -> str:
         elapsed = max(now - self._started, 1e-9)
         rate = self._done / elapsed
-        line = f"{self._doing}: {self._done:,}"
+        done = counted(self._done, self._unit)
         if self._total is not None:
-            line += f" of {self._total:,}"
-        line += f" {self._unit} in {elapsed:,.1f} s, {rate:,.0f} {self._unit}/s"
+            done = f"{self._done:,} of {counted(self._total, self._unit)}"
+        line = f"{self._doing}: {done} in {elapsed:,.1f} s, {rate:,.0f} {self._unit}s/s"
         if self._total is not None and self._done:
             line += f", {max(self._total - self._done, 0) / rate:,.0f} s left"
         return line

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import dagster as dg
 
 from crawl_urn_dagster.partitions import INGEST, find_ingest, withdrawn_crawls
+from crawl_urn_dagster.plural import counted
 from crawl_urn_dagster.sources import SourceError, TooLargeError, fingerprint
 from crawl_urn_dagster.specs import FINGERPRINT, asset_key, ingest_job_name, job_names, read_job_name, update_job_name
 
@@ -182,7 +183,7 @@ def _ingest(
 def _update(instance: dg.DagsterInstance, collection: Collection, listing: Listing, *, limited: bool) -> Work:
     job = update_job_name(collection)
     content = fingerprint(listing.inputs)
-    what = f"{len(listing.crawls)} crawls to {listing.crawls[-1].crawl}, content {content}."
+    what = f"{counted(len(listing.crawls), 'crawl')} to {listing.crawls[-1].crawl}, content {content}."
     report = instance.get_latest_materialization_event(asset_key(collection, "report"))
     materialization = report.asset_materialization if report else None
     if materialization and materialization.metadata[FINGERPRINT].value == content:

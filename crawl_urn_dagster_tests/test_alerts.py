@@ -51,7 +51,7 @@ def test_a_finding_is_told_once_as_a_failed_fit_and_never_as_a_failed_run(tmp_pa
     line = Line(presence_collection(tmp_path, avoiding_histories(12), name="avoiding"), tmp_path)
     assert not line.run(without=UNCHECKED).success
     run_id = line.instance.get_runs(dg.RunsFilter(job_name="avoiding_update"))[0].run_id
-    assert tick(line, receiver.address) == "Told of 1 events."
+    assert tick(line, receiver.address) == "Told of 1 event."
     (message,) = receiver.received
     assert message["title"] == "avoiding: headline_fit failed"
     assert message["type"] == "failure"
@@ -145,7 +145,7 @@ def test_what_was_not_taken_is_sent_later_to_those_that_did_not_take_it(tabled, 
     ) as raised:
         tick(tabled, *targets)
     assert (len(receiver.received), len(other.received)) == (0, 1)
-    assert tick(tabled, *targets) == "Told of 1 events."
+    assert tick(tabled, *targets) == "Told of 1 event."
     assert tick(tabled, *targets) == "Nothing new to tell."
     assert (len(receiver.received), len(other.received)) == (1, 1)
     assert "s3cret" not in str(raised.value)

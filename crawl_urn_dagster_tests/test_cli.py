@@ -64,9 +64,10 @@ def test_progress_and_the_closing_table_are_printed(good_run):
     assert "fitting: 24 crawls, 2020-01-06 to 2021-10-11" in lines
     for name, crawls, rows in (("fitting", 24, "91,051"), ("avoiding", 12, "26,959")):
         started = next(number for number, line in enumerate(lines) if line.startswith(f"{name}_ingest: run "))
-        read, captures, ended, update = lines[started + 1 : started + 5]
-        assert read.endswith(f"{crawls} crawls to read, 0 are up to date")
+        started_line, read, captures, ended, update = lines[started : started + 5]
+        assert read.endswith(f"{crawls} crawls to read, 0 up to date")
         assert f"reading captures: {rows} rows in" in captures
+        assert started_line.endswith(", 1 step")
         assert ended.startswith("    1/1 ")
         assert ended.endswith("  ingest")
         assert update.startswith(f"{name}_update: run ")
@@ -117,7 +118,7 @@ def test_a_crawl_that_arrives_is_ingested_alone(tmp_path):
     write_list(tmp_path, last, crawls[last])
     result = crawl_urn("run", "--collections", configure(tmp_path, collection), "--home", "home", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
-    assert "1 crawls to read, 1 are up to date" in result.stdout
+    assert "1 crawl to read, 1 up to date" in result.stdout
     tables = ObservablesFile(tmp_path / "home" / "split" / "observables.duckdb")
     assert tables.read("crawls")["crawl"].tolist() == list(crawls)
 

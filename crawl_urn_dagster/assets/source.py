@@ -14,6 +14,7 @@ import dagster as dg
 
 from crawl_urn_dagster.collection import Collection
 from crawl_urn_dagster.partitions import crawl_partitions
+from crawl_urn_dagster.plural import counted
 from crawl_urn_dagster.sources import (
     InputFile,
     Listing,
@@ -82,7 +83,7 @@ def _presence_asset(collection: Collection, source: PresenceSource) -> dg.Assets
             context.instance.add_dynamic_partitions(str(partitions.name), list(wanted))
         outdated = home.presence.outdated(wanted, collection.sample_one_in, collection.stratum)
         report = dg.get_dagster_logger().info
-        report(f"{len(outdated)} crawls to read, {len(wanted) - len(outdated)} are up to date")
+        report(f"{counted(len(outdated), 'crawl')} to read, {len(wanted) - len(outdated)} up to date")
         known = sum(listing.captures[crawl] for crawl in outdated) if listing.captures else None
         progress = Progress("reading captures", known, report)
         one_in = collection.sample_one_in
@@ -96,7 +97,7 @@ def _presence_asset(collection: Collection, source: PresenceSource) -> dg.Assets
             progress=progress,
         )
         for done, partition in enumerate(written, start=1):
-            context.log.info(f"{partition.crawl}: {partition.elements:,} elements, {done} of {len(outdated)} crawls")
+            context.log.info(f"{partition.crawl}: {counted(partition.elements, 'element')}, {done} of {len(outdated)}")
         progress.finish()
         for partition in home.presence.read_all(wanted):
             metadata: dict[str, Any] = {
@@ -124,7 +125,7 @@ def read_job(collection: Collection) -> dg.JobDefinition:
     def read(context: dg.OpExecutionContext) -> None:
         home: CollectionHome = getattr(context.resources, key)
         listing = collection.source.list_crawls(home.files, collection.selection)
-        context.log.info(f"{len(listing.crawls)} crawls to {listing.crawls[-1].crawl}")
+        context.log.info(f"{counted(len(listing.crawls), 'crawl')} to {listing.crawls[-1].crawl}")
 
     @dg.job(
         name=read_job_name(collection),
@@ -161,7 +162,9 @@ def _crawls_asset(collection: Collection, source: PresenceSource) -> dg.AssetsDe
         elements = {label: partition.elements for label, partition in partitions.items()}
         absent = [label for label in labels if label not in elements]
         if absent:
-            context.log.warning(f"{len(absent)} crawls are listed and not ingested, so left out: {', '.join(absent)}")
+            context.log.warning(
+                f"listed and not ingested, so left out: {counted(len(absent), 'crawl')}, {', '.join(absent)}"
+            )
         if not elements:
             raise SourceError(f"no crawl of {collection.name} is ingested: materialise presence first")
         present = [crawl for crawl in listing.crawls if crawl.crawl in elements]

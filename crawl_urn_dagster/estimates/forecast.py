@@ -120,7 +120,7 @@ def _from_origin(
     recent = started.iloc[-_GAPS - 1 :]
     gap = (recent.iloc[-1] - recent.iloc[0]) / max(len(recent) - 1, 1)
     rows: list[dict[str, Any]] = []
-    reason = f"There are {len(crawls)} crawls; a forecast needs {FEWEST}." if len(crawls) < FEWEST else None
+    reason = f"A forecast needs {FEWEST} crawls, and has {len(crawls)}." if len(crawls) < FEWEST else None
     if reason is None and discovery_curve is not None:
         windows = within(discovery_curve, crawls, ("start_crawl", "end_crawl"))
         assert windows is not None  # noqa: S101 - of a table there are rows

@@ -282,7 +282,7 @@ def _cross_validated(curves: Curves) -> list[ComparedModel]:
     near = {model: _fit(model, short)(short.mean) for model in _FITS}
     if np.isfinite(short.ratios).any(axis=-1).sum() >= 4 * BLOCK:
         return cross_validate(short.ratios, {model: _fit(model, short, fit) for model, fit in near.items()})
-    reason = f"There are {n} crawls; comparing by prediction takes {4 * BLOCK} start crawls."
+    reason = f"Comparing by prediction takes {4 * BLOCK} start crawls, and has {n}."
     return [
         ComparedModel(
             model=model,

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from crawl_urn_dagster.figures.axes import date_axis, figure_of_nothing
-from crawl_urn_dagster.figures.labels import LIMITS_NOTE, counted, estimate, span
+from crawl_urn_dagster.figures.labels import LIMITS_NOTE, estimate, span
 from crawl_urn_dagster.figures.style import (
     CONTAINMENT_COLOUR,
     DISCOVERY_COLOUR,
@@ -24,6 +24,7 @@ from crawl_urn_dagster.figures.style import (
     tint,
 )
 from crawl_urn_dagster.observables.schema import SYMBOLS
+from crawl_urn_dagster.plural import counted
 from crawl_urn_dagster.urn import WITHHELD
 
 if TYPE_CHECKING:

@@ -19,7 +19,6 @@ from crawl_urn_dagster.figures.labels import (
     FIT_NAMES,
     LIMITS_NOTE,
     MODEL_NAMES,
-    counted,
     estimate,
     estimates,
     fit_in_words,
@@ -44,6 +43,7 @@ from crawl_urn_dagster.figures.style import (
     panels,
     points,
 )
+from crawl_urn_dagster.plural import counted
 from crawl_urn_dagster.urn import WITHHELD, CoreShellUrn
 
 if TYPE_CHECKING:

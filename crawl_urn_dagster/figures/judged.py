@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawl_urn_dagster.figures.axes import date_axis, figure_of_nothing, say
-from crawl_urn_dagster.figures.labels import LIMITS_NOTE, counted, number, span, with_limits
+from crawl_urn_dagster.figures.labels import LIMITS_NOTE, number, span, with_limits
 from crawl_urn_dagster.figures.style import (
     CONTAINMENT_COLOUR,
     DISCOVERY_COLOUR,
@@ -25,6 +25,7 @@ from crawl_urn_dagster.figures.style import (
     plain_text,
     tint,
 )
+from crawl_urn_dagster.plural import counted
 from crawl_urn_dagster.urn.status import FITTED_MOVE
 
 if TYPE_CHECKING:

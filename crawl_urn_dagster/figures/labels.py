@@ -13,6 +13,7 @@ import pandas as pd
 
 from crawl_urn_dagster.figures.style import elements, is_narrow, line_characters, plain_text
 from crawl_urn_dagster.observables.schema import SYMBOLS
+from crawl_urn_dagster.plural import counted
 from crawl_urn_dagster.urn import WITHHELD, Interval
 
 if TYPE_CHECKING:
@@ -134,11 +135,6 @@ def glossary(*, has_core: bool, clock: str) -> str:
     """Say what the symbols of the parameters mean."""
     core = "κ core's share of the urn, μ of a crawl; shell: " if has_core else ""
     return wrapped(f"{core}α survival per {clock}, c coverage of a crawl")
-
-
-def counted(n: int, noun: str) -> str:
-    """Write a number of things, ``1,326 pairs``; the noun is given in the singular and takes an s."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def scaled_unit(largest: float) -> tuple[float, str]:

@@ -14,7 +14,6 @@ from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.ticker import MaxNLocator
 
 from crawl_urn_dagster.figures.labels import (
-    counted,
     dates,
     is_long,
     limits_note,
@@ -35,6 +34,7 @@ from crawl_urn_dagster.figures.style import (
     plain_text,
     points,
 )
+from crawl_urn_dagster.plural import counted
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import NullFormatter
 
 from crawl_urn_dagster.figures.axes import figure_of_nothing
-from crawl_urn_dagster.figures.labels import LIMITS_NOTE, counted, estimate, glossary
+from crawl_urn_dagster.figures.labels import LIMITS_NOTE, estimate, glossary
 from crawl_urn_dagster.figures.style import (
     JOINT_COLOUR,
     MISSING_COLOUR,
@@ -27,6 +27,7 @@ from crawl_urn_dagster.figures.style import (
     plain_text,
 )
 from crawl_urn_dagster.observables.schema import SYMBOLS
+from crawl_urn_dagster.plural import counted
 from crawl_urn_dagster.urn import WITHHELD
 
 if TYPE_CHECKING:

@@ -13,8 +13,9 @@ import pandas as pd
 from crawl_urn_dagster.estimates.diagnosis import LEVEL
 from crawl_urn_dagster.estimates.tables import compare_with_truth
 from crawl_urn_dagster.observables.schema import SYMBOLS
+from crawl_urn_dagster.plural import counted
 from crawl_urn_dagster.report.blocks import Block, Folded, Section
-from crawl_urn_dagster.report.words import UNKNOWN, called, counted, escape, estimate, number, table, with_limits
+from crawl_urn_dagster.report.words import UNKNOWN, called, escape, estimate, number, table, with_limits
 from crawl_urn_dagster.urn import WITHHELD
 
 if TYPE_CHECKING:

@@ -12,10 +12,11 @@ import pandas as pd
 
 from crawl_urn_dagster.estimates.headline import NO_CORE
 from crawl_urn_dagster.observables.schema import SYMBOLS
+from crawl_urn_dagster.plural import counted
 from crawl_urn_dagster.report.blocks import Block, Section
 from crawl_urn_dagster.report.judgement import in_words
 from crawl_urn_dagster.report.terms import eligible_for, headline_fit, share_of_eligible, yearly_fit
-from crawl_urn_dagster.report.words import called, counted, escape, estimate, number, table, with_limits
+from crawl_urn_dagster.report.words import called, escape, estimate, number, table, with_limits
 from crawl_urn_dagster.sources import SimulatedSource
 from crawl_urn_dagster.urn import DAYS_PER_YEAR
 from crawl_urn_dagster.urn.drift import FALSE_ALARMS, HORIZON
@@ -78,7 +79,7 @@ def lead(content: Content) -> list[Block]:
         blocks += [*_uneven(content), *_outside(headline)]
     return [
         *blocks,
-        f"{len(crawls)} crawls{of_size}, from {_dated(first)} to {_dated(last)}{_cadence(content)}.",
+        f"{counted(len(crawls), 'crawl')}{of_size}, from {_dated(first)} to {_dated(last)}{_cadence(content)}.",
         f"The fit: {escape(headline.fit_name)}. Its status is **{headline.status}**, its parameters are "
         f"{escape(headline.numbers)}.",
     ]

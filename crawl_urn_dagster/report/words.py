@@ -61,11 +61,6 @@ def _float(value: float) -> str:
     return f"{value:,.0f}" if 1e3 <= abs(value) < 1e15 else f"{value:.4g}"
 
 
-def counted(n: int, noun: str) -> str:
-    """Write a number of things; the noun is given in the singular and takes an s."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
-
-
 def percent(value: float) -> str:
     """Write a share in percent with one decimal, or as many more (to four) as tell it from 0 and 100."""
     for decimals in range(1, 5):

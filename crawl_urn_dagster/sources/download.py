@@ -362,7 +362,7 @@ def _save(
         partial.forget()
         raise too_large
     digest = _digest(partial.path)
-    progress = Progress(f"downloading {url}", None if announced is None else announced - size, report, unit="bytes")
+    progress = Progress(f"downloading {url}", None if announced is None else announced - size, report, unit="byte")
     for chunk in response.raw.stream(_CHUNK_BYTES, decode_content=False):
         size += len(chunk)
         if size > limits.max_bytes:

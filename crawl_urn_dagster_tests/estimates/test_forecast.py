@@ -86,7 +86,7 @@ def test_a_source_of_pairs_alone_tells_overlaps(observables):
 def test_too_few_crawls_are_said():
     table = forecast_table(*observables_of(5))
     assert table["status"].tolist() == ["too_few_points"]
-    assert table["reason"].tolist() == ["There are 5 crawls; a forecast needs 8."]
+    assert table["reason"].tolist() == ["A forecast needs 8 crawls, and has 5."]
 
 
 def test_plans_are_compared_with_what_is_now(observables):

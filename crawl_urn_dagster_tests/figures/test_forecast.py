@@ -51,7 +51,7 @@ def test_windows_of_one_length_are_drawn_where_longer_ones_are_not_known(made):
 def test_a_forecast_that_is_not_there_says_why():
     few = tables(5)
     figure = forecast_fan(forecast_table(*few), few.crawls, few.discovery_curve, title=TITLE)
-    assert "There are 5 crawls; a forecast needs 8." in words(figure)
+    assert "A forecast needs 8 crawls, and has 5." in words(figure)
 
 
 def test_plans_are_drawn_for_each_cadence_and_the_present_is_marked(made):
