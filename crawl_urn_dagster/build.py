@@ -91,7 +91,7 @@ def _collection_defs(collection: Collection, *, home: str, alerts: Sequence[str]
         ingest = dg.define_asset_job(
             ingest_job_name(collection),
             selection=presence,
-            description=f"Reads crawls of {collection.name} into partitions, as many as are asked for in one run.",
+            description=f"Reads crawls of {collection.name} into partitions; all that are listed when none is chosen.",
             executor_def=dg.in_process_executor,
         )
         jobs.append(ingest)

@@ -7,6 +7,7 @@ Here: the component's schema and its scaffolder. Not here: what is built (`build
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Annotated, Any
 
 import dagster as dg
@@ -41,8 +42,8 @@ class CrawlUrnComponent(dg.Component, dg.Model, dg.Resolvable):
     #: The collection, as in a collections file; relative paths are taken from the component's folder.
     # Declared as Any: Dagster would otherwise resolve the model's fields one by one and refuse their constraints.
     collection: Annotated[Any, dg.Resolver(_collection, model_field_type=Collection)]
-    #: Folder for tables, figures and reports.
-    home: str = "crawl_urn_home"
+    #: Folder for tables, figures and reports; a relative path is taken from the project's root. None: crawl_urn_home.
+    home: str | None = None
     #: Where alerts are sent: addresses in apprise's notation, separated by spaces; best from the environment.
     alerts: str | None = None
     #: Where people see the UI, for the links in alerts.
@@ -53,4 +54,5 @@ class CrawlUrnComponent(dg.Component, dg.Model, dg.Resolvable):
         configured: Collection = self.collection
         source = configured.source.relative_to(context.path)
         collection = configured.model_copy(update={"source": source})
-        return build_defs([collection], home=self.home, alerts=(self.alerts or "").split(), ui_url=self.ui_url)
+        home = context.project_root / Path(self.home or "crawl_urn_home").expanduser()
+        return build_defs([collection], home=home, alerts=(self.alerts or "").split(), ui_url=self.ui_url)

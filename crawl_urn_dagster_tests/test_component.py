@@ -53,6 +53,20 @@ def test_paths_are_taken_from_the_folder_of_the_component(tmp_path):
             assert len(tick.run_requests) == 1
 
 
+@pytest.mark.parametrize(
+    ("home", "folder"),
+    [(None, "crawl_urn_home"), ("data", "data"), ("/data", "/data"), ("{{ env.NOT_SET }}", "crawl_urn_home")],
+)
+def test_the_home_folder_is_taken_from_the_root_of_the_project(home, folder):
+    with create_defs_folder_sandbox() as sandbox:
+        content = contents(name="mine")
+        content["attributes"] |= {"alerts": "{{ env.NOT_SET }}"} | ({} if home is None else {"home": home})
+        path = sandbox.scaffold_component(component_cls=CrawlUrnComponent, defs_yaml_contents=content)
+        with sandbox.load_component_and_build_defs(defs_path=path) as (_, defs):
+            assert defs.resources["mine_home"].folder == str(sandbox.project_root / folder)
+            assert defs.resolve_sensor_def("mine_alerts").default_status == dg.DefaultSensorStatus.STOPPED
+
+
 def test_two_components_live_in_one_project():
     with create_defs_folder_sandbox() as sandbox:
         for name in ("first", "second"):
@@ -131,11 +145,7 @@ def dg_says(host, *arguments):
         if not name.startswith(("CRAWL_URN", "DAGSTER", "VIRTUAL_ENV"))
     }
     paths = [str(host), *filter(None, [environment.get("PYTHONPATH")])]
-    environment |= {
-        "PYTHONPATH": os.pathsep.join(paths),
-        "CRAWL_URN_HOME": "home",
-        "CRAWL_URN_ALERTS": "json://localhost",
-    }
+    environment |= {"PYTHONPATH": os.pathsep.join(paths)}  # and not what the documented component takes from it
     environment |= {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}", "COLUMNS": "200"}
     result = subprocess.run(["dg", *arguments], cwd=host, env=environment, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
@@ -147,13 +157,20 @@ def test_a_host_project_takes_collections_beside_its_own_assets(host, tmp_path):
     """As docs/production.md shows it, and one that is scaffolded: twice in one location."""
     assert "crawl_urn_dagster.CrawlUrnComponent" in dg_says(host, "list", "components")
     dg_says(host, "scaffold", "defs", "crawl_urn_dagster.CrawlUrnComponent", "my_crawl")
-    documented = re.findall("```yaml\n(type: .*?)```", (ROOT / "docs" / "production.md").read_text(), flags=re.DOTALL)
+    text = (ROOT / "docs" / "production.md").read_text()
+    documented = re.findall("```yaml\n(type: .*?)```", text, flags=re.DOTALL)
     content = yaml.safe_load(documented[0])
     content["attributes"]["collection"]["name"] = "documented"
     folder = host / "host" / "defs" / "documented"
     folder.mkdir()
     (folder / "defs.yaml").write_text(yaml.safe_dump(content))
+    (compared,) = re.findall("```python\n(.*?)```", text, flags=re.DOTALL)
+    (host / "host" / "defs" / "crawls.py").write_text(compared)
+    two = [{"name": name, "granularity": "url", "source": {"type": "simulated"}} for name in ("one", "two")]
+    (host / "host" / "defs" / "collections.yaml").write_text(yaml.safe_dump({"collections": two}))
     dg_says(host, "check", "yaml")
     dg_says(host, "check", "defs")
     listed = dg_says(host, "list", "defs", "--json")
-    assert {"newsletter", "my_crawl/report", "documented/report"} <= set(re.findall('"([^"]+)"', listed)), listed
+    assert {"newsletter", "my_crawl/report", "documented/report", "_comparison/one"} <= set(
+        re.findall('"([^"]+)"', listed)
+    ), listed

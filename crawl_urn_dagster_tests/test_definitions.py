@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import warnings
 from datetime import timedelta
 from pathlib import Path
 
@@ -136,6 +137,15 @@ def test_repeated_or_no_collections_are_refused():
         build_defs([demo_collection(), demo_collection()])
     with pytest.raises(ValueError, match="at least one"):
         build_defs([])
+
+
+def test_loading_warns_of_nothing():
+    automation = AutomationSettings(expect_every_days=30)
+    ones = [demo_collection().model_copy(update={"name": name, "automation": automation}) for name in ("one", "two")]
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        build_defs(ones, alerts=["json://localhost"]).get_repository_def().load_all_definitions()
+    assert [str(one.message) for one in warned] == []
 
 
 def test_assets_carry_what_the_ui_shows():
