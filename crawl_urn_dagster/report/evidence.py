@@ -12,8 +12,8 @@ import pandas as pd
 
 from crawl_urn_dagster.observables.publications import revisions
 from crawl_urn_dagster.observables.quality import IN_CALENDAR, SECONDS_PER_DAY
-from crawl_urn_dagster.report.blocks import Block, Folded, Section
 from crawl_urn_dagster.plural import counted
+from crawl_urn_dagster.report.blocks import Block, Folded, Section
 from crawl_urn_dagster.report.words import called, escape, number, table, with_limits
 
 if TYPE_CHECKING:
