@@ -448,7 +448,7 @@ def _fit_is_ok(row: "pd.Series") -> dg.AssetCheckResult:
         severity=_WARN,
         figure=str(row["status"]),
         threshold="ok",
-        reason="The fit is ok." if passed else f"{row['status']}: {row['reason']}",
+        reason="The fit is ok." if passed else f"{row['status']}: {str(row['reason']).rstrip('.')}.",
         todo="No numbers are given of it." if row["status"] in WITHHELD else "Take its numbers with this reservation.",
         **numbers(residual_rms=row["residual_rms"]),
     )

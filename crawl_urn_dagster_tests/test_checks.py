@@ -153,6 +153,19 @@ def set_row(row, **values):
             "WARN",
             "alpha is 0.987 by containment and 0.7",
         ),
+        *(
+            (
+                "parameters",
+                lambda table, status=status: table.assign(status=status, reason="for a test"),
+                "joint_core_shell_exact_per_crawl",
+                "WARN",
+                words,
+            )
+            for status, words in (
+                ("model_violation", "model_violation: for a test. No numbers are given of it."),
+                ("at_bound", "at_bound: for a test. Take its numbers with this reservation."),
+            )
+        ),
         (
             "revisions",
             lambda _: pd.DataFrame(
