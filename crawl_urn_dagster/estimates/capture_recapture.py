@@ -109,7 +109,8 @@ def _comparators_table(counts: CaptureHistoryCounts, one_in: int) -> pd.DataFram
     rows = pd.DataFrame([vars(found) for found in comparators(counts)]).rename(
         columns={"name": "estimator", "low": "estimate_low", "high": "estimate_high"}
     )
-    rows["status"] = np.where(rows["estimate"].isna(), "too_few_points", "ok")
+    unseen = rows["se"].isna() & (rows["unit"] != "exponent")  # of an exponent no error is ever given
+    rows["status"] = np.select([rows["estimate"].isna(), unseen], ["too_few_points", "at_bound"], "ok")
     of_elements = rows["unit"] == "elements"
     rows.loc[of_elements, _ESTIMATE] = _multiplied(rows.loc[of_elements, _ESTIMATE], one_in)
     return rows[list(COMPARATORS.column_names)]

@@ -545,7 +545,7 @@ COMPARATORS = Table(
         *_estimate("column unit"),
         _required("assumption", "VARCHAR", "what has to hold for the estimate to be of its target"),
         _required("bias", "VARCHAR", "what it estimates in an urn instead"),
-        _required("status", "VARCHAR", "ok, or too_few_points: no estimate, see reason"),
+        _required("status", "VARCHAR", "ok, at_bound (none or all unseen, without an error) or too_few_points"),
         Column("reason", "VARCHAR", "why the estimate or its standard error is unknown"),
     ),
     ("estimator", "target"),

@@ -29,15 +29,16 @@ def without_urn(content: Content) -> Section | None:
     """First returns, and for how long the crawler avoids what it fetched."""
     frames = content.frames
     delayed = (frames["revisit_regimes"]["delay_crawls"] > 0).any()
-    if "first_returns" not in frames and not delayed:
+    returned = frames.get("first_returns", pd.DataFrame())
+    if returned.empty and not delayed:
         return None
     blocks: list[Block] = []
-    if "first_returns" in frames:
+    if len(returned):
         columns = ["lag_crawls", "fraction", "fraction_se", "n_starts"]
         blocks += [
             "The mean fraction of a crawl that is next seen after so many crawls, with its standard error. Under any "
             "urn whose coverage is constant in time it does not rise with the lag.",
-            Folded("First returns", [table(frames["first_returns"][columns], at_most=6, where="first_returns")]),
+            Folded("First returns", [table(returned[columns], at_most=6, where="first_returns")]),
         ]
     if delayed:
         columns = ["first_crawl", "last_crawl", "delay_crawls", "lag_crawls", "fraction", "p_value"]

@@ -266,7 +266,7 @@ def _moved(content: Content) -> list[Block]:
         f"reference**: {escape(reason)}."
         for reason, rows in drift.groupby("reason", sort=False)
     ]
-    if judged.empty:
+    if judged.empty or len(content.crawls) == 1:
         return [" ".join(parts)]
     moved = judged[judged["attributed"].fillna(False).astype(bool)]
     drifted = bool(judged["drifted"].fillna(False).astype(bool).any())

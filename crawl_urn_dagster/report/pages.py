@@ -68,7 +68,8 @@ def _html(blocks: Sequence[Block], renderer: MarkdownIt, *, depth: int) -> Itera
         elif isinstance(block, Picture):
             data = base64.b64encode(block.png).decode("ascii")
             yield (
-                f'<figure><img alt="{escape_html(block.alt)}" src="data:image/png;base64,{data}">'
+                '<figure><div class="wide" tabindex="0">'
+                f'<img alt="{escape_html(block.alt)}" src="data:image/png;base64,{data}"></div>'
                 f"<figcaption>{escape_html(block.caption)}</figcaption></figure>"
             )
         elif isinstance(block, Folded):

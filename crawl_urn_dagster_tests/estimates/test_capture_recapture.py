@@ -45,7 +45,9 @@ def test_limits_or_a_reason_of_every_comparator(made):
     rows = made["comparators"]
     without = rows[rows["se"].isna()]
     assert without["reason"].notna().all()
+    assert set(without.loc[without["unit"] != "exponent", "status"]) <= {"at_bound", "too_few_points"}
     with_limits = rows[rows["se"].notna()]
+    assert set(with_limits["status"]) == {"ok"}
     assert (with_limits["estimate_low"] < with_limits["estimate"]).all()
     assert (with_limits["estimate"] < with_limits["estimate_high"]).all()
 

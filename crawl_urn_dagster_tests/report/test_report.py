@@ -322,5 +322,7 @@ def test_a_browser_shows_the_page_whole(line, browser, width):
     assert page.evaluate("[...document.images].every(image => image.complete && image.naturalWidth > 300)")
     narrow = "[...document.querySelectorAll('table')].filter(table => !table.closest('.wide')).length"
     assert page.evaluate(narrow) == 0
+    # On a phone a figure scrolls, so that its text of 8 points can be read.
+    assert page.evaluate("Math.min(...[...document.images].map(image => image.clientWidth))") > 690
     assert complaints == []
     page.close()
