@@ -46,14 +46,28 @@ def test_the_numbers_are_those_of_the_clock_of_years(home):
         parameters[["projection", "model", "form", "component"]] == spoken[["projection", "model", "form", "component"]]
     ).all(axis=1)
     yearly = parameters[kind & (parameters["clock"] == "year")].iloc[0]
-    titles = {"core fraction of a crawl, μ": "core_share", "survival over a year, α (without the core)": "alpha"}
+    titles = {
+        "core fraction of a crawl, μ": "core_share",
+        "core fraction of the eligible, κ": "kappa",
+        "coverage of a crawl, c (without the core)": "coverage",
+        "survival over a year, α (without the core)": "alpha",
+    }
     for title, name in titles.items():
         expected = [yearly[f"{name}{end}"] for end in ("", "_low", "_high")]
         assert_written(found[title]["sound"], expected, share=True)
+    churn = [1 - yearly[f"alpha{end}"] for end in ("", "_high", "_low")]
+    assert_written(found["churn in a year, 1 − α (without the core)"]["sound"], churn, share=True)
     terms = homes[0].observables.read("operator_terms")
     own = terms[(terms["clock"] == "year") & (terms["component"] == "shell") & (terms["projection"] == "joint")].iloc[0]
-    expected = [own[f"life_expectancy{end}"] for end in ("", "_low", "_high")]
-    assert_written(found["life expectancy, years"]["sound"], expected)
+    titles = {
+        "life expectancy, years": "life_expectancy",
+        "hidden time, years": "hidden_time",
+        "resolve time, years": "hiding_time",
+        "unique rate of the part without the core, per crawl": "nu_inf",
+    }
+    for title, name in titles.items():
+        expected = [own[f"{name}{end}"] for end in ("", "_low", "_high")]
+        assert_written(found[title]["sound"], expected, share=name == "nu_inf")
     assert found["status"]["sound"] == yearly["status"]
 
 

@@ -18,6 +18,7 @@ from crawl_urn_dagster.report.blocks import Picture
 from crawl_urn_dagster.report.evidence import data_quality, long_gaps
 from crawl_urn_dagster.report.judgement import fit_quality
 from crawl_urn_dagster.report.opening import believing, drift, lead
+from crawl_urn_dagster.urn import WITHHELD
 from crawl_urn_dagster_tests.collections_for_tests import histories, presence_collection
 from crawl_urn_dagster_tests.line import FIGURES, Line
 from crawl_urn_dagster_tests.report.reading import assert_written, number, rows, section
@@ -175,6 +176,32 @@ def test_an_alarm_names_its_chart_and_tells_it_from_what_moved(line):
     blind = frames["drift"].assign(reason="the reference varies too much", drifted=None)
     (said,) = drift(Content(line.collection, {**frames, "drift": blind}, broken_rules={})).blocks
     assert said == "**Parameters could not be judged against a reference**: the reference varies too much."
+
+
+def test_fits_and_tests_are_the_tables(line, page):
+    text = section(page, "Whether the model fits")
+    fits = line.home.observables.read("parameters").query("stratum.isna() and component != 'core'")
+    for row, fit in zip(rows(text, "n_points"), fits.to_dict("records"), strict=True):
+        assert [row[name] for name in ("projection", "model", "form", "clock", "status")] == [
+            fit[name] for name in ("projection", "model", "form", "clock", "status")
+        ]
+        for name in SYMBOLS:
+            if fit["status"] in WITHHELD or pd.isna(fit[name]):
+                assert row[name] == "–"
+            elif pd.isna(fit[f"{name}_low"]):
+                assert number(row[name]) == pytest.approx(fit[name], rel=1e-3)
+            else:
+                assert_written(row[name], columns(fit, name))
+    tests = line.home.observables.read("diagnosis").query("test != 'collection'")
+    tests = tests.set_index(tests["test"] + ", " + tests["subject"])
+    shown = rows(text, "fails below")
+    assert {row["test and row"].split(",")[0] for row in shown} == set(tests["test"])
+    for row in shown:
+        test = tests.loc[row["test and row"]]
+        assert number(row["observed"]) == pytest.approx(test["observed"], rel=1e-3)
+        assert row["verdict"] in (test["verdict"].replace("_", " "), "not testable")
+        if not pd.isna(test["difference_low"]):
+            assert_written(row["difference"], columns(test, "difference"))
 
 
 def test_plans_are_the_table(line, page):
