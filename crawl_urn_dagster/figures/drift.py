@@ -196,9 +196,11 @@ def _moved_in_words(drift: pd.DataFrame) -> str:
     if judged.empty or judged["drifted"].isna().all():
         return "Drift could not be judged."
     moved = judged[judged["attributed"].astype("boolean").fillna(value=False)]
+    if moved.empty and judged["drifted"].astype("boolean").any():
+        return "There is an alarm that no parameter explains."
     if moved.empty:
-        alarm = bool(judged["drifted"].astype("boolean").any())
-        return "There is an alarm that no parameter explains." if alarm else "No drift was found."
+        open_ones = [SYMBOLS[name] for name in judged.loc[judged["drifted"].isna(), "parameter"]]
+        return "No drift was found" + (f"; {', '.join(open_ones)} could not be judged." if open_ones else ".")
     names = ", ".join(
         f"{SYMBOLS[row['parameter']]} since {plain_text(row['since_crawl'])}" for row in moved.to_dict("records")
     )

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crawl_urn_dagster.figures.drift import control_charts, parameters_over_time
+from crawl_urn_dagster.figures.drift import control_charts, control_charts_caption, parameters_over_time
 from crawl_urn_dagster.observables.schema import CONTROL_CHART, DRIFT
 from crawl_urn_dagster_tests.figures.frames import TITLE, faults, history_of, tables, words
 
@@ -92,3 +92,14 @@ def test_charts_that_are_not_there_say_why(crawls):
     reason = drift_of(crawls, attributed=None, drifted=None, reason="there are too few crawls")
     figure = control_charts(chart_of(crawls).iloc[:0], reason, crawls, title=TITLE)
     assert "not judged: there are too few crawls" in words(figure)
+
+
+def test_a_caption_says_which_parameters_were_judged(crawls):
+    judged = pd.concat(
+        [
+            drift_of(crawls, parameter="kappa", attributed=None, drifted=None, reason="it varies too much"),
+            drift_of(crawls, parameter="coverage", attributed=False, drifted=False, reason=None),
+        ]
+    )
+    text, _ = control_charts_caption(chart_of(crawls), judged, crawls)
+    assert text.endswith("No drift was found; κ could not be judged.")
