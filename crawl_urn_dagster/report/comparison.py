@@ -6,6 +6,7 @@ Here: which quantities are compared, and what makes a comparison unfair. Not her
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import nan
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -15,6 +16,7 @@ from crawl_urn_dagster.report.blocks import Block, Page, Picture, Section
 from crawl_urn_dagster.report.content import Content
 from crawl_urn_dagster.report.words import UNKNOWN, escape, estimate, number, table
 from crawl_urn_dagster.urn import WITHHELD
+from crawl_urn_dagster.urn.status import is_all_core
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -72,6 +74,8 @@ class Compared:
         row = dict(rows.iloc[-1])
         if headline["status"] in WITHHELD:
             row |= {"status": headline["status"], "reason": headline["reason"]}
+        if is_all_core(row["reason"]):
+            row |= {f"{name}{end}": nan for name in ("alpha", "coverage") for end in ("", "_low", "_high")}
         return row | {
             "churn": 1 - row["alpha"],
             "churn_low": 1 - row["alpha_high"],
@@ -81,7 +85,7 @@ class Compared:
     def terms(self) -> dict[str, Any] | None:
         """Row of `operator_terms` that belongs to `yearly`."""
         fit, terms = self.yearly(), self.frames["operator_terms"]
-        if fit is None:
+        if fit is None or is_all_core(fit["reason"]):
             return None
         same = terms["stratum"].isna() & (terms["clock"] == "year") & (terms["component"] == fit["component"])
         for name in _KIND:

@@ -33,9 +33,9 @@ AT_BOUND = {
 }
 
 
-def is_all_core(reason: str | None) -> bool:
-    """Whether the reason of a fit says that there is no shell, so that its survival and coverage mean nothing."""
-    return AT_BOUND["kappa", 1] in (reason or "")
+def is_all_core(reason: object) -> bool:
+    """Whether the reason of a fit, if it has one, says that there is no shell whose survival or coverage could be."""
+    return isinstance(reason, str) and AT_BOUND["kappa", 1] in reason
 
 
 class Alternative(NamedTuple):

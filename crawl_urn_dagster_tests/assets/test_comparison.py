@@ -14,12 +14,12 @@ from crawl_urn_dagster.urn import CountingError
 from crawl_urn_dagster_tests.collections_for_tests import avoiding_histories, dated_crawls, histories, tables_collection
 from crawl_urn_dagster_tests.report.reading import assert_written, rows, section
 
-MADE = {"sound": histories(12), "avoiding": avoiding_histories(12)}
+MADE = {"sound": histories(12), "avoiding": avoiding_histories(12), "static": histories(12, urn=50, kappa=1)}
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
-    """Two collections that were run, as far as the comparison reads them, and one that was not."""
+    """Three collections that were run, as far as the comparison reads them, and one that was not."""
     folder = tmp_path_factory.mktemp("compared")
     names = [*MADE, "absent"]
     collections = [tables_collection(folder, histories(3), name=name) for name in names]
@@ -78,6 +78,13 @@ def test_what_is_withheld_is_not_compared_and_what_is_absent_is_named(home):
     assert {text for name, text in found.items() if "," in name or "rate" in name} == {"–"}
     assert "Not run yet, and so left out: absent." in page
     assert "avoiding is model_violation: Elements " in page
+
+
+def test_what_is_all_core_has_no_numbers_of_a_rest(home):
+    page = home[1][0].path.parent.joinpath("comparison.md").read_text()
+    found = {row["quantity"]: row["static"] for row in rows(section(page, "Side by side"))}
+    assert found["core fraction of a crawl, μ"].startswith("99.9999")
+    assert {text for name, text in found.items() if "without the core" in name or "time" in name} == {"–"}
 
 
 def test_the_page_has_the_figure(home):
