@@ -55,6 +55,7 @@ _SETTINGS = {
     "axes.linewidth": 0.7,
     "hatch.linewidth": 0.6,
     "text.parse_math": False,  # text from data stays text
+    "text.hinting": "none",  # hinted strokes of small text, such as those of =, come out bold
     "svg.hashsalt": "crawl_urn_dagster",
     "svg.fonttype": "path",  # an SVG cannot name a font that every reader has
     "pdf.fonttype": 42,  # TrueType, which publishers ask for and in which text can be searched
