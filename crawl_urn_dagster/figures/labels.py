@@ -6,6 +6,7 @@ drawn, or the rest of a caption.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from typing import TYPE_CHECKING, Any
 
@@ -123,7 +124,8 @@ def status_note(row: Row) -> str:
     """
     if pd.isna(row.get("reason")) or is_narrow():
         return "" if row["status"] == "ok" else str(row["status"])
-    return wrapped(f"{row['status']}: {plain_text(row['reason'], at_most=1000)}")
+    reason = re.sub(r"\belements\b", elements(), plain_text(row["reason"], at_most=1000))
+    return wrapped(f"{row['status']}: {reason}")
 
 
 def wrapped(words: str) -> str:

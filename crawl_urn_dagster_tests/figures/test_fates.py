@@ -4,7 +4,7 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from crawl_urn_dagster.figures.fates import fates_of_an_element
-from crawl_urn_dagster.figures.style import CONTAINMENT_COLOUR, DISCOVERY_COLOUR, tint
+from crawl_urn_dagster.figures.style import CONTAINMENT_COLOUR, DISCOVERY_COLOUR, called, tint
 from crawl_urn_dagster_tests.figures.frames import TITLE, core_shell, faults, homogeneous, parameters, words
 
 
@@ -91,6 +91,13 @@ def test_shares_of_the_urn_are_unknown_under_the_form_of_the_paper():
     figure = fates_of_an_element(parameters(core_shell(form="paper", headline=True)), title=TITLE)
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["core", "shell"]
     assert "fit of containment, paper form (its κ is μ)" in words(figure)
+
+
+def test_a_reason_calls_elements_what_they_are():
+    fit = core_shell(reason="4,543 elements are in all crawls", headline=True)
+    with called("host"):
+        figure = fates_of_an_element(parameters(fit), title=TITLE)
+    assert "ok: 4,543 hosts are in all crawls" in words(figure)
 
 
 @pytest.mark.parametrize("status", ["model_violation", "too_few_points", "not_converged"])
