@@ -273,7 +273,7 @@ def _drift(collection: Collection, parameter: str) -> dg.AssetChecksDefinition:
             threshold=float(row["threshold"]),
             reason=f"{symbol} went from {row['reference_value']:.3f} to {row['value']:.3f}{since}: a change of "
             f"{row['difference']:+.3f}; the average of its chart is {row['statistic']:.3g} standard deviations off, "
-            f"and any chart gives the alarm above {row['threshold']:.3g}.",
+            f"and any chart gives the alarm above {row['threshold']:.3g}{_noted(row)}.",
             todo="Look at the crawler's seeds, scope and budget since then.",
             drawn_in="control_charts",
             **numbers(**{name: float(row[name]) for name in ("reference_value", "value", "difference")}),
@@ -286,6 +286,10 @@ def _drift(collection: Collection, parameter: str) -> dg.AssetChecksDefinition:
         f"{symbol} of the last crawls is what it was in the reference.",
         judge,
     )
+
+
+def _noted(row: "dict[str, Any]") -> str:
+    return f"; {row['note']}" if isinstance(row["note"], str) else ""
 
 
 def _observed_drift(collection: Collection) -> dg.AssetChecksDefinition:

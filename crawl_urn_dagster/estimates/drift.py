@@ -113,12 +113,19 @@ def _drift_table(monitoring: Monitoring, labels: Sequence[str]) -> pd.DataFrame:
     baseline = monitoring.baseline
     last = monitoring.averages.shape[1] - 1
     since = date_change(monitoring, last)
-    changes = attribute(monitoring, since, last)
+    found = attribute(monitoring, since, last)
+    first_since = labels[baseline.n_crawls + since]
     drifted = bool(monitoring.alarmed[:, last].any())
     held = baseline.bootstrap.intervals()
+    note = None
+    if found.urn_since is not None:
+        note = (
+            f"the crawls from {first_since} on are of another urn than the reference ({found.urn_before:,.0f} elements "
+            f"then, {found.urn_since:,.0f} since), as after a change of scope: the value is theirs, fitted alone"
+        )
     rows = []
     for name in SYMBOLS:
-        change = changes[name]
+        change = found.changes[name]
         judged = drifted or _can_tell(monitoring, _CHART_OF[name], last)
         low, high = held.get(name, (np.nan, np.nan))
         rows.append(
@@ -140,9 +147,10 @@ def _drift_table(monitoring: Monitoring, labels: Sequence[str]) -> pd.DataFrame:
                 "threshold": baseline.limit,
                 "drifted": drifted if judged else None,
                 "attributed": drifted and change.moved if judged else None,
-                "value_first_crawl": labels[baseline.n_crawls + since],
-                "since_crawl": labels[baseline.n_crawls + since] if drifted else None,
+                "value_first_crawl": first_since,
+                "since_crawl": first_since if drifted else None,
                 "reason": None if judged else _BLINDED,
+                "note": note,
             }
         )
     return pd.DataFrame(rows, columns=list(DRIFT.column_names))

@@ -304,6 +304,7 @@ DRIFT = Table(
         Column("attributed", "BOOLEAN", "whether it is this parameter that moved"),
         Column("since_crawl", "VARCHAR", "crawl with which the change most likely began; null: no alarm"),
         Column("reason", "VARCHAR", "why the parameter could not be judged"),
+        Column("note", "VARCHAR", "how the value is to be read, where the urn is another one since"),
     ),
     ("parameter",),
 )

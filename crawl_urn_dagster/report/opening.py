@@ -166,6 +166,14 @@ def believing(content: Content) -> Section:
         if made
         else "No test of whether one urn holds could be made."
     )
+    drift = content.frames["drift"]
+    since = drift.loc[drift["drifted"].fillna(False).astype(bool), "since_crawl"].dropna()
+    if len(since) and not headline.withheld:
+        blocks.append(
+            f"**Something changed with {escape(since.iloc[0])}, and the numbers are of all crawls together**, before "
+            "and since: see *Has anything drifted since the reference?*. With `first_crawl` set to it in the "
+            "configuration they are of what holds now."
+        )
     if content.impossible:
         blocks.append(
             f"**Broken: {counted(len(content.impossible), 'rule')} of what can be true**: see *Data quality*."
@@ -270,20 +278,22 @@ def _moved(content: Content) -> list[Block]:
         return [" ".join(parts)]
     moved = judged[judged["attributed"].fillna(False).astype(bool)]
     drifted = bool(judged["drifted"].fillna(False).astype(bool).any())
-    if len(moved):
+    if drifted:
         parts += [
             f"**Yes: {', '.join(_named(name) for name in rows['parameter'])} changed** since {escape(crawl)}."
             for crawl, rows in moved.groupby("since_crawl", sort=False)
         ]
-    elif drifted:
-        parts.append("**There is an alarm**, and no parameter yet that it can be attributed to.")
+        notes = [escape(called(note, content.noun)) for note in judged["note"].dropna().unique()]
+        parts += [f"**The urn itself changed**: {note}." for note in notes]
+        if not len(moved) and not notes:
+            parts.append("**There is an alarm**, and no parameter yet that it can be attributed to.")
+        if of_charts:
+            parts.append(_alarm(judged))
     elif of_charts:
         whole = len(judged) == len(drift)
         parts.append("**No: neither core, survival nor coverage moved.**" if whole else "**No: nothing else moved.**")
     else:
         parts.append("**No change** in what can be told without an urn.")
-    if drifted and of_charts:
-        parts.append(_alarm(judged))
     parts.append(_of_charts(content, judged.iloc[0]) if of_charts else _OF_RUNS)
     columns = ["reference_value", "value", "difference"]
     shown = with_limits(judged, columns).assign(parameter=[_named(name) for name in judged["parameter"]])
@@ -321,8 +331,9 @@ def _of_charts(content: Content, row: pd.Series) -> str:
         f"{counted(since, 'crawl')} since. A parameter is named, after an alarm, when the 99 % interval of its "
         "difference leaves out 0. *value* is not the last window of the figures: it is of the last "
         f"{counted(of_value, 'crawl')}, since {escape(row['value_first_crawl'])}, where a change, if there is one, "
-        "most likely began; of fewer crawls it is less sure. The urn is taken to keep its size: where it shrinks or "
-        "grows, its core with it, the date may be right and the values are not. In brackets: 95 % intervals."
+        "most likely began; of fewer crawls it is less sure. The urn is taken to keep its size, until four crawls "
+        "or more since, fitted alone, contradict it: before, where it shrinks or grows, the date may be right and the "
+        "values are not. In brackets: 95 % intervals."
     )
 
 

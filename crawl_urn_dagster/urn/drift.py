@@ -10,7 +10,8 @@ difference of two of them nor a sum of such differences has the error that a tex
 one limit, which their largest excursion over `HORIZON` crawls passes with a chance of `FALSE_ALARMS` when nothing
 changes; replicates estimate the reference anew, so that its own error is within the limit.
 
-The urn keeps its size N: what a growing urn does is seen as a change of coverage and survival.
+The urn keeps its size N: what a growing urn does is seen as a change of coverage and survival, until the crawls since
+are enough to be fitted alone and contradict that.
 """
 
 from __future__ import annotations
@@ -21,12 +22,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from crawl_urn_dagster.urn.bootstrap import Bootstrap, Interval, difference_interval, refit
+from crawl_urn_dagster.urn.bootstrap import Bootstrap, Interval, bootstrap_joint, difference_interval, refit
 from crawl_urn_dagster.urn.expectations import ElementClass
+from crawl_urn_dagster.urn.joint import fit_joint
 from crawl_urn_dagster.urn.levenberg_marquardt import minimise_all
 from crawl_urn_dagster.urn.resample import deviations, draw, estimate_noise
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from crawl_urn_dagster.urn.histories import BoolArray, FloatArray, IntArray
     from crawl_urn_dagster.urn.joint import JointFit
     from crawl_urn_dagster.urn.points import Counts
@@ -44,6 +48,11 @@ WEIGHT = 0.2
 _NEAR = 2
 # A change is named when its interval leaves out 0 at this level; each of three parameters is looked at.
 _NAMED = 0.99
+# Two fits of the same crawls are of different urns when intervals at this level do not meet.
+_SURE = 0.999
+# Crawls that may tell a core, a survival and a coverage without any before them.
+_ALONE = 4
+_SEED = 1
 _BOUNDS = np.array([0.0, 1e-12]), np.array([1 - 1e-6, 1.0])
 
 
@@ -58,6 +67,8 @@ class Change(NamedTuple):
         95 % interval of value less reference.
     value_interval
         The same about the reference: 95 % interval of the value.
+    sure_interval
+        99.9 % interval of the value.
     moved
         Whether the interval of the difference leaves out 0 at a level of 99 %.
     """
@@ -66,7 +77,24 @@ class Change(NamedTuple):
     value: float
     difference: Interval
     value_interval: Interval
+    sure_interval: Interval
     moved: bool
+
+
+class Attribution(NamedTuple):
+    """What moved.
+
+    Attributes
+    ----------
+    changes
+        ``kappa``, ``core_share``, ``alpha`` (per unit of the clock) and ``coverage``.
+    urn_before, urn_since
+        Elements of the urn; the latter is None when it is taken to be the same, of the same size.
+    """
+
+    changes: Mapping[str, Change]
+    urn_before: float
+    urn_since: float | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,23 +250,67 @@ def date_change(monitoring: Monitoring, until: int) -> int:
     return min(near, key=lambda since: float(_fit_of(monitoring, since, until)[1][0]))
 
 
-def attribute(monitoring: Monitoring, since: int, until: int) -> dict[str, Change]:
+def attribute(monitoring: Monitoring, since: int, until: int) -> Attribution:
     """Find which parameters moved, and by how much, from the crawls of a change and their overlap with those before.
 
     Core and survival after the change are the least squares of all overlaps of monitored crawls ``since`` to ``until``
-    with each other and with those before, given the reference. Elements that leave the core belong to the shell from
-    then on; those that join it are new. The replicates, in which nothing changed, tell the error of the differences.
+    with each other and with those before, given the reference and an urn that keeps its size. Elements that leave the
+    core belong to the shell from then on; those that join it are new. The replicates, in which nothing changed, tell
+    the error of the differences.
+
+    Where the joint fit of the crawls since alone is ok and a 99.9 % interval of it does not meet the one so found, the
+    urn is another one since, by its size or its elements, and the changes are those to this fit. The share of the core
+    in a crawl follows from κ and c: it is said to have moved when κ moved with it.
 
     Parameters
     ----------
     since, until
         First and last monitored crawl after the change, counted from 0.
-
-    Returns
-    -------
-    ``kappa``, ``core_share``, ``alpha`` (per unit of the clock) and ``coverage``. The share of the core in a crawl
-    follows from κ and c: it is said to have moved when κ moved with it.
     """
+    fit, first = monitoring.baseline.bootstrap.fit, monitoring.baseline.n_crawls
+    changes = _of_one_urn(monitoring, since, until)
+    if until - since + 1 < _ALONE:
+        return Attribution(_named(changes), _elements(fit), None)
+    own = fit_joint(_part(monitoring.counts, first + since, first + until + 1), model=fit.model, clock=fit.clock)
+    if own.status == "ok":
+        alone = _of_another_urn(monitoring.baseline.bootstrap, own)
+        if any(_apart(alone[name].sure_interval, changes[name].sure_interval) for name in changes):
+            return Attribution(_named(alone), _elements(fit), _elements(own))
+    return Attribution(_named(changes), _elements(fit), None)
+
+
+def _elements(fit: JointFit) -> float:
+    core, shell = fit.urn
+    return float(core + shell.size[0])
+
+
+def _apart(one: Interval, other: Interval) -> bool:
+    return one.high < other.low or other.high < one.low
+
+
+def _named(changes: Mapping[str, Change]) -> dict[str, Change]:
+    share = changes["core_share"]
+    return {**changes, "core_share": share._replace(moved=share.moved and changes["kappa"].moved)}
+
+
+def _of_another_urn(reference: Bootstrap, own: JointFit) -> dict[str, Change]:
+    """Compare a reference with a fit of other crawls; the errors of the two are independent."""
+    bootstrap = bootstrap_joint(own, seed=_SEED, n_replicates=len(reference.parameters))
+    freedom, changes = min(reference.freedom, bootstrap.freedom), {}
+    limits, sure = bootstrap.intervals(), bootstrap.intervals(_SURE)
+    for name, values in bootstrap.estimates.items():
+        before, value = float(getattr(reference.fit, name)), float(getattr(own, name))
+        apart = values - reference.estimates[name]
+        difference, named = (
+            difference_interval(value - before, apart, freedom=freedom, level=level) for level in (0.95, _NAMED)
+        )
+        moved = not named.low <= 0 <= named.high
+        changes[name] = Change(before, value, difference, limits[name], sure[name], moved)
+    return changes
+
+
+def _of_one_urn(monitoring: Monitoring, since: int, until: int) -> dict[str, Change]:
+    """Fit the changes of an urn that keeps its size."""
     bootstrap, first = monitoring.baseline.bootstrap, monitoring.baseline.n_crawls
     fit = bootstrap.fit
     after, _ = _fit_of(monitoring, since, until)
@@ -251,13 +323,15 @@ def attribute(monitoring: Monitoring, since: int, until: int) -> dict[str, Chang
         reference, value = float(getattr(fit, name)), float(after[name][0])
         difference = value - reference
         apart = difference + values - before[name]
-        low, high = difference_interval(difference, apart, freedom=bootstrap.freedom)
-        named = difference_interval(difference, apart, freedom=bootstrap.freedom, level=_NAMED)
+        usual, named, sure = (
+            difference_interval(difference, apart, freedom=bootstrap.freedom, level=level)
+            for level in (0.95, _NAMED, _SURE)
+        )
+        about, surely = (
+            Interval(*(min(max(reference + limit, 0.0), 1.0) for limit in interval)) for interval in (usual, sure)
+        )
         moved = not named.low <= 0 <= named.high
-        about = Interval(*(min(max(reference + limit, 0.0), 1.0) for limit in (low, high)))
-        changes[name] = Change(reference, value, Interval(low, high), about, moved)
-    share = changes["core_share"]
-    changes["core_share"] = share._replace(moved=share.moved and changes["kappa"].moved)
+        changes[name] = Change(reference, value, usual, about, surely, moved)
     return changes
 
 
@@ -283,12 +357,18 @@ def on_scale(monitoring: Monitoring, chart: str, values: FloatArray) -> FloatArr
 
 def head(counts: Counts, n: int) -> Counts:
     """Select the first n crawls."""
+    return _part(counts, 0, n)
+
+
+def _part(counts: Counts, first: int, end: int) -> Counts:
+    """Select the crawls from one to before another; time counts from the first of them."""
+    part = slice(first, end)
     return replace(
         counts,
-        times=counts.times[:n],
-        sizes=counts.sizes[..., :n],
-        intersections=counts.intersections[..., :n, :n],
-        unions=counts.unions[..., :n, :n],
+        times=counts.times[part] - counts.times[first],
+        sizes=counts.sizes[..., part],
+        intersections=counts.intersections[..., part, part],
+        unions=counts.unions[..., part, part],
     )
 
 

@@ -130,7 +130,7 @@ def cusum(z: FloatArray) -> FloatArray:
 
 def named(monitoring: Monitoring, until: int) -> str:
     """Parameters that a change is attributed to, without the core's share, which follows."""
-    changes = attribute(monitoring, date_change(monitoring, until), until)
+    changes = attribute(monitoring, date_change(monitoring, until), until).changes
     return "+".join(name for name in ("kappa", "alpha", "coverage") if changes[name].moved)
 
 

@@ -173,6 +173,12 @@ def test_an_alarm_names_its_chart_and_tells_it_from_what_moved(line):
     shown = rows(text, "reference_value")
     assert [row["average of its chart, in standard deviations"] for row in shown] == ["7.25", "7.25", "1.5", "1.5"]
     assert [row["moved"] for row in shown] == ["no", "no", "yes", "no"]
+    another = since.assign(attributed=False, note="the crawls since are of another urn")
+    content = Content(line.collection, {**line.tables("diagnosis"), **frames, "drift": another}, broken_rules={})
+    told = to_markdown(Page("", [], [drift(content), believing(content)]))
+    assert "**The urn itself changed**: the crawls since are of another urn." in told
+    assert "no parameter yet" not in told
+    assert f"**Something changed with {since['value_first_crawl'][0]}, and the numbers are of all crawls" in told
     blind = frames["drift"].assign(reason="the reference varies too much", drifted=None)
     (said,) = drift(Content(line.collection, {**frames, "drift": blind}, broken_rules={})).blocks
     assert said == "**Parameters could not be judged against a reference**: the reference varies too much."
@@ -290,7 +296,7 @@ def test_a_fit_per_year_is_named_where_gaps_are_uneven_and_it_is_closer(line):
 
 
 def test_what_reading_left_out_is_said_and_a_crawl_without_a_date_is_not_broken(line):
-    frames = line.tables("crawls", "diagnosis", "parameters", "revisions", "findings")
+    frames = line.tables("crawls", "diagnosis", "parameters", "revisions", "findings", "drift")
     page = to_markdown(Page("", [], [data_quality(Content(line.collection, frames, broken_rules={}))]))
     assert "Noticed" not in page
     found = [("not_ingested", 0, "0"), ("lines", 0, "1200"), ("lines_malformed", 0, "2"), ("malformed", 0, "a <b>")]

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.special import logit
 
-from crawl_urn_dagster.urn import CoreShellUrn, Counts, fit_joint
+from crawl_urn_dagster.urn import CaptureHistoryCounts, CoreShellUrn, Counts, fit_joint, simulate
 from crawl_urn_dagster.urn.drift import (
     CHARTS,
     FALSE_ALARMS,
@@ -56,7 +56,7 @@ def test_without_a_change_there_is_no_alarm_and_nothing_is_named(baseline):
     monitoring = monitored(baseline, NONE)
     assert not monitoring.alarmed.any()
     assert (monitoring.p_values > FALSE_ALARMS).all()
-    changes = attribute(monitoring, 0, HORIZON - 1)
+    changes = attribute(monitoring, 0, HORIZON - 1).changes
     assert moved(changes) == set()
     for change in changes.values():
         assert change.difference.low < 0 < change.difference.high
@@ -78,10 +78,11 @@ def test_a_change_is_found_dated_and_named(baseline, scenario, named, value):
     last = HORIZON - 1
     since = date_change(monitoring, last)
     assert abs(since - CHANGE_AFTER) <= (1 if named == "coverage" else 0)
-    changes = attribute(monitoring, since, last)
+    changes = attribute(monitoring, since, last).changes
     assert moved(changes) - {"core_share"} == {named}
     # The core's share of a crawl falls also when crawls grow; that is no drift of the core.
     assert named == "kappa" or not changes["core_share"].moved
+    assert attribute(monitoring, since, last).urn_since is None
     low, high = changes[named].value_interval
     half = (high - low) / 2
     # A mean of 18 logits of sd 0.25 is off by more than three of its standard errors in 1 of 400 seeds.
@@ -94,9 +95,42 @@ def test_a_core_that_grows_is_found_too(baseline):
     monitoring = monitor(baseline, simulated(CELL, grown, SEED))
     last = HORIZON - 1
     assert monitoring.alarmed[0, last]
-    changes = attribute(monitoring, CHANGE_AFTER, last)
+    changes = attribute(monitoring, CHANGE_AFTER, last).changes
     assert changes["kappa"].moved
     assert changes["kappa"].difference.low > 0
+
+
+def of_sites(n_crawls, change, sites):
+    """Crawls of urns that are all alike: sites that stay, go and come."""
+    times = np.arange(float(n_crawls))
+    crawled = {"stays": times >= 0, "goes": times < change, "comes": times >= change}
+    seen, elements = [], []
+    for seed, site in enumerate(sites):
+        urn = simulate(times=times, core=1500, shell=4500, alpha=ALPHA, coverage=COVERAGE, seed=seed).counts()
+        seen.append(urn.seen & crawled[site])
+        elements.append(urn.elements)
+    counts = CaptureHistoryCounts(np.concatenate(seen), np.concatenate(elements))
+    overlaps = counts.intersections().astype(float)
+    unions = np.triu(counts.unions()).astype(float)
+    return Counts(times, np.diagonal(overlaps).copy(), overlaps, unions)
+
+
+@pytest.mark.parametrize(
+    ("sites", "grew"), [(("stays", "stays", "goes", "comes"), 1), (("stays", "stays", "goes"), 2 / 3)]
+)
+def test_a_change_of_scope_is_another_urn_and_no_change_of_its_parameters(sites, grew):
+    change, last = 18, 5
+    counts = of_sites(change + last + 1, change, sites)
+    reference = fit_joint(head(counts, change), model="core_shell", clock="crawl")
+    monitoring = monitor(draw_baseline(reference, counts, seed=1, n_replicates=100), counts)
+    assert monitoring.alarmed[:, last].any()
+    assert date_change(monitoring, last) == 0
+    found = attribute(monitoring, 0, last)
+    assert moved(found.changes) == set()
+    assert found.changes["kappa"].value_interval.low < 0.25 < found.changes["kappa"].value_interval.high
+    assert found.urn_since == pytest.approx(grew * found.urn_before, rel=0.05)
+    # Of three crawls alone nothing is said: as far as they tell it is the old urn, changed.
+    assert attribute(monitoring, 0, 2).urn_since is None
 
 
 def test_each_crawl_says_the_truth_by_itself(baseline):
