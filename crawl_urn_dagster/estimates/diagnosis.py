@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 #: Chance that a test fails though the urn holds, over all of its rows.
 LEVEL = 0.01
+#: The difference of two shares is within 1 of 0: an interval that is wider tells hardly anything.
+_WIDEST = 0.5
 _WITHHELD_VERDICTS = {
     "model_violation": (
         "no_urn",
@@ -115,7 +117,9 @@ def diagnosis_table(
     frame["clock"], frame["difference"] = clock, frame["observed"] - frame["expected"]
     rows_of_test = frame.groupby("test")["p_value"].transform("count")
     by_p_value = np.where(frame["p_value"] < LEVEL / rows_of_test.clip(lower=1), "fails", "holds")
-    frame["verdict"] = frame["verdict"].fillna(pd.Series(np.where(frame["p_value"].isna(), "not_tested", by_p_value)))
+    wide = (frame["test"] == "projections") & (frame["difference_high"] - frame["difference_low"] > _WIDEST)
+    untested = frame["p_value"].isna() | (wide & (by_p_value == "holds"))
+    frame["verdict"] = frame["verdict"].fillna(pd.Series(np.where(untested, "not_tested", by_p_value)))
     verdict = _verdict(headline, frame)
     whole = {"clock": clock, "test": "collection", "subject": "all tests"}
     frame.loc[len(frame)] = {**whole, "verdict": verdict.name, "meaning": verdict.meaning}
@@ -165,7 +169,8 @@ def _projection_rows(containment: Fitted, discovery: Fitted, bootstrap: Bootstra
             continue
         # If one urn holds, replicates of it differ like this, the bias of either fit and its ridge included.
         spread = containment.replicated[name] - discovery.replicated[name]
-        low, high = difference_interval(one - other, spread + one - other, freedom=bootstrap.freedom)
+        interval = difference_interval(one - other, spread + one - other, freedom=bootstrap.freedom)
+        low, high = (min(max(limit, -1.0), 1.0) for limit in interval)  # all of them are shares
         p_value = _two_sided(one - other - spread.mean(), float(np.std(spread, ddof=1)), bootstrap.freedom)
         meaning = " ".join([_meaning_of_difference(name, one - other), *said])
         rows.append(_Row("projections", name, one, other, low, high, p_value, meaning))

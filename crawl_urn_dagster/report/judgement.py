@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 _FIT = ["projection", "model", "form", "clock"]
 _NAMES = list(SYMBOLS)
-# The difference of two shares is within 1 of 0: an interval as wide as this says hardly anything.
-_WIDE = 0.5
 #: Projections that stand side by side, those whose difference is tested first.
 _SIDE_BY_SIDE = ("containment", "discovery_curve", "joint", "histories")
 
@@ -48,8 +46,8 @@ def fit_quality(content: Content) -> Section:
         *said,
         "Each test, with its worst row where it has many. p_value is the chance of a difference as large if the urn "
         f"holds, sampling and changes from crawl to crawl included. A test fails when it is below {LEVEL} over its "
-        "number of rows (of violation: by its own rule). Not testable: the interval of a difference of two shares is "
-        "wider than half of what shares can be. In brackets: 95 % intervals.",
+        "number of rows (of violation: by its own rule). Not tested: the error of a difference is not known, or the "
+        "difference of two shares has an interval wider than 0.5, in which hardly anything is left out. In brackets: 95 % intervals.",
         _tests(one_each, tests, content.noun),
     ]
     others = failed[~failed.index.isin(one_each.index)]
@@ -68,13 +66,6 @@ def _worst(row: pd.Series, noun: str) -> str:
     return f"{escape(row['test'])}, {escape(called(row['subject'], noun))}. {escape(called(row['meaning'], noun))}"
 
 
-def in_words(tests: pd.DataFrame) -> pd.Series:
-    """Verdicts of rows of table `diagnosis`, but for differences of two shares that could be nearly anything."""
-    wide = tests["difference_high"] - tests["difference_low"] > _WIDE
-    hardly = (tests["test"] == "projections") & wide & (tests["verdict"] == "holds")
-    return tests["verdict"].str.replace("_", " ").mask(hardly, "not testable")
-
-
 def _tests(rows: pd.DataFrame, of_all: pd.DataFrame, noun: str, where: str | None = None) -> str:
     """Table of some rows of the tests of all."""
     columns = ["test and row", "observed", "expected", "difference", "p_value", "fails below", "verdict", "meaning"]
@@ -87,7 +78,7 @@ def _tests(rows: pd.DataFrame, of_all: pd.DataFrame, noun: str, where: str | Non
             f"at most {number(one)}" if most else number(one)
             for one, most in zip(rows["expected"], by_rule, strict=True)
         ],
-        verdict=in_words(rows),
+        verdict=rows["verdict"].str.replace("_", " "),
         meaning=[called(meaning, noun) for meaning in rows["meaning"]],
     )
     tested["test and row"] = [
@@ -152,7 +143,6 @@ def cross_source(content: Content) -> Section:
     sources = [name for name in _SIDE_BY_SIDE if name in fits.index]
     tests = content.frames["diagnosis"]
     compared = tests[tests["test"] == "projections"].set_index("subject")
-    verdicts = in_words(compared)
     rows = []
     for name in _NAMES:
         row: dict[str, Any] = {"parameter": f"{SYMBOLS[name]} ({name})"}
@@ -162,7 +152,7 @@ def cross_source(content: Content) -> Section:
             row |= {
                 "difference": estimate({**test, "status": None}, "difference"),
                 "p_value": number(test["p_value"]),
-                "verdict": verdicts[name],
+                "verdict": test["verdict"].replace("_", " "),
             }
         rows.append(row)
     frame = pd.DataFrame(rows).fillna(UNKNOWN)

@@ -14,7 +14,6 @@ from crawl_urn_dagster.estimates.headline import NO_CORE
 from crawl_urn_dagster.observables.schema import SYMBOLS
 from crawl_urn_dagster.plural import counted
 from crawl_urn_dagster.report.blocks import Block, Section
-from crawl_urn_dagster.report.judgement import in_words
 from crawl_urn_dagster.report.terms import eligible_for, headline_fit, share_of_eligible, yearly_fit
 from crawl_urn_dagster.report.words import called, escape, estimate, number, table, with_limits
 from crawl_urn_dagster.sources import SimulatedSource
@@ -154,15 +153,17 @@ def believing(content: Content) -> Section:
     """Whether the numbers can be believed, why, and what to do."""
     headline, verdict = content.headline, content.verdict
     tests = content.frames["diagnosis"]
-    verdicts = in_words(tests[tests["test"] != "collection"])
-    made, failed = int(verdicts.isin(["holds", "fails"]).sum()), int((verdicts == "fails").sum())
+    verdicts = tests.loc[tests["test"] != "collection", "verdict"]
+    untested, failed = int((verdicts == "not_tested").sum()), int((verdicts == "fails").sum())
+    made = len(verdicts) - untested
+    rest = f"; {untested} more could not be tested" if untested else ""
     blocks: list[Block] = [
         f"**{_BELIEVE[verdict.name]}** (`{verdict.name}`). {escape(called(verdict.meaning, content.noun))}"
     ]
     if headline.withheld:
         blocks.append(f"Why parameters are withheld: {escape(called(headline.reason or '', content.noun))}.")
     blocks.append(
-        f"Of {counted(made, 'test')} of whether one urn holds, {failed} failed: see *Whether the model fits*."
+        f"Of {counted(made, 'test')} of whether one urn holds, {failed} failed{rest}: see *Whether the model fits*."
         if made
         else "No test of whether one urn holds could be made."
     )

@@ -45,7 +45,7 @@ def test_every_row_has_its_difference_with_limits_and_a_meaning(noisy):
     assert len(known) > 0.9 * len(tests)
     np.testing.assert_allclose(known["difference"], known["observed"] - known["expected"])
     assert (known["difference_low"] < known["difference_high"]).all()
-    assert set(tests["verdict"]) == {"holds"}
+    assert set(tests["verdict"]) == {"holds", "not_tested"}
     assert noisy["meaning"].str.len().min() > 10
 
 
@@ -96,3 +96,12 @@ def test_one_observable_has_no_other_to_be_compared_with(pairs, windows):
 def test_three_crawls_are_too_short():
     diagnosis = diagnose(urn(3, core=40, shell=60, alpha=0.75, coverage=0.6, seed=3))
     assert read_verdict(diagnosis).name == "too_short"
+
+
+def test_a_difference_that_could_be_nearly_anything_is_not_tested(noisy):
+    rows = noisy[noisy["test"] == "projections"].set_index("subject")
+    assert (rows[["difference_low", "difference_high"]].abs() <= 1).all(axis=None)
+    wide = rows["difference_high"] - rows["difference_low"] > 0.5
+    assert 0 < wide.sum() < len(rows)
+    assert set(rows.loc[wide, "verdict"]) == {"not_tested"}
+    assert set(rows.loc[~wide, "verdict"]) == {"holds"}
