@@ -6,7 +6,6 @@ the assets take (`sources`, `observables`, `estimates`, `figures`), so that the 
 
 from __future__ import annotations
 
-import math
 import os
 import tempfile
 import textwrap
@@ -26,7 +25,7 @@ from crawl_urn_dagster.figures.catalogue import CATALOGUE, draw, drawable
 from crawl_urn_dagster.observables.engines import LocalEngine
 from crawl_urn_dagster.observables.presence import PresenceFolder
 from crawl_urn_dagster.observables.quality import WHAT_TO_DO, breach, broken_rules
-from crawl_urn_dagster.observables.schema import PARAMETERS, SYMBOLS
+from crawl_urn_dagster.observables.schema import PARAMETERS
 from crawl_urn_dagster.observables.tables import crawls_table, tables_from_counts, tables_from_histories
 from crawl_urn_dagster.plural import counted
 from crawl_urn_dagster.sources import (
@@ -166,10 +165,7 @@ class CrawlFit:
     def summary(self) -> str:
         """Say what was fitted, the parameters with intervals, the status and the verdict, as lines of text."""
         meanings = {column.name: column.description.split(" (")[0] for column in PARAMETERS.columns}
-        parameters = []
-        for name, estimate in self.headline.estimates.items():
-            low, high = self.intervals.get(name, (math.nan, math.nan))
-            parameters.append(f"{SYMBOLS[name]} = {estimate:.3f} ({low:.3f} to {high:.3f}): {meanings[name]}")
+        parameters = [f"{self.headline.written(name)}: {meanings[name]}" for name in self.headline.estimates]
         reason = f". {self.headline.reason}" if self.headline.reason else ""
         lines = [
             repr(self.crawls),

@@ -323,7 +323,9 @@ def _projections_agree(collection: Collection) -> dg.AssetChecksDefinition:
         rows = table[(table["test"] == "projections") & (table["verdict"] != "not_tested")]
         if rows.empty:
             return dg.AssetCheckResult(
-                passed=True, severity=_WARN, description="Not judged: no parameter is known well enough from both curves."
+                passed=True,
+                severity=_WARN,
+                description="Not judged: no parameter is known well from both curves.",
             )
         fails = rows[rows["verdict"] == "fails"]
         worst = cast("dict[str, Any]", rows.sort_values("p_value").iloc[0].to_dict())

@@ -53,8 +53,8 @@ def test_the_summary_says_what_the_tables_say(fitted):
     first, *lines = fitted.summary().splitlines()
     sizes = fitted.crawls.tables["crawls"]["elements"]
     assert first == f"12 crawls, {labels(FEW)[0]} to {labels(FEW)[-1]}, of {sizes.min():,} to {sizes.max():,} elements"
-    low, high = fitted.intervals["kappa"]
-    assert f"κ = {fitted.kappa:.3f} ({low:.3f} to {high:.3f}): core's share of the urn" in lines
+    assert f"{fitted.headline.written('kappa')}: core's share of the urn" in lines
+    assert fitted.headline.written("kappa").startswith("κ = ")
     assert any(line.startswith(f"verdict: {fitted.verdict.name}.") for line in lines)
     assert max(map(len, lines)) <= 100
     assert repr(fitted).startswith("core_shell joint, exact form, per crawl: ok, κ = ")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pandas as pd
 
 from crawl_urn_dagster.observables.schema import SYMBOLS
-from crawl_urn_dagster.urn import WITHHELD, Interval
+from crawl_urn_dagster.urn import UNSAID, WITHHELD, Interval
 from crawl_urn_dagster.urn.status import is_all_core
 
 if TYPE_CHECKING:
@@ -122,14 +122,22 @@ class Headline(NamedTuple):
         """The parameters with their names and limits, or that they are withheld."""
         if self.withheld:
             return "withheld"
-        named = []
-        for name, estimate in self.estimates.items():
-            interval = self.limits.get(name)
-            value, *limits = _written(estimate, interval, 3)
-            within = " ({} to {})".format(*limits) if limits else ""
-            is_open = interval is not None and interval.is_open
-            named.append(f"{SYMBOLS[name]} {'not identified' if is_open else f'= {value}'}{within}")
-        return ", ".join(named)
+        return ", ".join(map(self.written, self.estimates))
+
+    @property
+    def is_identified(self) -> bool:
+        """Whether its numbers are known well enough for what follows from them to be said."""
+        return self.status not in UNSAID and not any(interval.is_open for interval in self.limits.values())
+
+    def written(self, name: str) -> str:
+        """Write one of the estimates with its symbol and limits; of one that is not identified the limits alone."""
+        value, *limits = _written(self.estimates[name], self.limits.get(name), 3)
+        within = " to ".join(limits)
+        if not limits:
+            return f"{SYMBOLS[name]} {f'= {value}' if self.status not in UNSAID else 'not identified'}"
+        if self.limits[name].is_open:
+            return f"{SYMBOLS[name]} not identified ({within})"
+        return f"{SYMBOLS[name]} {f'= {value} ({within})' if self.status not in UNSAID else within}"
 
     @property
     def sentence(self) -> str:
@@ -154,7 +162,8 @@ class Headline(NamedTuple):
                 f"{self._percent('kappa')} of all that the crawler could have fetched. Of the rest, one crawl "
                 f"samples {self._percent('coverage')}, and {still}."
             )
-        meaning = " In brackets: 95 % intervals." if self.limits else " No interval could be computed."
+        said = "In brackets" if self.status not in UNSAID else "No one number is identified; limits"
+        meaning = f" {said}: 95 % intervals." if self.limits else " No interval could be computed."
         caution = f" Status {self.status}: {self.reason}." if self.reason else ""
         return f"{text}{meaning}{caution}"
 
@@ -166,11 +175,15 @@ class Headline(NamedTuple):
     def _percent(self, name: str) -> str:
         if name not in self.estimates:
             return "an unknown share"
-        interval = self.limits.get(name)
+        interval, is_said = self.limits.get(name), self.status not in UNSAID
         scaled = None if interval is None else Interval(*(100 * limit for limit in interval))
         value, *limits = _written(100 * self.estimates[name], scaled, 1)
-        within = " ({} to {})".format(*limits) if limits else ""
-        return f"{'an unknown share' if interval is not None and interval.is_open else f'{value} %'}{within}"
+        within = " to ".join(limits)
+        if interval is None:
+            return f"{value} %" if is_said else "an unknown share"
+        if interval.is_open:
+            return f"an unknown share ({within})"
+        return f"{value} % ({within})" if is_said else f"{within} %"
 
 
 def _written(value: float, interval: Interval | None, usual: int) -> list[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from crawl_urn_dagster.urn import WITHHELD
+from crawl_urn_dagster.urn import UNSAID, WITHHELD
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -72,7 +72,8 @@ def _parameters(parameters: pd.DataFrame, name: str) -> str:
     caption = (
         f"Urn parameters of {_escape(name)}: core's share of the urn $\\kappa$ and of a crawl $\\mu$, survival "
         f"$\\alpha$ per unit of the clock and coverage $c$ of the shell or the one urn. {_INTERVALS} Numbers that are "
-        r"withheld or not part of the urn are left out. $^\ast$: speaks for the collection or its stratum."
+        r"withheld or not part of the urn are left out, and of a fit that is not identified all but the limits. "
+        r"$^\ast$: speaks for the collection or its stratum."
     )
     columns = "l" * (len(heading) - len(_SYMBOLS) - 1) + "r" * len(_SYMBOLS) + "l"
     return _table(caption, f"tab:{name}:parameters", columns, heading, rows)
@@ -136,6 +137,8 @@ def _estimate(row: _Row, column: str) -> str:
     value, low, high = (row[name] for name in (column, f"{column}_low", f"{column}_high"))
     if row["status"] in WITHHELD or pd.isna(value):
         return _UNKNOWN
+    if row["status"] in UNSAID:
+        return _UNKNOWN if pd.isna(low) else f"${_number(low)}$ to ${_number(high)}$"
     limits = "" if pd.isna(low) or pd.isna(high) else f"_{{{_number(low)}}}^{{{_number(high)}}}"
     return f"${_number(value)}{limits}$"
 

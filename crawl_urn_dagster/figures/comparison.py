@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crawl_urn_dagster.figures.labels import is_said
 from crawl_urn_dagster.figures.style import JOINT_COLOUR, in_style, line_height, new_figure, panels, plain_text
 from crawl_urn_dagster.observables.schema import SYMBOLS
 from crawl_urn_dagster.urn import WITHHELD
@@ -27,7 +28,8 @@ def parameters_by_collection(parameters: pd.DataFrame) -> Figure:
     """Draw κ, μ, α and c with their 95 % limits: a panel each, a line per collection.
 
     Filled: a fit that is ok without reserve; hollow: with a reservation. A status that is not ok stands below the name.
-    Of a fit that is withheld only that is shown, and a parameter that the fit does not have has no marker.
+    Of a fit that is withheld only that is shown; a parameter that is not identified, or that the fit does not have, has
+    no marker.
 
     Parameters
     ----------
@@ -38,13 +40,13 @@ def parameters_by_collection(parameters: pd.DataFrame) -> Figure:
     figure = new_figure(
         height=_REST_HEIGHT + 2.3 * line_height() * len(rows),
         title="all collections",
-        heading=f"parameters per {rows['clock'].iloc[0]}\nbars: 95 % limits; hollow: with a reservation",
+        heading=f"parameters per {rows['clock'].iloc[0]}\nbars: 95 % limits; hollow: with a reservation; none: not "
+        "identified",
     )
     shown = rows[~rows["status"].isin(WITHHELD)]
     drawn = panels(figure, len(SYMBOLS), sharey=True)
     for axes, (name, symbol) in zip(drawn, SYMBOLS.items(), strict=True):
-        known = shown[shown[name].notna()]
-        limited = known[known[f"{name}_low"].notna()]
+        known, limited = shown[is_said(shown, name)], shown[shown[f"{name}_low"].notna()]
         axes.hlines(limited.index, limited[f"{name}_low"], limited[f"{name}_high"], color=JOINT_COLOUR, linewidth=1.2)
         is_ok = (known["status"] == "ok") & known["reason"].isna()
         for some, face in ((known[is_ok], JOINT_COLOUR), (known[~is_ok], "white")):

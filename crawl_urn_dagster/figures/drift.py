@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from crawl_urn_dagster.figures.axes import date_axis, figure_of_nothing
-from crawl_urn_dagster.figures.labels import LIMITS_NOTE, estimate, span
+from crawl_urn_dagster.figures.labels import LIMITS_NOTE, fit_in_words, is_said, span
 from crawl_urn_dagster.figures.style import (
     CONTAINMENT_COLOUR,
     DISCOVERY_COLOUR,
@@ -25,7 +25,7 @@ from crawl_urn_dagster.figures.style import (
 )
 from crawl_urn_dagster.observables.schema import SYMBOLS
 from crawl_urn_dagster.plural import counted
-from crawl_urn_dagster.urn import WITHHELD
+from crawl_urn_dagster.urn import UNSAID, WITHHELD
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,11 +66,11 @@ def parameters_over_time(history: pd.DataFrame, drift: pd.DataFrame, crawls: pd.
         height=5.4,
         title=title,
         heading=f"{heading}\n{span(crawls)}; joint fit of core and shell, drawn at the "
-        "last crawl of each window; hollow: with a reservation",
+        "last crawl of each window; hollow: with a reservation; without a point: not identified",
     )
     all_axes = figure.subplots(4, 1, sharex=True)
     for axes, (name, (colour, label)) in zip(all_axes, _PANELS.items(), strict=True):
-        values = rows[name].to_numpy(dtype=np.float64)
+        values = rows[name].where(is_said(rows, name)).to_numpy(dtype=np.float64)
         limits = [rows[f"{name}_{end}"].to_numpy(dtype=np.float64) for end in ("low", "high")]
         axes.fill_between(rows["years"], *limits, color=tint(colour), linewidth=0, alpha=0.5)
         axes.plot(rows["years"], values, "o-", color=colour, markersize=2.5)
@@ -85,25 +85,23 @@ def parameters_over_time(history: pd.DataFrame, drift: pd.DataFrame, crawls: pd.
 def parameters_over_time_caption(history: pd.DataFrame, drift: pd.DataFrame, crawls: pd.DataFrame) -> tuple[str, str]:
     """Give the caption and the alternative text."""
     rows = _shown(history)
-    sure = rows[rows["status"] == "ok"].to_dict("records")
-    marks = (
-        "Bands: 95 % limits; hollow: a fit with a reservation; dotted line: the crawl with which a change that is "
-        f"attributed to the parameter began. {LIMITS_NOTE}"
-    )
+    windows = rows.to_dict("records")
+    hollow = " Hollow: a fit with a reservation." if rows["status"].isin(["at_bound"]).any() else ""
+    pointless = " Without a point: not identified." if rows["status"].isin(UNSAID).any() else ""
+    dotted = " Dotted: the crawl with which the change began." if drift["since_crawl"].notna().any() else ""
+    marks = f"Bands: 95 % limits.{hollow}{pointless}{dotted} {LIMITS_NOTE}"
     moved = _moved_in_words(drift)
-    if not sure:
-        found = "No window of crawls has a fit that is ok, so that no number is given."
-        return f"{found} {moved} {marks}", found
-    ends = [
-        f"{name} window, to {plain_text(row['last_crawl'])}: " + ", ".join(estimate(row, p) for p in _PANELS)
-        for name, row in (("First", sure[0]), ("last", sure[-1]))
-    ]
+    if not windows:
+        found = "No window of crawls has a fit that may be shown, so that no number is given."
+        return f"{found} {moved}", found
+    named = {"First window": windows[0], "last window": windows[-1]} if len(windows) > 1 else {"The window": windows[0]}
+    ends = [f"{name}, to {plain_text(row['last_crawl'])}: {fit_in_words(row)}" for name, row in named.items()]
     starts, stops = (pd.Index(crawls["crawl"]).get_indexer(rows[end]) for end in ("first_crawl", "last_crawl"))
     length = int(stops[0] - starts[0]) + 1
     overlapping = "overlapping " if (np.diff(starts) < length).any() else ""
-    windows = f"{counted(len(rows), f'{overlapping}window')} of {counted(length, 'crawl')}, among {span(crawls)}."
+    counting = f"{counted(len(rows), f'{overlapping}window')} of {counted(length, 'crawl')}, among {span(crawls)}."
     alt = f"Four curves over time, of κ, μ, α and c, each with a band of limits. {moved}"
-    return f"{windows} {ends[0]}; {ends[1]}. {moved} {marks}", alt
+    return f"{counting} {'; '.join(ends)}. {moved} {marks}", alt
 
 
 @in_style

@@ -14,7 +14,6 @@ import pandas as pd
 from crawl_urn_dagster.figures.labels import (
     LIMITS_NOTE,
     MODEL_NAMES,
-    UNSAID,
     estimates,
     fit_in_words,
     fit_name,
@@ -36,7 +35,7 @@ from crawl_urn_dagster.figures.style import (
     plain_text,
     tint,
 )
-from crawl_urn_dagster.urn import WITHHELD, Urn
+from crawl_urn_dagster.urn import UNSAID, WITHHELD, Urn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from crawl_urn_dagster.figures.axes import figure_of_nothing
-from crawl_urn_dagster.figures.labels import LIMITS_NOTE, UNSAID, number, scaled_unit, whole, with_limits
+from crawl_urn_dagster.figures.labels import LIMITS_NOTE, number, scaled_unit, whole, with_limits
 from crawl_urn_dagster.figures.style import (
     CONTAINMENT_COLOUR,
     DISCOVERY_COLOUR,
@@ -27,6 +27,7 @@ from crawl_urn_dagster.figures.style import (
     plain_text,
     tint,
 )
+from crawl_urn_dagster.urn import UNSAID
 from crawl_urn_dagster.urn.planning import SEEN_WELL, seen_share
 
 if TYPE_CHECKING:

@@ -10,12 +10,13 @@ import re
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from crawl_urn_dagster.figures.style import elements, is_narrow, line_characters, plain_text
 from crawl_urn_dagster.observables.schema import SYMBOLS
 from crawl_urn_dagster.plural import counted
-from crawl_urn_dagster.urn import WITHHELD, Interval
+from crawl_urn_dagster.urn import UNSAID, Interval
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,8 +40,6 @@ FIT_NAMES = {
 _FORMS = {"exact": ", exact form", "paper": ", paper form (its κ is μ)"}
 _UNITS = ((1e9, "billion "), (1e6, "million "), (1e3, "thousand "))
 _YEARS_WITHOUT_DAYS = 3
-#: Statuses of fits whose numbers no figure says.
-UNSAID = (*WITHHELD, "not_identified")
 #: For the end of a caption whose numbers have limits.
 LIMITS_NOTE = "In brackets: 95 % limits."
 
@@ -69,7 +68,21 @@ def estimate(row: Row, name: str) -> str:
     """Write a parameter with its symbol, and its 95 % limits where both are known; empty when unknown."""
     if pd.isna(row.get(name)):
         return ""
-    return f"{SYMBOLS[name]} = {with_limits(row, name)}"
+    written = with_limits(row, name)
+    if _limits(row, name).is_open:
+        return f"{SYMBOLS[name]} not identified {written[written.index('(') :]}"
+    return f"{SYMBOLS[name]} = {written}"
+
+
+def is_said(rows: pd.DataFrame, name: str) -> pd.Series:
+    """Whether rows of table `parameters` have a parameter that may be drawn as a point: it is known and identified."""
+    is_open = [_limits(row, name).is_open for row in rows.to_dict("records")]
+    return rows[name].notna() & ~rows["status"].isin(UNSAID) & ~np.array(is_open, dtype=bool)
+
+
+def _limits(row: Row, name: str) -> Interval:
+    limits = (row.get(f"{name}_{end}") for end in ("low", "high"))
+    return Interval(*(float("nan") if pd.isna(limit) else float(limit) for limit in limits))
 
 
 def with_limits(row: Row, name: str, written: Callable[[float], str] = number) -> str:
@@ -77,7 +90,7 @@ def with_limits(row: Row, name: str, written: Callable[[float], str] = number) -
 
     They have as many digits as the limits are apart by.
     """
-    low, high = (row.get(f"{name}_{end}", float("nan")) for end in ("low", "high"))
+    low, high = _limits(row, name)
     if pd.isna(low) or pd.isna(high) or low == high:
         return written(row[name])
     decimals = Interval(low, high).decimals(row[name])

@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import NullFormatter
 
 from crawl_urn_dagster.figures.axes import figure_of_nothing
-from crawl_urn_dagster.figures.labels import LIMITS_NOTE, estimate, glossary
+from crawl_urn_dagster.figures.labels import LIMITS_NOTE, estimate, glossary, is_said
 from crawl_urn_dagster.figures.style import (
     JOINT_COLOUR,
     MISSING_COLOUR,
@@ -107,13 +107,13 @@ def rank_profile(parameters: pd.DataFrame, *, title: str) -> Figure:
     rows = spoken.join(bands, how="inner")
     rows = rows[~rows["status"].isin(WITHHELD)]
     for axes, (parameter, symbol) in zip(panels.ravel(), SYMBOLS.items(), strict=True):
-        for value in everyone[parameter].dropna():
+        for value in everyone.loc[is_said(everyone, parameter), parameter]:
             axes.axhline(value, color=MISSING_COLOUR, linestyle=":", linewidth=1)
-        known = rows[rows[parameter].notna()]
-        axes.hlines(known[parameter], known["low"], known["high"], color=JOINT_COLOUR, linewidth=0.8)
         axes.vlines(
-            known["middle"], known[f"{parameter}_low"], known[f"{parameter}_high"], color=JOINT_COLOUR, linewidth=1.2
+            rows["middle"], rows[f"{parameter}_low"], rows[f"{parameter}_high"], color=JOINT_COLOUR, linewidth=1.2
         )
+        known = rows[is_said(rows, parameter)]
+        axes.hlines(known[parameter], known["low"], known["high"], color=JOINT_COLOUR, linewidth=0.8)
         for filled in (True, False):
             some = known[_is_ok(known) == filled]
             axes.plot(some["middle"], some[parameter], **_marker(filled=filled))
@@ -134,8 +134,8 @@ def parameters_by_stratum_caption(parameters: pd.DataFrame) -> tuple[str, str]:
     found = _found(parameters)
     text = (
         f"{found} A line per stratum, all {elements()} on top; bars: 95 % limits; filled: ok; hollow: with a "
-        f"reservation, whose status stands below the name; without a marker: not part of the urn, or withheld. "
-        f"{LIMITS_NOTE}"
+        "reservation, whose status stands below the name; without a marker: not identified, not part of the urn, or "
+        f"withheld. {LIMITS_NOTE}"
     )
     return text, f"Four panels, κ, μ, α and c, with a line per stratum. {found}"
 
@@ -145,8 +145,8 @@ def rank_profile_caption(parameters: pd.DataFrame) -> tuple[str, str]:
     found = _found(parameters)
     text = (
         f"{found} Horizontal bars: the bands of ranks, the last of which is open; vertical bars: 95 % limits; filled: "
-        "ok; hollow: with a reservation; without a marker: not part of the urn, or withheld; dotted: all "
-        f"{elements()}. {LIMITS_NOTE}"
+        "ok; hollow: with a reservation; without a marker: not identified, not part of the urn, or withheld; dotted: "
+        f"all {elements()}. {LIMITS_NOTE}"
     )
     return text, f"Four panels, κ, μ, α and c, over the rank on a logarithmic axis. {found}"
 
@@ -195,11 +195,11 @@ def _bands(spoken: pd.DataFrame) -> pd.DataFrame:
 def _draw(axes: Axes, rows: pd.DataFrame, name: str, is_ok: pd.Series) -> None:
     """Draw one parameter of the strata, which are at the positions of their rows."""
     axes.axhline(0.5, color=MISSING_COLOUR, linewidth=0.7)
-    known = rows[rows[name].notna()]
+    known = rows[is_said(rows, name)]
     for filled in (True, False):
         some = known[is_ok[known.index] == filled]
         axes.plot(some[name], some.index, **_marker(filled=filled))
-    limited = known[known[f"{name}_low"].notna()]
+    limited = rows[rows[f"{name}_low"].notna()]
     axes.hlines(limited.index, limited[f"{name}_low"], limited[f"{name}_high"], color=JOINT_COLOUR, linewidth=1.2)
 
 

@@ -411,7 +411,8 @@ DIAGNOSIS = Table(
         _required(
             "verdict",
             "VARCHAR",
-            "holds, fails or not_tested (also a difference of shares with limits more than 0.5 apart); of test collection: sound, not_identified, misfit, uneven_shell, "
+            "holds, fails or not_tested (also a difference of shares with limits more than 0.5 apart); of test "
+            "collection: sound, not_identified, misfit, uneven_shell, "
             "core_not_permanent, too_short, not_fitted or no_urn",
         ),
         _required("meaning", "VARCHAR", "what it means and, where something fails, what to do"),

@@ -14,14 +14,15 @@ import pandas as pd
 from crawl_urn_dagster.observables.schema import PARAMETERS, SYMBOLS
 from crawl_urn_dagster.report.blocks import Block, Page, Picture, Section
 from crawl_urn_dagster.report.content import Content
-from crawl_urn_dagster.report.words import UNKNOWN, escape, estimate, number, table
-from crawl_urn_dagster.urn import WITHHELD
+from crawl_urn_dagster.report.words import NOT_IDENTIFIED, UNKNOWN, escape, estimate, number, table
+from crawl_urn_dagster.urn import UNSAID, WITHHELD
 from crawl_urn_dagster.urn.status import is_all_core
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from crawl_urn_dagster.collection import Collection
+    from crawl_urn_dagster.report.words import Row
 
 #: Tables that are read of each collection.
 COMPARED_TABLES = ("crawls", "parameters", "operator_terms", "diagnosis")
@@ -138,9 +139,15 @@ def _table(made: Sequence[Compared]) -> pd.DataFrame:
         for name, title in _SHARES.items():
             column[title] = UNKNOWN if fit is None else estimate(fit, name, share=True)
         for name, title in _TERMS.items():
-            column[title] = UNKNOWN if terms is None else estimate(terms, name, share=name == "nu_inf")
+            column[title] = UNKNOWN if terms is None else _following(terms, name)
         columns[one.collection.name] = column
     return pd.DataFrame(columns).rename_axis("quantity").reset_index()
+
+
+def _following(terms: Row, name: str) -> str:
+    """Write what follows from a fit, which is not said where that is not identified."""
+    is_open = terms["status"] in UNSAID and terms["status"] not in WITHHELD
+    return NOT_IDENTIFIED if is_open else estimate(terms, name, share=name == "nu_inf")
 
 
 def _reasons(made: Sequence[Compared]) -> list[Block]:

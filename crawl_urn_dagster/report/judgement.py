@@ -47,7 +47,8 @@ def fit_quality(content: Content) -> Section:
         "Each test, with its worst row where it has many. p_value is the chance of a difference as large if the urn "
         f"holds, sampling and changes from crawl to crawl included. A test fails when it is below {LEVEL} over its "
         "number of rows (of violation: by its own rule). Not tested: the error of a difference is not known, or the "
-        "difference of two shares has an interval wider than 0.5, in which hardly anything is left out. In brackets: 95 % intervals.",
+        "difference of two shares has an interval wider than 0.5, which leaves out hardly anything. In brackets: 95 % "
+        "intervals.",
         _tests(one_each, tests, content.noun),
     ]
     others = failed[~failed.index.isin(one_each.index)]

@@ -69,19 +69,32 @@ def lead(content: Content) -> list[Block]:
         blocks.append("Numbers that are withheld are shown nowhere on this page.")
     else:
         blocks += filter(None, [share_of_eligible(content), eligible_for(content)])
-        if "core_share" in headline.estimates and not headline.all_core:
-            blocks.append(
-                "κ and μ are both the size of the core: κ is its share of the urn, μ its share of one crawl. As the "
-                "urn has it, the core is in every crawl and the rest is not, so μ is the larger; μ is the surer of the "
-                "two."
-            )
-        blocks += [*_uneven(content), *_outside(headline)]
+        blocks += [*_of_the_core(headline), *_uneven(content), *_outside(headline)]
     return [
         *blocks,
         f"{counted(len(crawls), 'crawl')}{of_size}, from {_dated(first)} to {_dated(last)}{_cadence(content)}.",
         f"The fit: {escape(headline.fit_name)}. Its status is **{headline.status}**, its parameters are "
         f"{escape(headline.numbers)}.",
     ]
+
+
+def _of_the_core(headline: Headline) -> list[Block]:
+    """Tell the two sizes of the core apart."""
+    if "core_share" not in headline.estimates or headline.all_core:
+        return []
+    said = (
+        "κ and μ are both the size of the core: κ is its share of the urn, μ its share of one crawl. As the urn has "
+        "it, the core is in every crawl and the rest is not, so μ is the larger"
+    )
+    widths = {
+        name: (headline.limits[name].high - headline.limits[name].low) / headline.estimates[name]
+        for name in ("kappa", "core_share")
+        if name in headline.limits and headline.estimates[name] > 0
+    }
+    if headline.is_identified and len(widths) > 1:
+        surer = SYMBOLS[min(widths, key=widths.__getitem__)]
+        said += f"; {surer} is the surer of the two: its interval is the narrower beside its value"
+    return [f"{said}."]
 
 
 def _definitions(content: Content) -> str:
@@ -131,7 +144,7 @@ def _outside(headline: Headline) -> list[Block]:
     names = [
         SYMBOLS[name] for name, (low, high) in headline.limits.items() if not low <= headline.estimates[name] <= high
     ]
-    if not names:
+    if not names or not headline.is_identified:
         return []
     return [
         f"**The interval of {' and '.join(names)} does not hold its number**: intervals are corrected for what the "

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from crawl_urn_dagster.report.blocks import Block, Folded, Section
-from crawl_urn_dagster.report.words import UNKNOWN, called, escape, estimate, number, table, with_limits
-from crawl_urn_dagster.urn import WITHHELD
+from crawl_urn_dagster.report.words import NOT_IDENTIFIED, UNKNOWN, called, escape, estimate, number, table, with_limits
+from crawl_urn_dagster.urn import UNSAID
 from crawl_urn_dagster.urn.planning import SEEN_WELL
 
 if TYPE_CHECKING:
@@ -37,9 +37,17 @@ _PER_CRAWL = ["crawl_size", "new_elements", "returning_elements"]
 
 
 def share_of_eligible(content: Content) -> str | None:
-    """Say which share of the urn a crawl holds, and so how large urn and core are; None where no table has it."""
+    """Say which share of the urn a crawl holds, and so how large urn and core are, or that it is not identified.
+
+    None where no table has it.
+    """
     shares, noun = _shares(content), content.noun
     size = content.crawls["elements"].astype("Float64").mean()
+    if not content.headline.is_identified:
+        return (
+            f"How many {noun}s are eligible, and for how long, is not said: it would follow from numbers that are not "
+            "identified."
+        )
     if shares is None or pd.isna(shares["crawl_size"]) or pd.isna(size):
         return None
     eligible = {
@@ -62,7 +70,8 @@ def share_of_eligible(content: Content) -> str | None:
 def eligible_for(content: Content) -> str | None:
     """Say how long an element stays eligible; None where that is not known. The headline is not withheld."""
     terms, gap, noun = _terms(content), content.mean_gap_days, content.noun
-    if content.headline.all_core or pd.isna(terms["life_expectancy"]):
+    headline = content.headline
+    if headline.all_core or not headline.is_identified or pd.isna(terms["life_expectancy"]):
         return None
     which = f"{noun[:1].upper()}{noun[1:]}s{' of the shell' if 'core_share' in content.headline.estimates else ''}"
     left = estimate(terms, "life_expectancy")
@@ -109,13 +118,24 @@ def _rows(content: Content) -> list[tuple[str, str, str, str, str]]:
     noun, clock, terms = content.noun, content.headline.clock, _terms(content)
     fit, shares, unit = headline_fit(content), _shares(content), str(terms["unit"])
     later = "by the next crawl" if clock == "crawl" else "within a year"
-    churn = {"churn": 1 - fit["alpha"], "churn_low": 1 - fit["alpha_high"], "churn_high": 1 - fit["alpha_low"]}
+
+    def follows(row: Row | None, name: str, *, share: bool = False) -> str:
+        if row is None or content.headline.is_identified:
+            return UNKNOWN if row is None else estimate(row, name, share=share)
+        return NOT_IDENTIFIED
+
+    churn = {
+        "status": fit["status"],
+        "churn": 1 - fit["alpha"],
+        "churn_low": 1 - fit["alpha_high"],
+        "churn_high": 1 - fit["alpha_low"],
+    }
     has_core = "core_share" in content.headline.estimates
     part = "shell" if has_core else "urn"
     rows = [
         (
             "share of the urn in one crawl",
-            UNKNOWN if shares is None else estimate(shares, "crawl_size", share=True),
+            follows(shares, "crawl_size", share=True),
             "of the urn",
             f"how much of what could be fetched one crawl has{', core included' if has_core else ''}",
             "more fetches per crawl raise it; more newborns or a wider scope lower it",
@@ -150,35 +170,35 @@ def _rows(content: Content) -> list[tuple[str, str, str, str, str]]:
         ),
         (
             "unique rate",
-            UNKNOWN if shares is None else estimate(shares, "nu_inf", share=True),
+            follows(shares, "nu_inf", share=True),
             "of one crawl",
             "long-run share of a crawl that no crawl held before",
             "churn raises it; a core, or coverage of all that stays, lowers it",
         ),
         (
             "life expectancy",
-            estimate(terms, "life_expectancy"),
+            follows(terms, "life_expectancy"),
             unit,
             f"how long {noun}s of the {part} stay eligible after the present crawl (not how long they exist)",
             "churn alone",
         ),
         (
             "sampled time",
-            estimate(terms, "sampled_time"),
+            follows(terms, "sampled_time"),
             unit,
             "the part of it in which they are fetched",
             "coverage lengthens it",
         ),
         (
             "hidden time",
-            estimate(terms, "hidden_time"),
+            follows(terms, "hidden_time"),
             unit,
             "the part of it in which they are eligible and missed",
             "coverage shortens it",
         ),
         (
             "resolve time (hiding time)",
-            estimate(terms, "hiding_time"),
+            follows(terms, "hiding_time"),
             unit,
             f"how long {noun}s not seen yet stay unseen, until they are seen or gone",
             "coverage and churn both shorten it",
@@ -198,7 +218,7 @@ def yearly_fit(content: Content) -> dict[str, Any] | None:
     """Row of the same kind of fit as the headline on the clock of years; None where there is none that may be shown."""
     parameters, kind = content.frames["parameters"], pd.Series(headline_fit(content) | {"clock": "year"})[_FIT]
     same = parameters["stratum"].isna() & (parameters[_FIT] == kind).all(axis=1)
-    rows = parameters[same & ~parameters["status"].isin(WITHHELD)]
+    rows = parameters[same & ~parameters["status"].isin(UNSAID)]
     return dict(rows.iloc[-1]) if len(rows) else None
 
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from crawl_urn_dagster.urn import WITHHELD, Interval
+from crawl_urn_dagster.observables.schema import SYMBOLS
+from crawl_urn_dagster.urn import UNSAID, WITHHELD, Interval
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 #: In place of a number that is unknown, or withheld.
 UNKNOWN = "–"
+#: In place of a number that the data leave open.
+NOT_IDENTIFIED = "not identified"
 _MARKUP = re.compile(r"[\\`*<>\[\]|&~#$]|(?<![^\W_])_|_(?![^\W_])")
 _ELEMENT = re.compile(r"\b(an )?([Ee])lement(?=s?\b)")
 _ROWS = 12
@@ -73,7 +76,8 @@ def percent(value: float) -> str:
 def estimate(row: Row, name: str, *, share: bool = False) -> str:
     """Write a number of a row with its 95 % limits; a dash where it is unknown, or the row's status withholds it.
 
-    As many digits are written as the limits are apart by. Of a share that they leave open no number is written.
+    As many digits are written as the limits are apart by. Of a fit that is not identified, and of a share that its
+    limits leave open, no number is written but the limits.
 
     Parameters
     ----------
@@ -88,15 +92,18 @@ def estimate(row: Row, name: str, *, share: bool = False) -> str:
     if pd.isna(value) or row.get("status") in WITHHELD:
         return UNKNOWN
     scale, unit, write = (100, " %", percent) if share else (1, "", number)
+    is_said = row.get("status") not in UNSAID
     if pd.isna(low):
-        return f"{write(value)}{unit}"
+        return f"{write(value)}{unit}" if is_said else NOT_IDENTIFIED
     decimals = Interval(scale * low, scale * high).decimals(scale * value)
     if decimals is not None:
         told, *limits = (f"{round(scale * one, decimals) + 0.0:,.{max(decimals, 0)}f}" for one in (value, low, high))
     else:
         told, *limits = map(write, (value, low, high))
-    is_open = share and Interval(low, high).is_open
-    return f"{'not identified' if is_open else f'{told}{unit}'} ({' to '.join(limits)})"
+    within = " to ".join(limits)
+    if (share or name in SYMBOLS) and Interval(low, high).is_open:
+        return f"{NOT_IDENTIFIED} ({within})"
+    return f"{told}{unit} ({within})" if is_said else f"{within}{unit}"
 
 
 def with_limits(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:

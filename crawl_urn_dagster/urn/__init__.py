@@ -77,13 +77,14 @@ from crawl_urn_dagster.urn.revisit import (
 )
 from crawl_urn_dagster.urn.shells import BetaShellUrn, CoreTwoShellsUrn, CrawlShares, UrnFit, fit_curves, fit_urn
 from crawl_urn_dagster.urn.simulate import SimulatedHistories, simulate
-from crawl_urn_dagster.urn.status import STATUSES, WITHHELD
+from crawl_urn_dagster.urn.status import STATUSES, UNSAID, WITHHELD
 from crawl_urn_dagster.urn.violation import FirstReturns, Rule, Violation, block_mean, first_returns, judge
 
 __all__ = [
     "DAYS_PER_YEAR",
     "ESTIMATES",
     "STATUSES",
+    "UNSAID",
     "WITHHELD",
     "Asymptote",
     "BetaShellUrn",

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 STATUSES = ("model_violation", "too_few_points", "not_converged", "at_bound", "not_identified", "ok")
 #: Statuses of which no number may be shown and no curve drawn.
 WITHHELD = ("model_violation", "too_few_points", "not_converged")
+#: Statuses of which no number is said, at most between which limits it is, nor anything that follows from it.
+UNSAID = (*WITHHELD, "not_identified")
 
 #: A parameter is not identified when it can move so far while no fitted point moves farther than `FITTED_MOVE`.
 PARAMETER_MOVE = 0.1

@@ -150,6 +150,16 @@ def test_a_caution_is_never_left_out():
     assert headline.sentence.endswith("Status not_identified: because of not_identified.")
 
 
+def test_of_a_fit_that_is_not_identified_the_limits_alone_are_written():
+    left_open = fit("containment", status="not_identified")
+    headline = headline_of(left_open, {**LIMITS, "alpha": (0.02, 0.97)})
+    assert not headline.is_identified
+    assert headline.numbers == "κ 0.38 to 0.42, μ 0.510 to 0.540, α not identified (0.02 to 0.97), c 0.55 to 0.65"
+    assert headline.sentence.startswith("Of each crawl, 51.0 to 54.0 % is a core that was there every time")
+    assert "No one number is identified; limits: 95 % intervals." in headline.sentence
+    assert headline_of(left_open, {}).numbers == ", ".join(f"{one} not identified" for one in "κμαc")
+
+
 @pytest.mark.parametrize("status", ["model_violation", "too_few_points", "not_converged"])
 def test_withheld_numbers_are_not_there_to_be_shown(status):
     headline = headline_of(fit("containment", status=status))

@@ -10,16 +10,26 @@ def test_a_line_per_collection_with_its_status():
         homogeneous("joint", stratum="two"),
         core_shell("joint", kappa=0.8, stratum="three", status="model_violation", reason="No urn."),
         core_shell("joint", kappa=0.2, stratum="x" * 48, reason="There is no core."),
+        core_shell("joint", kappa=0.5, kappa_low=0.01, kappa_high=0.99, stratum="open", status="at_bound"),
+        core_shell("joint", kappa=0.5, kappa_low=0.2, kappa_high=0.6, stratum="open_fit", status="not_identified"),
     )
     shells = rows[rows["component"] != "core"]
     figure = parameters_by_collection(shells)
     kappa, _, alpha, _ = figure.axes
     labels = [label.get_text() for label in kappa.get_yticklabels()]
-    assert labels == ["one", "two", "three\nmodel_violation", "x" * 23 + "…"]
+    assert labels == [
+        "one",
+        "two",
+        "three\nmodel_violation",
+        "x" * 23 + "…",
+        "open\nat_bound",
+        "open_fit\nnot_identified",
+    ]
     shown = [dict(zip(line.get_ydata().tolist(), line.get_xdata().tolist(), strict=True)) for line in kappa.lines]
     assert shown == [{0: 0.3}, {3: 0.2}]  # filled, and hollow: with a reservation
-    assert [line.get_ydata().tolist() for line in alpha.lines] == [[0, 1], [3]]
+    assert [line.get_ydata().tolist() for line in alpha.lines] == [[0, 1], [3, 4]]
     (limits,) = kappa.collections
-    assert [segment.tolist() for segment in limits.get_segments()] == [[[0.25, 0.0], [0.35, 0.0]]]
+    told = {segment[0, 1]: segment[:, 0].tolist() for segment in limits.get_segments()}
+    assert told == {0: [0.25, 0.35], 4: [0.01, 0.99], 5: [0.2, 0.6]}
     assert "all collections: parameters per crawl" in words(figure)
     assert faults(figure) == []

@@ -4,7 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crawl_urn_dagster.figures.drift import control_charts, control_charts_caption, parameters_over_time
+from crawl_urn_dagster.figures.drift import (
+    control_charts,
+    control_charts_caption,
+    parameters_over_time,
+    parameters_over_time_caption,
+)
 from crawl_urn_dagster.observables.schema import CONTROL_CHART, DRIFT
 from crawl_urn_dagster_tests.figures.frames import TITLE, faults, history_of, tables, words
 
@@ -52,6 +57,19 @@ def test_every_window_is_drawn_with_its_limits_and_what_moved_is_marked(crawls):
     assert len(alpha.get_lines()) == 2
     assert kappa.collections[0].get_datalim(kappa.transData).y0 == pytest.approx(0.39)
     assert faults(figure) == []
+
+
+def test_the_caption_tells_the_windows_at_both_ends_and_no_number_that_is_open(crawls):
+    history, unmoved = history_of(crawls, window_crawls=WINDOW), drift_of(crawls).iloc[:0]
+    last = history["last_crawl"] == crawls["crawl"].iloc[-1]
+    left_open = history.assign(status=history["status"].mask(last, "not_identified"))
+    said, _ = parameters_over_time_caption(left_open, unmoved, crawls)
+    assert f"First window, to {crawls['crawl'][WINDOW - 1]}: κ = 0.40" in said
+    assert f"last window, to {crawls['crawl'].iloc[-1]}: not_identified, no numbers." in said
+    assert "Without a point: not identified." in said
+    assert "Hollow" not in said
+    kappa = parameters_over_time(left_open, unmoved, crawls, title=TITLE).axes[0]
+    assert np.isnan(kappa.get_lines()[0].get_ydata()).tolist() == [False] * (N - WINDOW) + [True]
 
 
 def test_a_history_without_a_fit_to_show_says_so(crawls):

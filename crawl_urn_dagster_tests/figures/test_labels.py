@@ -44,6 +44,7 @@ def test_an_interval_is_written_when_both_limits_are_known():
         "alpha_high": None,
     }
     assert estimates(row) == "κ = 0.40 (0.38–0.42)    α = 0.750"
+    assert estimates({"kappa": 0.4, "kappa_low": 0.01, "kappa_high": 0.99}) == "κ not identified (0.01–0.99)"
     assert estimates({"kappa": np.nan, "alpha": None, "coverage": 0.5}) == "c = 0.500"
 
 

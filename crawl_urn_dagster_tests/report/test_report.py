@@ -18,10 +18,11 @@ from crawl_urn_dagster.report.blocks import Picture
 from crawl_urn_dagster.report.evidence import data_quality, long_gaps
 from crawl_urn_dagster.report.judgement import fit_quality
 from crawl_urn_dagster.report.opening import believing, drift, lead
-from crawl_urn_dagster.urn import WITHHELD
+from crawl_urn_dagster.report.terms import dictionary
+from crawl_urn_dagster.urn import UNSAID, WITHHELD, Interval
 from crawl_urn_dagster_tests.collections_for_tests import histories, presence_collection
 from crawl_urn_dagster_tests.line import FIGURES, Line
-from crawl_urn_dagster_tests.report.reading import assert_written, number, rows, section
+from crawl_urn_dagster_tests.report.reading import assert_written, estimate, number, rows, section
 
 N = 20
 NUMBER = r"-?[\d,]+(?:\.\d+)?"
@@ -198,6 +199,9 @@ def test_fits_and_tests_are_the_tables(line, page):
                 assert number(row[name]) == pytest.approx(fit[name], rel=1e-3)
             else:
                 assert_written(row[name], columns(fit, name))
+                is_open = fit["status"] in UNSAID or Interval(*columns(fit, name)[1:]).is_open
+                assert np.isnan(estimate(row[name])[0]) == is_open
+    assert any(fits["status"] == "not_identified")
     tests = line.home.observables.read("diagnosis").query("test != 'collection'")
     tests = tests.set_index(tests["test"] + ", " + tests["subject"])
     shown = rows(text, "fails below")
@@ -277,6 +281,21 @@ def test_the_page_says_when_the_source_was_read_and_that_it_is_no_simulation(lin
     (said, headline, *_) = lead(Content(demo_collection(), frames, broken_rules={}))
     assert said == "**Simulated data, not a real crawl** (κ 0.4, α 0.75, c 0.6, seed 1)."
     assert headline.startswith("> **Of each crawl, ")
+
+
+def test_nothing_that_follows_from_an_open_number_is_said(line):
+    frames = line.tables("crawls", "parameters", "operator_terms", "planning")
+    spoken = frames["parameters"]["headline"]
+    left_open = frames["parameters"].assign(status=frames["parameters"]["status"].mask(spoken, "not_identified"))
+    content = Content(line.collection, {**frames, "parameters": left_open}, broken_rules={})
+    page = to_markdown(Page("", lead(content), [dictionary(content)]))
+    assert "How many elements are eligible, and for how long, is not said" in page
+    assert "further crawls" not in page
+    assert "surer" not in page
+    shown = {row["quantity"]: row["value (95 % interval)"] for row in rows(page, "quantity")}
+    open_ones = [quantity for quantity, value in shown.items() if value == "not identified"]
+    times = ["life expectancy", "sampled time", "hidden time", "resolve time (hiding time)"]
+    assert open_ones == ["share of the urn in one crawl", "unique rate", *times]
 
 
 def test_a_fit_per_year_is_named_where_gaps_are_uneven_and_it_is_closer(line):

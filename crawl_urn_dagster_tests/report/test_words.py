@@ -44,6 +44,10 @@ def test_a_number_that_is_withheld_or_unknown_is_a_dash():
     open_to_both_sides = {**row, "kappa_low": 0.01, "kappa_high": 0.99}
     assert estimate(open_to_both_sides, "kappa", share=True) == "not identified (1 to 99)"
     assert estimate({**row, "kappa_low": np.nan}, "kappa") == "0.4"
+    assert estimate(open_to_both_sides, "kappa") == "not identified (0.01 to 0.99)"
+    assert estimate({**row, "status": "not_identified"}, "kappa") == "0.30 to 0.50"
+    assert estimate({**row, "status": "not_identified"}, "kappa", share=True) == "30 to 50 %"
+    assert estimate({**row, "status": "not_identified", "kappa_low": np.nan}, "kappa") == "not identified"
     assert estimate({**row, "status": "model_violation"}, "kappa") == "–"
     assert estimate({**row, "kappa": np.nan}, "kappa") == "–"
 
