@@ -448,6 +448,7 @@ def _fit_is_ok(row: "pd.Series") -> dg.AssetCheckResult:
     from crawl_urn_dagster.urn import WITHHELD
 
     # A fit that is ok may have a reservation.
+    todo = "No numbers are given of it." if row["status"] in WITHHELD else "Take its numbers with this reservation."
     passed = row["status"] == "ok" and not isinstance(row["reason"], str)
     return _result(
         passed=bool(passed),
@@ -455,6 +456,6 @@ def _fit_is_ok(row: "pd.Series") -> dg.AssetCheckResult:
         figure=str(row["status"]),
         threshold="ok",
         reason="The fit is ok." if passed else f"{row['status']}: {str(row['reason']).rstrip('.')}.",
-        todo="No numbers are given of it." if row["status"] in WITHHELD else "Take its numbers with this reservation.",
+        todo=f"{todo} {'' if row['headline'] else 'It is not the fit that speaks for the collection.'}".rstrip(),
         **numbers(residual_rms=row["residual_rms"]),
     )

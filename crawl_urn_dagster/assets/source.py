@@ -240,13 +240,14 @@ def _replace(
 
     What was said when the content last changed stays until it changes again, so that a second attempt says it, too.
     """
-    from crawl_urn_dagster.observables.revisions import revisions_table
+    from crawl_urn_dagster.observables.revisions import FIRST_CONTENT, revisions_table
 
     table = _inputs_table(inputs)
-    before = file.read_present(["inputs", "revisions", *frames])
+    before = file.read_present(["inputs", "revisions", "findings", *frames])
     same = {"inputs", "revisions"} <= before.keys() and set(before["inputs"]["sha256"]) == set(table["sha256"])
     revisions = before["revisions"] if same else revisions_table(before, frames)
-    noticed = _findings_table(findings)
+    is_first = "inputs" not in before or (same and FIRST_CONTENT in set(before["findings"]["finding"]))
+    noticed = _findings_table({**findings, **({FIRST_CONTENT: "none"} if is_first else {})})
     file.replace({**frames, "inputs": table, "revisions": revisions, "findings": noticed})
 
 

@@ -27,6 +27,7 @@ from crawl_urn_dagster.figures.style import (
     plain_text,
     tint,
 )
+from crawl_urn_dagster.plural import counted
 from crawl_urn_dagster.urn import UNSAID
 from crawl_urn_dagster.urn.planning import SEEN_WELL, seen_share
 
@@ -109,7 +110,10 @@ def forecast_fan_caption(
     within = (came >= earlier["value_low"].to_numpy()) & (came <= earlier["value_high"].to_numpy())
     known = int(np.isfinite(came).sum())
     kept = (
-        f" Of the {known} crawls since the earlier forecast, {within.sum()} were within its interval." if known else ""
+        f" Of {counted(known, 'crawl')} since the earlier forecast, {within.sum()} "
+        f"{'was' if within.sum() == 1 else 'were'} within its interval."
+        if known
+        else ""
     )
     text = (
         f"{found}{kept} Bands, and brackets: 95 % prediction intervals, from what the same forecast missed by in the "

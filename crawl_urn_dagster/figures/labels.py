@@ -95,8 +95,8 @@ def with_limits(row: Row, name: str, written: Callable[[float], str] = number) -
         return written(row[name])
     decimals = Interval(low, high).decimals(row[name])
     if decimals is not None:
-        value, low, high = (f"{round(one, decimals):,.{max(decimals, 0)}f}" for one in (row[name], low, high))
-        return f"{value} ({low}–{high})"
+        value, *limits = (f"{round(one, decimals):,.{max(decimals, 0)}f}" for one in (row[name], low, high))
+        return f"{value} ({'–'.join(limits)})"
     return f"{written(row[name])} ({written(low)}–{written(high)})"
 
 

@@ -14,6 +14,8 @@ from crawl_urn_dagster.observables.schema import REVISIONS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+#: Finding of the first content that was read: there is no other to compare it with.
+FIRST_CONTENT = "earlier_content"
 # By table: first crawl, last crawl, count.
 _COUNTS = {
     "crawls": ("crawl", "crawl", "elements"),

@@ -37,6 +37,11 @@ class Folded(NamedTuple):
     blocks: Sequence[Block]
 
 
+def unfolded_if(alone: bool, summary: str, blocks: Sequence[Block]) -> Sequence[Block]:
+    """Fold blocks, unless they alone say something."""
+    return blocks if alone else [Folded(summary, blocks)]
+
+
 class Section(NamedTuple):
     """A heading, plain text, and what is under it."""
 

@@ -12,14 +12,22 @@ import pandas as pd
 
 from crawl_urn_dagster.observables.publications import revisions
 from crawl_urn_dagster.observables.quality import IN_CALENDAR, SECONDS_PER_DAY
+from crawl_urn_dagster.observables.revisions import FIRST_CONTENT
 from crawl_urn_dagster.plural import counted
-from crawl_urn_dagster.report.blocks import Block, Folded, Section
-from crawl_urn_dagster.report.words import called, escape, number, table, with_limits
+from crawl_urn_dagster.report.blocks import Block, Folded, Section, unfolded_if
+from crawl_urn_dagster.report.words import called, number, table, with_limits
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.report.content import Content
 
 _WORST_SHOWN = 5
+_DATED_BY = {
+    "table": "the source's table",
+    "calendar": "the calendar",
+    "label": "the labels of crawls",
+    "iso_week": "the weeks that labels name",
+    "first_capture": "the first capture of a crawl",
+}
 _REVISIONS_SHOWN = 20
 # A gap of so many usual gaps has room for one crawl more.
 _LONG = 1.5
@@ -35,14 +43,15 @@ def without_urn(content: Content) -> Section | None:
     blocks: list[Block] = []
     if len(returned):
         columns = ["lag_crawls", "fraction", "fraction_se", "n_starts"]
+        shown = table(returned[columns], at_most=6, where="first_returns")
         blocks += [
             "The mean fraction of a crawl that is next seen after so many crawls, with its standard error. Under any "
             "urn whose coverage is constant in time it does not rise with the lag.",
-            Folded("First returns", [table(returned[columns], at_most=6, where="first_returns")]),
+            *unfolded_if(content.headline.withheld, "First returns", [shown]),
         ]
     if delayed:
         columns = ["first_crawl", "last_crawl", "delay_crawls", "lag_crawls", "fraction", "p_value"]
-        shown = with_limits(frames["revisit_regimes"], ["fraction"])[columns]
+        regimes = with_limits(frames["revisit_regimes"], ["fraction"])[columns]
         fits = frames["parameters"].loc[lambda rows: rows["model"] == "revisit_delay"]
         names = ["alpha", "coverage", "revisit_coverage"]
         of_fits = [*columns[:3], *names, "residual_rms", "n_points", "status", "reason"]
@@ -50,7 +59,7 @@ def without_urn(content: Content) -> Section | None:
             "**The crawler avoids what it has fetched.** Fractions first seen again after one, two and three crawls, "
             "over runs of start crawls in which they do not change; the delay is the number of crawls for which it "
             "does.",
-            table(shown, written=["fraction"], where="revisit_regimes"),
+            table(regimes, written=["fraction"], where="revisit_regimes"),
             "Fits of model `revisit_delay` allow for it, and give coverage and survival, but no core.",
             table(with_limits(fits, names)[of_fits], written=names, where="parameters"),
         ]
@@ -86,9 +95,9 @@ def comparators(content: Content) -> Section | None:
                 "Estimators of closed populations",
                 [
                     "None of them holds in an urn that turns over: each is shown with what it estimates there instead, "
-                    f"N being the {content.noun}s that are eligible at a time, D the crawls between the two that are "
-                    "compared, ν∞ the unique rate in the long run, c̄ = 1 − c. Limits are those that the estimator "
-                    "claims.",
+                    f"N being the {content.noun}s that are eligible at a time, M those in a crawl, K those of the "
+                    "core, D the crawls between the two that are compared, α and c survival and coverage of the rest, "
+                    "c̄ = 1 − c, ν∞ the unique rate in the long run. Limits are those that the estimator claims.",
                     table(
                         with_limits(closed, ["estimate"])[
                             ["estimator", "target", "unit", "estimate", "bias", "status", "reason"]
@@ -110,6 +119,8 @@ def data_quality(content: Content) -> Section:
             f"The source changed {len(found):,} counts of the past when its content last changed:",
             table(found, at_most=_WORST_SHOWN, where="revisions"),
         ]
+    elif FIRST_CONTENT in set(content.frames["findings"]["finding"]):
+        blocks.append("The source was read for the first time: there is nothing earlier to compare its counts with.")
     else:
         blocks.append("The source changed no count of the past when its content last changed.")
     if "publications" in content.frames:
@@ -135,6 +146,8 @@ def _cadence(content: Content) -> str:
     crawls, expected = content.crawls, content.collection.automation.expect_every_days
     if len(crawls) == 1:
         return "There is one crawl, so no cadence."
+    if len(crawls) == 2 and not expected:
+        return f"The two crawls are {number(content.mean_gap_days)} days apart; one gap tells no cadence."
     days = crawls["started_at"].diff().dt.total_seconds() / SECONDS_PER_DAY
     usual = expected or float(days.median())
     named = "configured" if expected else "the median"
@@ -182,7 +195,9 @@ def _counting(content: Content) -> str:
             f"Counts are estimates from a sample of one {content.noun} in {collection.sample_one_in}, the same ones."
         )
     said = said or [f"Every {content.noun} was counted: no sketch and no sample."]
-    return " ".join(said) + " Crawls are dated by " + ", ".join(f"{escape(by)} ({n})" for by, n in dated.items()) + "."
+    return (
+        " ".join(said) + " Dates are from " + ", ".join(f"{_DATED_BY[str(by)]} ({n})" for by, n in dated.items()) + "."
+    )
 
 
 def _noticed(content: Content) -> list[Block]:

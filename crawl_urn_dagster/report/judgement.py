@@ -14,7 +14,7 @@ from crawl_urn_dagster.estimates.diagnosis import LEVEL
 from crawl_urn_dagster.estimates.tables import compare_with_truth
 from crawl_urn_dagster.observables.schema import SYMBOLS
 from crawl_urn_dagster.plural import counted
-from crawl_urn_dagster.report.blocks import Block, Folded, Section
+from crawl_urn_dagster.report.blocks import Block, Folded, Section, unfolded_if
 from crawl_urn_dagster.report.words import UNKNOWN, called, escape, estimate, number, table, with_limits
 from crawl_urn_dagster.urn import WITHHELD
 
@@ -44,11 +44,14 @@ def fit_quality(content: Content) -> Section:
         said = ["Nothing could be tested: see what each row says."]
     blocks: list[Block] = [
         *said,
-        "Each test, with its worst row where it has many. p_value is the chance of a difference as large if the urn "
-        f"holds, sampling and changes from crawl to crawl included. A test fails when it is below {LEVEL} over its "
-        "number of rows (of violation: by its own rule). Not tested: the error of a difference is not known, or the "
-        "difference of two shares has an interval wider than 0.5, which leaves out hardly anything. In brackets: 95 % "
-        "intervals.",
+        "Each test, with its worst row where it has many: violation, whether more return after two crawls than after "
+        "one; projections, parameters from containment (pairs of crawls) less those from the discovery curve (runs of "
+        "crawls); core, what is in every crawl; lack_of_fit, overlaps of pairs, and recaptures (in one crawl and next "
+        "seen in another), at each lag; increments, what is new in each crawl. p_value is the chance of a difference "
+        "as large if the urn holds, sampling and changes from crawl to crawl included. A test fails when it is below "
+        f"{LEVEL} over its number of rows (of violation: by its own rule). Not tested: the error of a difference is "
+        "not known, or the difference of two shares has an interval wider than 0.5, which leaves out hardly anything. "
+        "In brackets: 95 % intervals.",
         _tests(one_each, tests, content.noun),
     ]
     others = failed[~failed.index.isin(one_each.index)]
@@ -176,7 +179,8 @@ def cross_source(content: Content) -> Section:
         blocks += _open_sources(fits.loc[sources])
     blocks += content.shown("identifiability")
     drawn = content.shown("containment_by_lag", "discovery_curves_by_start", "discovery_heat_map")
-    blocks += [Folded("Figures of the observables", drawn)] if drawn else []
+    if drawn:
+        blocks += unfolded_if(content.headline.withheld, "Figures of the observables", drawn)
     return Section("The observables side by side", blocks)
 
 
@@ -195,7 +199,12 @@ def which_urn(content: Content) -> Section:
     if comparison.empty:
         return Section("Which urn", ["Not compared: there are neither capture histories nor the sizes of all crawls."])
     preferred = comparison[comparison["preferred"].astype(bool)]
-    by_each = "; ".join(f"{row.criterion} of {row.projection} prefers {row.model}" for row in preferred.itertuples())
+    by_each = "; ".join(
+        f"{row.criterion} of {row.projection} prefers {row.model}{'' if row.status == 'ok' else f' ({row.status})'}"
+        for row in preferred.itertuples()
+    )
+    model = content.headline.model
+    another = f" The headline is another urn, {escape(model)}." if (preferred["model"] != model).any() else ""
     columns = ["projection", "model", "criterion", "n_parameters", "value", "delta", "preferred", "status", "reason"]
     withheld = comparison["status"].isin(WITHHELD)
     shown = comparison.assign(**{name: comparison[name].mask(withheld) for name in ("value", "delta")})
@@ -205,7 +214,7 @@ def which_urn(content: Content) -> Section:
         "is as good as the best."
     )
     said = escape(f"{by_each[:1].upper()}{by_each[1:]}.") if by_each else "None is preferred."
-    return Section("Which urn", [said, Folded("Every criterion", [note, table(shown[columns])])])
+    return Section("Which urn", [f"{said}{another}", Folded("Every criterion", [note, table(shown[columns])])])
 
 
 def strata(content: Content) -> Section | None:

@@ -14,12 +14,13 @@ from crawl_urn_dagster.estimates.headline import NO_CORE
 from crawl_urn_dagster.observables.schema import SYMBOLS
 from crawl_urn_dagster.plural import counted
 from crawl_urn_dagster.report.blocks import Block, Section
-from crawl_urn_dagster.report.terms import eligible_for, headline_fit, share_of_eligible, yearly_fit
+from crawl_urn_dagster.report.terms import eligible_for, headline_fit, share_in_a_crawl, share_of_eligible, yearly_fit
 from crawl_urn_dagster.report.words import called, escape, estimate, number, table, with_limits
 from crawl_urn_dagster.sources import SimulatedSource
 from crawl_urn_dagster.urn import DAYS_PER_YEAR
 from crawl_urn_dagster.urn.drift import FALSE_ALARMS, HORIZON
-from crawl_urn_dagster.urn.revisit import LEVEL
+from crawl_urn_dagster.urn.forecast import FEWEST
+from crawl_urn_dagster.urn.revisit import FEWEST_FOR_A_CHANGE, LEVEL
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.estimates.headline import Headline
@@ -60,13 +61,15 @@ def lead(content: Content) -> list[Block]:
     sizes = crawls["elements"].dropna()
     span = " to ".join(dict.fromkeys(number(int(size)) for size in (sizes.min(), sizes.max()))) if len(sizes) else ""
     of_size = f", of {span} {noun}s each" if span else ""
-    blocks: list[Block] = [f"> **{escape(called(headline.sentence, noun))}**", _definitions(content)]
+    of_all = share_in_a_crawl(content)
+    words = f"{of_all} {headline.sentence}" if of_all else headline.sentence
+    blocks: list[Block] = [f"> **{escape(called(words, noun))}**", _definitions(content)]
     if isinstance(content.collection.source, SimulatedSource):
         source = content.collection.source
         truth = f"κ {source.kappa:g}, α {source.alpha:g}, c {source.coverage:g}, seed {source.seed}"
         blocks.insert(0, f"**Simulated data, not a real crawl** ({truth}).")
     if headline.withheld:
-        blocks.append("Numbers that are withheld are shown nowhere on this page.")
+        blocks.append("Of what is withheld no number is on this page.")
     else:
         blocks += filter(None, [share_of_eligible(content), eligible_for(content)])
         blocks += [*_of_the_core(headline), *_uneven(content), *_outside(headline)]
@@ -208,7 +211,8 @@ def last_crawl(content: Content) -> Section:
 def _against_forecast(content: Content) -> str:
     told = _told_of_last(content)
     if told.empty:
-        return "There was no forecast of what is known of it."
+        few = f": a forecast needs {FEWEST} crawls before it" if len(content.crawls) <= FEWEST else ""
+        return f"Nothing that is known of it was forecast{few}."
     rows = []
     for row in told.to_dict("records"):
         came = _came(content, row)
@@ -306,9 +310,17 @@ def _moved(content: Content) -> list[Block]:
     elif of_charts:
         whole = len(judged) == len(drift)
         parts.append("**No: neither core, survival nor coverage moved.**" if whole else "**No: nothing else moved.**")
+    elif len(content.crawls) < FEWEST_FOR_A_CHANGE:
+        parts.append(
+            f"**From {counted(len(content.crawls), 'crawl')} it cannot be told** whether anything else changed: that "
+            f"needs {FEWEST_FOR_A_CHANGE}. What there is:"
+        )
     else:
         parts.append("**No change** in what can be told without an urn.")
-    parts.append(_of_charts(content, judged.iloc[0]) if of_charts else _OF_RUNS)
+    if of_charts:
+        parts.append(_of_charts(content, judged.iloc[0]))
+    elif len(content.crawls) >= FEWEST_FOR_A_CHANGE:
+        parts.append(_OF_RUNS)
     columns = ["reference_value", "value", "difference"]
     shown = with_limits(judged, columns).assign(parameter=[_named(name) for name in judged["parameter"]])
     statistic = "average of its chart, in standard deviations" if of_charts else "1 − p"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from crawl_urn_dagster.plural import counted
 from crawl_urn_dagster.report.blocks import Block, Folded, Section
 from crawl_urn_dagster.report.words import NOT_IDENTIFIED, UNKNOWN, called, escape, estimate, number, table, with_limits
 from crawl_urn_dagster.urn import UNSAID
@@ -34,6 +35,16 @@ _PLANNED = {
 }
 _CADENCES = {0.5: "half the gap", 1: "the present gap", 2: "twice the gap"}
 _PER_CRAWL = ["crawl_size", "new_elements", "returning_elements"]
+
+
+def share_in_a_crawl(content: Content) -> str | None:
+    """Say which share of all that is eligible a crawl holds; None where it is not known, or the headline says it."""
+    shares, headline = _shares(content), content.headline
+    if shares is None or "core_share" not in headline.estimates or not headline.is_identified:
+        return None
+    if pd.isna(shares["crawl_size"]):
+        return None
+    return f"One crawl holds {estimate(shares, 'crawl_size', share=True)} of all that the crawler could have fetched."
 
 
 def share_of_eligible(content: Content) -> str | None:
@@ -264,12 +275,16 @@ def next_crawls(content: Content) -> Section:
     titles = {"crawl_size": f"{noun}s in it", "new_elements": "of them new", "returning_elements": "seen before"}
     since = told["start_crawl"].dropna().iloc[0]
     sentence = (
-        f"The next crawl, expected about {number(told['expected_at'].min())}, will hold {next_one['crawl_size']} "
-        f"{noun}s: {next_one['new_elements']} new, {next_one['returning_elements']} seen before. In brackets: 95 % "
-        f"prediction intervals. New are those that no crawl since {escape(since)} held. No urn has to fit for this."
+        f"The next crawl, expected about {number(told['expected_at'].min())}, will hold about {next_one['crawl_size']} "
+        f"{noun}s: about {next_one['new_elements']} new and about {next_one['returning_elements']} seen before. In "
+        "brackets: 95 % prediction intervals, by which each number is rounded, so that parts need not add up. "
+        f"New are those that no crawl since {escape(since)} held. No urn has to fit for this."
     )
     frame = shown.reset_index()[["crawls_ahead", "expected_at", *titles]].rename(columns=titles)
-    rest = "Windows and overlaps that are forecast, too, are in table `forecast`, with what was forecast 12 crawls ago."
+    labels = content.crawls["crawl"].tolist()
+    ago = len(labels) - 1 - labels.index(forecast["origin_crawl"].iloc[0])
+    earlier = f", with what was forecast {counted(ago, 'crawl')} ago" if ago else ""
+    rest = f"Windows and overlaps that are forecast, too, are in table `forecast`{earlier}."
     ends, between = frame.iloc[[0, -1]], frame.iloc[1:-1]
     more = Folded("The crawls between", [table(between, written=list(titles.values()))])
     return Section(
@@ -323,7 +338,14 @@ def plans(content: Content) -> Section | None:
     folded = [Folded(f"At {_CADENCES[cadence]}", [at(gap)]) for cadence, gap in gaps.items() if cadence != 1]
     return Section(
         "Other coverages and cadences",
-        [note, at(gaps[1]), _to_see_well(planning, gaps), *folded, *content.shown("planning_curves")],
+        [
+            note,
+            at(gaps[1]),
+            _to_see_well(planning, gaps),
+            _twice_as_large(content, now),
+            *folded,
+            *content.shown("planning_curves"),
+        ],
     )
 
 
@@ -347,5 +369,25 @@ def _to_see_well(planning: pd.DataFrame, gaps: Mapping[float, float]) -> str:
     ]
     now = dict(planning[planning["current"].astype(bool)].iloc[0])
     present = f"as now, after {_crawls_to_seen(now)} crawls" if np.isfinite(now["crawls_to_seen"]) else "never as now"
-    which = f"coverage {', '.join(enough)}" if enough else "no coverage up to 0.9 is enough for sure"
-    return f"To see {100 * SEEN_WELL:g} % of the shell: {which}; {present}."
+    which = f"coverage {', '.join(enough)}" if enough else "no coverage up to 0.9"
+    return (
+        f"To see {100 * SEEN_WELL:g} % of the shell for sure: {which}; {present}. For sure means at both ends of the "
+        "interval: neither is *never*. A smaller coverage may do."
+    )
+
+
+def _twice_as_large(content: Content, now: pd.DataFrame) -> str:
+    """Say what a crawl of twice the present size would be, or how large one can be at most."""
+    size = content.crawls["elements"].astype("Float64").mean()
+    held, coverage = float(now["crawl_size"].iloc[0]), float(now["coverage"].iloc[0])
+    if pd.isna(size):
+        return f"A crawl can be {1 / held:.2g} times the present size, and then holds the whole urn."
+    doubled, urn = f"{number(round(2 * size))} {content.noun}s", number(round(size / held))
+    if 2 * held >= 1:
+        return (
+            f"A crawl of twice the present mean size, {doubled}, is more than the urn holds, about {urn}: "
+            f"{1 / held:.2g} times the present size is the most that a crawl can be, at coverage 1."
+        )
+    # κ + (1 - κ) c is the share that is held.
+    needed = 1 - (1 - 2 * held) * (1 - coverage) / (1 - held)
+    return f"A crawl of twice the present mean size, {doubled}, has coverage {needed:.2g} of the shell: see its row."

@@ -3,8 +3,8 @@
 Here: abundance, unseen elements, sample coverage and growth from capture histories, as comparators to the urn. Not
 here: open populations (`cormack_jolly_seber`, `mixtures`).
 
-N is the elements alive at one time, α their survival from crawl to crawl, c the coverage, c̄ = 1 - c and
-ν∞ = (1-α)/(1-α c̄) the long-run new fraction of a crawl.
+N is the elements eligible at one time, M those in a crawl, K those of the core; α is the survival of the rest from
+crawl to crawl, c its coverage, c̄ = 1 - c; ν∞ is the long-run new fraction of a crawl, (1 - K/M)(1-α)/(1-α c̄).
 """
 
 from __future__ import annotations
@@ -22,11 +22,16 @@ if TYPE_CHECKING:
 
     from crawl_urn_dagster.urn.histories import CaptureHistoryCounts, FloatArray
 
-_CLOSED = "no element is born or dies between the crawls, and all are equally likely to be captured in a crawl"
-_BY_LAG = "elements die and are replaced: at a lag of D crawls it estimates N α^(-D)"
-_GROWING = "counts every element captured before as still alive, so it grows with the number of crawls"
+_CLOSED = (
+    "no element begins or stops being eligible between the crawls, and all are equally likely to be captured in a crawl"
+)
+_BY_LAG = (
+    "elements stop being eligible and are replaced: at a lag of D crawls it estimates M²/(K + (M - K) c α^D), which is "
+    "N α^(-D) where there is no core"
+)
+_GROWING = "counts every element captured before as still eligible, so it grows with the number of crawls"
 _UNSEEN = (
-    "targets all elements that lived in the window, not N, and gives about 1/(2 α c̄) times those unseen: "
+    "targets all elements that were eligible in the window, not N, and gives about 1/(2 α c̄) times those unseen: "
     "no lower bound where α c̄ < 1/2"
 )
 
@@ -134,7 +139,7 @@ def schnabel(caught: npt.ArrayLike, recaptured: npt.ArrayLike, marked: npt.Array
     estimate = exposure / recaptures
     return Comparator(
         name="schnabel",
-        target="elements alive, N",
+        target="eligible elements, N",
         unit="elements",
         estimate=estimate,
         se=estimate / float(np.sqrt(recaptures)),
@@ -165,7 +170,7 @@ def schumacher_eschmeyer(caught: npt.ArrayLike, recaptured: npt.ArrayLike, marke
     half_width = float(t.ppf(0.975, degrees)) * inverse_se if known else np.nan
     return Comparator(
         name="schumacher_eschmeyer",
-        target="elements alive, N",
+        target="eligible elements, N",
         unit="elements",
         estimate=1 / inverse,
         se=inverse_se / inverse**2,
@@ -195,7 +200,7 @@ def chao1(frequencies: npt.ArrayLike) -> Comparator:
     """
     f = _frequencies(frequencies)
     return _chao(
-        "chao1", f, float(f @ np.arange(f.size)), "each capture is of any element alive with a chance of its own"
+        "chao1", f, float(f @ np.arange(f.size)), "each capture is of any eligible element with a chance of its own"
     )
 
 
@@ -236,8 +241,11 @@ def good_turing(frequencies: npt.ArrayLike) -> tuple[Comparator, Comparator]:
     se = float(np.sqrt(f1 * (1 - f1 / n) + 2 * f2)) / n if known else np.nan
     reason = None if known else f"{f1:.0f} of {n:.0f} captures are an element's only one."
     low, high = (float(limit) for limit in logit_limits(np.array(new), np.array(se)))
-    assumption = "no element is born or dies, and captures are independent"
-    bias = "an urn's elements die: the new fraction comes out about ν∞ times the true one, and the coverage too near 1"
+    assumption = "no element begins or stops being eligible, and captures are independent"
+    bias = (
+        "elements stop being eligible: the new fraction comes out about (1 - α)/(1 - α c̄) times the true one, and the "
+        "coverage too near 1"
+    )
     return (
         Comparator(
             "good_turing_coverage",
@@ -332,7 +340,7 @@ def _abundance(name: str, bias: str, estimate: float, se: float, *, known: int, 
     """Estimate of N with normal limits, the lower no less than the elements known to exist."""
     return Comparator(
         name=name,
-        target="elements alive, N",
+        target="eligible elements, N",
         unit="elements",
         estimate=estimate,
         se=float(se),
@@ -365,7 +373,7 @@ def _chao(name: str, f: FloatArray, n: float, assumption: str) -> Comparator:
         se=float(np.sqrt(variance)) if known else np.nan,
         low=seen + unseen / spread,
         high=seen + unseen * spread,
-        assumption=f"no element is born or dies, and {assumption}",
+        assumption=f"no element begins or stops being eligible, and {assumption}",
         bias=_UNSEEN,
         reason=None if known else f"f_1 = {f1:.0f} and f_2 = {f2:.0f} put the unseen at 0, with no error to it.",
     )

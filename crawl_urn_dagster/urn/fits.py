@@ -331,7 +331,7 @@ def _points(
     """Fit in which nothing is estimated yet: of status ``too_few_points``, or ``ok`` and to be completed."""
     n_parameters, distinct = len(fields(_URNS[model])), len(np.unique(abscissa))
     enough = distinct > n_parameters
-    reason = too_few(f"There are points at {distinct} distinct lags or window lengths", n_parameters)
+    reason = too_few(f"Different lags of pairs or lengths of windows: {distinct}", n_parameters)
     return Fit(
         projection=projection,
         model=model,

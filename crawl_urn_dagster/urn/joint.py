@@ -165,7 +165,7 @@ def fit_joint(counts: Counts, *, model: Model, clock: Clock) -> JointFit:
         residual_rms=None,
         n_points=len(lags),
         status="too_few_points",
-        reason=too_few(f"The counts give points at {distinct} distinct lags of pairs and windows", int(free.sum())),
+        reason=too_few(f"Different lags of pairs and lengths of windows: {distinct}", int(free.sum())),
         abscissa=elapsed,
         observed=points.count(counts) / mean_size,
         fitted=np.full(len(lags), np.nan),

@@ -24,7 +24,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
+from itertools import count, product
+from math import factorial
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 _PERMUTATIONS = 999
 #: Of a change: the chance that a sequence without one shows it.
 LEVEL = 0.01
+#: Of fewer crawls no order of their blocks is as rare as that, so that no change of them can be found.
+FEWEST_FOR_A_CHANGE = BLOCK * next(blocks for blocks in count(1) if LEVEL * factorial(blocks) >= 1)
 _LAGS = 3
 # Rounds after which a simulated urn has forgotten that nothing had been fetched before.
 _BURN_IN = 60

@@ -16,12 +16,12 @@ from crawl_urn_dagster.observables.schema import SYMBOLS
 from crawl_urn_dagster.report import Content, Page, report_page, to_markdown
 from crawl_urn_dagster.report.blocks import Picture
 from crawl_urn_dagster.report.evidence import data_quality, long_gaps
-from crawl_urn_dagster.report.judgement import fit_quality
+from crawl_urn_dagster.report.judgement import fit_quality, which_urn
 from crawl_urn_dagster.report.opening import believing, drift, lead
-from crawl_urn_dagster.report.terms import dictionary
+from crawl_urn_dagster.report.terms import dictionary, plans
 from crawl_urn_dagster.urn import UNSAID, WITHHELD, Interval
 from crawl_urn_dagster_tests.collections_for_tests import histories, presence_collection
-from crawl_urn_dagster_tests.line import FIGURES, Line
+from crawl_urn_dagster_tests.line import ALL_BUT_OBSERVABLES, FIGURES, Line
 from crawl_urn_dagster_tests.report.reading import assert_written, estimate, number, rows, section
 
 N = 20
@@ -55,11 +55,11 @@ def shell(line):
 def test_the_headline_is_the_parameters(line, page):
     quoted = re.search(r"^> \*\*(.*)\*\*$", page, flags=re.MULTILINE)[1]
     shares = re.findall(rf"{NUMBER} % \({NUMBER} to {NUMBER}\)", quoted)
-    fit = shell(line)
-    for text, name in zip(shares, ("core_share", "kappa", "coverage", "alpha"), strict=True):
-        assert_written(text, columns(fit, name), share=True)
-    planning = line.home.observables.read("planning")
+    fit, planning = shell(line), line.home.observables.read("planning")
     now = planning[planning["current"]].iloc[0]
+    assert_written(shares[0], columns(now, "crawl_size"), share=True)
+    for text, name in zip(shares[1:], ("core_share", "kappa", "coverage", "alpha"), strict=True):
+        assert_written(text, columns(fit, name), share=True)
     size, held, eligible, core = re.search(
         r"mean size, (.*) elements, holds (.*) of what is .* so that (.*) are eligible, (.*) of them the core", page
     ).groups()
@@ -239,7 +239,17 @@ def test_plans_are_the_table(line, page):
                     assert_written(row[title], scale * np.array(columns(expected, name)))
         least[gap] = min(row["coverage"] for row in plan if np.isfinite(row["crawls_to_seen_high"]))
     said = f"coverage {least[1]:.2g} at the present gap, {least[0.5]:.2g} at half the gap, {least[2]:.2g} at twice"
-    assert f"To see 90 % of the shell: {said} the gap; " in text
+    assert f"To see 90 % of the shell for sure: {said} the gap; " in text
+    now, size = planning[planning["current"]].iloc[0], crawls["elements"].mean()
+    most = re.search(
+        r"twice the present mean size, (.*) elements, is more than .* about (.*): (.*) times", text
+    ).groups()
+    expected = [2 * size, size / now["crawl_size"], 1 / now["crawl_size"]]
+    assert [number(one) for one in most] == pytest.approx(expected, rel=0.03)
+    frames = {**line.tables("crawls", "parameters"), "planning": planning.assign(crawl_size=0.3, coverage=0.1)}
+    said = plans(Content(line.collection, frames, broken_rules={})).blocks
+    # 0.3 = κ + (1 - κ) 0.1 gives κ = 2/9, and 0.6 = κ + (1 - κ) c gives c = 0.486.
+    assert any("has coverage 0.49 of the shell" in block for block in said if isinstance(block, str))
 
 
 def test_every_interval_on_the_page_is_beside_its_number(page):
@@ -280,7 +290,7 @@ def test_the_page_says_when_the_source_was_read_and_that_it_is_no_simulation(lin
     frames = line.tables("crawls", "parameters", "operator_terms", "planning")
     (said, headline, *_) = lead(Content(demo_collection(), frames, broken_rules={}))
     assert said == "**Simulated data, not a real crawl** (κ 0.4, α 0.75, c 0.6, seed 1)."
-    assert headline.startswith("> **Of each crawl, ")
+    assert headline.startswith("> **One crawl holds ")
 
 
 def test_nothing_that_follows_from_an_open_number_is_said(line):
@@ -351,6 +361,45 @@ def test_gaps_with_room_for_more_crawls_are_found(line):
     found = long_gaps(crawls.drop(index=[4, 5, 9]), 28)
     assert found["room_for"].tolist() == [2, 1]
     assert found["after"].tolist() == [crawls["crawl"][3], crawls["crawl"][8]]
+
+
+def test_of_two_crawls_the_page_says_what_can_be_told_and_what_cannot(tmp_path):
+    line = Line(presence_collection(tmp_path, histories(2)), tmp_path)
+    line.run(without=FIGURES)
+    page = line.page()
+    told = section(page, "Has anything drifted since the reference?")
+    assert "**From 2 crawls it cannot be told** whether anything else changed: that needs 20." in told
+    assert "No change" not in told
+    assert "p is the chance" not in told
+    assert "Nothing that is known of it was forecast: a forecast needs 8 crawls before it." in page
+    assert "days apart; one gap tells no cadence." in page
+    first_returns = section(page, "What can be told without an urn")
+    assert "<details>" not in first_returns
+    assert number(rows(first_returns, "lag_crawls")[0]["fraction"]) > 0
+    observed = section(page, "The observables side by side")
+    assert "figures/containment_by_lag.png" in observed
+    assert "<details>" not in observed
+    first_time = "The source was read for the first time: there is nothing earlier to compare its counts with."
+    assert first_time in page
+    # The same content read again is still the first; other content is compared with it.
+    frames = line.tables("crawls", "parameters", "revisions", "findings")
+    line.execute("update", without=ALL_BUT_OBSERVABLES)
+    assert line.tables("findings")["findings"].equals(frames["findings"])
+    later = {**frames, "findings": frames["findings"].iloc[:0]}
+    page = to_markdown(Page("", [], [data_quality(Content(line.collection, later, broken_rules={}))]))
+    assert "The source changed no count of the past when its content last changed." in page
+
+
+def test_a_preferred_urn_that_is_not_identified_or_not_the_headlines_is_called_that(line):
+    frames = line.tables("crawls", "parameters", "model_comparison")
+    compared = frames["model_comparison"]
+    two_shells = compared["model"] == "core_two_shells"
+    other = compared.assign(preferred=two_shells, status=compared["status"].mask(two_shells, "not_identified"))
+    (said, _) = which_urn(Content(line.collection, {**frames, "model_comparison": other}, broken_rules={})).blocks
+    assert "prefers core_two_shells (not_identified)" in said
+    assert said.endswith(" The headline is another urn, core_shell.")
+    (said, _) = which_urn(Content(line.collection, frames, broken_rules={})).blocks
+    assert "another urn" not in said
 
 
 def test_the_report_waits_for_no_figure_of_parameters():

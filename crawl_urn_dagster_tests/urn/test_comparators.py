@@ -72,13 +72,17 @@ def test_published_richness(shared_data, reference, site):
 
 @pytest.mark.parametrize("lag", [1, 5, 20])
 @pytest.mark.parametrize("estimator", [petersen, chapman])
-def test_two_crawls_estimate_the_urn_and_its_turnover(estimator, lag):
-    shell, alpha = 200_000, 0.9
-    shared = simulate(times=[0, lag], core=0, shell=shell, alpha=alpha, coverage=0.4, seed=lag).counts().intersections()
+@pytest.mark.parametrize("core", [0, 100_000])
+def test_two_crawls_estimate_the_urn_and_its_turnover(estimator, lag, core):
+    shell, alpha, coverage = 200_000, 0.9, 0.4
+    urn = {"core": core, "shell": shell, "alpha": alpha, "coverage": coverage}
+    shared = simulate(times=[0, lag], seed=lag, **urn).counts().intersections()
     found = estimator(int(shared[0, 0]), int(shared[1, 1]), int(shared[0, 1]))
-    assert abs(found.estimate - shell * alpha**-lag) < 4 * found.se
-    assert found.low > shell
-    assert "N α^(-D)" in found.bias
+    size = core + coverage * shell
+    stated = size**2 / (core + (size - core) * coverage * alpha**lag)
+    assert abs(found.estimate - stated) < 4 * found.se
+    assert core or stated == pytest.approx(shell * alpha**-lag)
+    assert "M²/(K + (M - K) c α^D), which is N α^(-D) where there is no core" in found.bias
 
 
 @pytest.mark.parametrize("estimator", [schnabel, schumacher_eschmeyer])

@@ -255,7 +255,7 @@ def test_too_few_points(n_points):
             assert fit.status != "too_few_points"
             continue
         assert fit.status == "too_few_points"
-        assert fit.reason.startswith(f"There are points at {n_used} distinct lags or window lengths;")
+        assert fit.reason.startswith(f"Different lags of pairs or lengths of windows: {n_used};")
         assert f"{n_parameters} parameters need at least {n_parameters + 1}" in fit.reason
         assert (*estimates(fit), fit.residual_rms) == (None,) * 5
         assert np.isnan(fit.fitted).all()
@@ -264,7 +264,7 @@ def test_too_few_points(n_points):
 def test_repeated_lags_count_once():
     fit = fit_containment_log_linear([1, 1, 2, 2], [0.5, 0.5, 0.4, 0.4], clock="year")
     assert fit.status == "too_few_points"
-    assert "2 distinct" in fit.reason
+    assert "lengths of windows: 2;" in fit.reason
 
 
 def test_search_cut_short_has_not_converged(monkeypatch):

@@ -183,7 +183,7 @@ def test_too_few_points(crawls):
     assert fit.status == "too_few_points"
     assert fit.kappa is None
     assert np.isnan(fit.coverage_sd)
-    assert f"at {crawls} distinct lags" in fit.reason
+    assert f"lengths of windows: {crawls};" in fit.reason
 
 
 def test_statuses_are_those_of_the_package():
