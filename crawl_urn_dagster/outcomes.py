@@ -87,7 +87,7 @@ def read_outcome(instance: dg.DagsterInstance, run_id: str) -> Outcome:
             )
         )
     errors = [
-        f"{event.step_key}: {_innermost(event.step_failure_data.error)}"
+        f"{event.step_key}: {_raised(event.step_failure_data.error)}"
         for event in _events(instance, run_id, dg.DagsterEventType.STEP_FAILURE)
         if event.step_key not in reported_steps
     ]
@@ -111,10 +111,10 @@ def _events(instance: dg.DagsterInstance, run_id: str, kind: dg.DagsterEventType
         cursor = page.cursor
 
 
-def _innermost(error: SerializableErrorInfo | None) -> str:
-    """Message of the exception that started it, without Dagster's wrapping."""
+def _raised(error: SerializableErrorInfo | None) -> str:
+    """Message of the exception that was raised, without Dagster's wrapping."""
     if error is None:
         return "no error was recorded"
-    while error.cause is not None:
+    while error.cause is not None and (error.cls_name or "").startswith("Dagster"):
         error = error.cause
     return error.message.strip()

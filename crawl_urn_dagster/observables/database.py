@@ -2,29 +2,36 @@
 
 Here: opening the file for one query or one transaction, waiting for whoever holds it, and moving tables of the
 contract in and out. Not here: what the tables hold (`schema`, `tables`), or anything about Dagster.
+
+A program that has the file open to read keeps DuckDB from writing to it. What is written meanwhile goes into a copy,
+which then takes the file's place; that program goes on with what it had.
 """
 
 from __future__ import annotations
 
 import re
 import time
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import duckdb
+from filelock import FileLock, Timeout
 
+from crawl_urn_dagster.atomic import replacing
 from crawl_urn_dagster.observables.schema import TABLES, Table
 from crawl_urn_dagster.statements import load_statement
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     import pandas as pd
 
 _FIRST_WAIT_SECONDS = 0.02
 _LONGEST_WAIT_SECONDS = 1.0
+# In the error of DuckDB when it is this process that has the file open, in another way.
+_OWN = "different configuration"
 
 
 class DatabaseHeldError(TimeoutError):
@@ -63,7 +70,7 @@ class ObservablesFile:
         """
         if not self.path.exists():
             raise MissingTableError(f"{self.path} does not exist: materialise the collection's assets first")
-        with self._open(read_only=True) as connection:
+        with closing(self._wait_for(lambda: duckdb.connect(str(self.path), read_only=True))) as connection:
             yield connection
 
     @contextmanager
@@ -90,10 +97,10 @@ class ObservablesFile:
         Raises
         ------
         DatabaseHeldError
-            When another process keeps the file open past the deadline.
+            When another process keeps the file open to write, or writes, past the deadline.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self._open(read_only=False) as connection:
+        with self._writable() as connection:
             connection.begin()
             try:
                 yield connection
@@ -148,27 +155,49 @@ class ObservablesFile:
         return found
 
     @contextmanager
-    def _open(self, *, read_only: bool) -> Iterator[duckdb.DuckDBPyConnection]:
-        connection = self._wait_for_connection(read_only=read_only)
-        try:
-            yield connection
-        finally:
-            connection.close()
+    def _writable(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Open in place or, while other processes read, as a copy that takes the file's place at the end."""
+        lock = FileLock(self.path.with_name(f".{self.path.name}.lock"), timeout=self.deadline_seconds)
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(lock)
+            except Timeout as error:
+                raise DatabaseHeldError(
+                    f"{self.path} was being written by another run for {self.deadline_seconds:g} s: wait for it, or "
+                    "end it, then run again"
+                ) from error
+            yield self._wait_for(
+                lambda: stack.enter_context(closing(duckdb.connect(str(self.path)))),
+                lambda: stack.enter_context(self._copy()),
+            )
 
-    def _wait_for_connection(self, *, read_only: bool) -> duckdb.DuckDBPyConnection:
+    @contextmanager
+    def _copy(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        with replacing(self.path) as temporary:
+            temporary.unlink()  # DuckDB makes its own
+            with closing(duckdb.connect(str(temporary))) as connection:
+                connection.execute(load_statement("attach_held"), {"path": str(self.path)})
+                [(name,)] = connection.execute(load_statement("name_database")).fetchall()
+                connection.execute(load_statement("copy_database").format(name=f'"{name}"'))
+                yield connection
+
+    def _wait_for(self, *ways: Callable[[], duckdb.DuckDBPyConnection]) -> duckdb.DuckDBPyConnection:
+        """Connect in the first way that can be; of this process's own connections only the first is tried."""
         end = time.monotonic() + self.deadline_seconds
         wait = _FIRST_WAIT_SECONDS
         while True:
-            try:
-                return duckdb.connect(str(self.path), read_only=read_only)
-            except (duckdb.IOException, duckdb.ConnectionException) as error:
-                if not _is_held(error):
-                    raise
-                if time.monotonic() >= end:
-                    raise DatabaseHeldError(
-                        f"{self.path} is held by {_holder(error)} and was not free within "
-                        f"{self.deadline_seconds:g} s: close it there, then run again"
-                    ) from error
+            for way in ways:
+                found = _try(way)
+                if isinstance(found, duckdb.DuckDBPyConnection):
+                    return found
+                held = found
+                if _OWN in str(held):
+                    break
+            if time.monotonic() >= end:
+                raise DatabaseHeldError(
+                    f"{self.path} is held by {_holder(held)} and was not free within "
+                    f"{self.deadline_seconds:g} s: close it there, then run again"
+                ) from held
             time.sleep(wait)
             wait = min(2 * wait, _LONGEST_WAIT_SECONDS)
 
@@ -186,9 +215,14 @@ def _has_table(connection: duckdb.DuckDBPyConnection, table: Table) -> bool:
     return bool(row and row[0])
 
 
-def _is_held(error: duckdb.Error) -> bool:
-    text = str(error)
-    return "Could not set lock" in text or "different configuration" in text
+def _try(way: Callable[[], duckdb.DuckDBPyConnection]) -> duckdb.DuckDBPyConnection | duckdb.Error:
+    """Connect, or give the error that says who holds the file."""
+    try:
+        return way()
+    except (duckdb.IOException, duckdb.ConnectionException) as error:
+        if "Could not set lock" in str(error) or _OWN in str(error):
+            return error
+        raise
 
 
 def _holder(error: duckdb.Error) -> str:

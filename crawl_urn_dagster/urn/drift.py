@@ -361,7 +361,7 @@ def head(counts: Counts, n: int) -> Counts:
 
 
 def _part(counts: Counts, first: int, end: int) -> Counts:
-    """Select the crawls from one to before another; time counts from the first of them."""
+    """Cut out the crawls of a range; time counts from its first."""
     part = slice(first, end)
     return replace(
         counts,

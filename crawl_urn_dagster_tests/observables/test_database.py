@@ -72,10 +72,29 @@ def hold(file, kind, seconds):
     return holder
 
 
-@pytest.mark.parametrize("kind", ["reader", "writer"])
-def test_a_file_held_by_another_process_is_an_error_that_names_it(file, kind):
+def test_a_file_that_another_process_reads_is_written_all_the_same(file):
     file.replace({"first_returns": returns()})
-    holder = hold(file, kind, 60)
+    with file.writing() as connection:
+        connection.execute("CREATE VIEW first AS FROM first_returns LIMIT 1")
+    holder = hold(file, "reader", 60)
+    try:
+        file.replace({"first_returns": returns(fraction=[0.75, 0.5])})
+        broken = pd.DataFrame({"released_crawl": [None], "elements": [1]})  # may not be null
+        with pytest.raises(Exception, match="NOT NULL"):
+            file.replace({"first_returns": returns().head(1), "m_array": broken})
+        assert file.read("first_returns")["fraction"].tolist() == [0.75, 0.5]
+        with file.reading() as connection:
+            assert connection.execute("SELECT fraction FROM first").fetchall() == [(0.75,)]
+        assert {path.name for path in file.path.parent.iterdir()} == {file.path.name, f".{file.path.name}.lock"}
+        assert holder.poll() is None
+    finally:
+        holder.kill()
+        holder.communicate()
+
+
+def test_a_file_that_another_process_writes_is_an_error_that_names_it(file):
+    file.replace({"first_returns": returns()})
+    holder = hold(file, "writer", 60)
     try:
         with pytest.raises(DatabaseHeldError, match=rf"held by process {holder.pid} .*close it there"):
             file.replace({"first_returns": returns()})

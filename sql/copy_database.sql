@@ -1,0 +1,1 @@
+COPY FROM DATABASE held TO {name};
