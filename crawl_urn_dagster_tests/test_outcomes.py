@@ -6,10 +6,7 @@ from crawl_urn_dagster.outcomes import read_outcome
 def test_an_error_is_the_one_that_was_raised_and_neither_its_cause_nor_dagsters_wrapping():
     @dg.op
     def failing():
-        try:
-            raise OSError("what DuckDB says of a lock")
-        except OSError as error:
-            raise TimeoutError("held by process 7: close it there") from error
+        raise TimeoutError("held by process 7: close it there") from OSError("what DuckDB says of a lock")
 
     @dg.job
     def run():
