@@ -1,4 +1,4 @@
-"""What figures share: dates along axes, and words where there is nothing to draw.
+"""What figures share: dates and whole crawls along axes, and words where there is nothing to draw.
 
 Here: drawing on given axes. Not here: how dates are written (`labels`), or how figures look (`style`).
 """
@@ -9,6 +9,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 import pandas as pd
+from matplotlib.ticker import MaxNLocator
 
 from crawl_urn_dagster.figures.style import is_narrow, line_characters, new_figure, plain_text
 from crawl_urn_dagster.urn import DAYS_PER_YEAR
@@ -40,6 +41,11 @@ def _even_dates(first: pd.Timestamp, last: pd.Timestamp, most: int) -> tuple[pd.
         if 1 < len(ticks) <= most:
             return ticks, "%Y" if months % _YEAR == 0 else "%Y-%m"
     return pd.DatetimeIndex([first, last]).unique(), "%Y-%m-%d"
+
+
+def crawl_ticks(axes: Axes) -> None:
+    """Tick a horizontal axis that counts crawls at whole numbers."""
+    axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
 
 
 def say(axes: Axes, words: str) -> None:

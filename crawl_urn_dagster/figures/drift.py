@@ -178,7 +178,7 @@ def control_charts_caption(chart: pd.DataFrame, drift: pd.DataFrame, crawls: pd.
         f"{span(crawls)}: {counted(phases[0], 'crawl')} of the reference (hollow) and {counted(phases[1], 'crawl')} "
         "since (full), each by itself. Lines: moving average since the reference; grey, which may leave the frame: "
         "limits of the line, not of the points; when nothing changes, any of the three passes them in 2 % of runs of "
-        f"24 crawls; crosses: beyond them. {beyond}. {moved}"
+        f"24 crawls{'; crosses: beyond them' if len(alarms) else ''}. {beyond}. {moved}"
     )
     return text, f"Three control charts over time, of core, survival and coverage. {beyond}. {moved}"
 

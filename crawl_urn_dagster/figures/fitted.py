@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
 
+from crawl_urn_dagster.figures.axes import crawl_ticks
 from crawl_urn_dagster.figures.labels import (
     FIT_NAMES,
     LIMITS_NOTE,
@@ -44,7 +44,7 @@ from crawl_urn_dagster.figures.style import (
     points,
 )
 from crawl_urn_dagster.plural import counted
-from crawl_urn_dagster.urn import WITHHELD, CoreShellUrn
+from crawl_urn_dagster.urn import UNSAID, WITHHELD, CoreShellUrn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -232,14 +232,20 @@ def _fits_caption(
     """Give the caption and the alternative text."""
     shown = _panels(crawls, containment, discovery_curve, clock)
     rows = _fit_rows(parameters, model, clock) + ([] if truth is None else _truth_rows(truth, clock))
-    fits = "; ".join(f"{fit_name(row)}: {fit_in_words(row)}" for row in rows) or "no fit"
+    fits = "; ".join(f"{fit_name(row)}: {_in_caption(row)}" for row in rows) or "no fit"
     observables = " and ".join(panel.projection.replace("_", " ") for panel in shown)
     described = f"{span(crawls)}; fits per {clock}"
+    statuses = {row["status"] for row in rows} - {*WITHHELD, "ok"}
+    dashed = "; dashed: a fit whose status is not ok" if statuses else ""
+    only = (
+        ", that of a fit that is not identified only for the one it was fitted to"
+        if "not_identified" in statuses
+        else ""
+    )
     text = (
         f"{described}. Fits: {fits}. {LIMITS_NOTE} Points: {', '.join(panel.point for panel in shown)}. Each fit's "
-        "curve, told apart by its markers, is drawn for every observable that it implies, that of a fit that is not "
-        "identified only for the one it was fitted to; dashed: a fit whose status is not ok. "
-        f"Symbols: {glossary(has_core=model == 'core_shell', clock=clock)}.".replace("\n", " ")
+        f"curve, told apart by its markers, is drawn for every observable that it implies{only}{dashed}. "
+        f"Symbols: {glossary(has_core=any(not pd.isna(row['kappa']) for row in rows), clock=clock)}.".replace("\n", " ")
     )
     drawn = [row for row in rows if row["status"] not in WITHHELD]
     alt = (
@@ -251,6 +257,13 @@ def _fits_caption(
 
 homogeneous_fits_caption = partial(_fits_caption, model="homogeneous")
 core_shell_fits_caption = partial(_fits_caption, model="core_shell")
+
+
+def _in_caption(row: Row) -> str:
+    """Say what a fit gives; of one whose curve is another's, what it has of its own."""
+    if _repeats_exact_curve(row) and row["status"] not in UNSAID:
+        return f"the same curve, {estimate(row, 'kappa')}"
+    return fit_in_words(row)
 
 
 def _panels(
@@ -360,7 +373,7 @@ def _draw(axes: Axes, panel: _Panel, rows: list[Row]) -> None:
             first = int(step * _LOOKS[row["projection"]].offset)
             axes.plot(panel.grid, curve, **_curve_style(row), markevery=(first, step))
     if panel.clock == "crawl":
-        axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
+        crawl_ticks(axes)
     axes.set_xlabel(panel.x_label)
     axes.set_ylabel(panel.y_label)
 

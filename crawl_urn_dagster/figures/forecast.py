@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from crawl_urn_dagster.figures.axes import figure_of_nothing
+from crawl_urn_dagster.figures.axes import crawl_ticks, figure_of_nothing
 from crawl_urn_dagster.figures.labels import LIMITS_NOTE, number, scaled_unit, whole, with_limits
 from crawl_urn_dagster.figures.style import (
     CONTAINMENT_COLOUR,
@@ -39,7 +39,7 @@ _CADENCES = ("half the gap", "the present gap", "twice the gap")
 _COLOURS = (CONTAINMENT_COLOUR, JOINT_COLOUR, DISCOVERY_COLOUR)
 _CRAWLS_PLANNED = 24
 _OPEN = "The joint fit of core and shell is not_identified, no numbers"
-_LABEL_HEIGHT = 0.07  # of the axes: labels of curves that are closer would meet
+_LABEL_HEIGHT = 0.05  # of the axes: labels of curves that are closer would meet
 
 
 @in_style
@@ -84,6 +84,7 @@ def forecast_fan(forecast: pd.DataFrame, crawls: pd.DataFrame, discovery_curve: 
         divisor, unit = scaled_unit(axes.get_ylim()[1])
         axes.yaxis.set_major_formatter(partial(_in_units, divisor=divisor))
         axes.set_xlabel("crawls since the first")
+        crawl_ticks(axes)
         axes.set_ylabel(f"{name}, {unit}")
     right.legend(loc="upper left")
     return figure
@@ -181,6 +182,7 @@ def planning_curves(planning: pd.DataFrame, parameters: pd.DataFrame, *, title: 
     _draw_seen(seen, now.iloc[0], parameters, planning)
     hidden.legend(loc="lower right")
     seen.set_xlabel("crawls")
+    crawl_ticks(seen)
     seen.set_ylabel("share of the shell\nthat was seen")
     for axes in (cost, hidden):
         axes.set_xlabel("coverage, c")
@@ -238,8 +240,12 @@ def _same_windows(curve: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
 def _fan(axes: Axes, at: int, rows: pd.DataFrame, look: tuple[str, str], origin: str) -> None:
     colour, dashes = look
     x = at + rows["crawls_ahead"]
+    if len(rows) == 1:  # neither a line nor a band is to be seen of one point
+        axes.vlines(x, rows["value_low"], rows["value_high"], color=tint(colour))
     axes.fill_between(x, rows["value_low"], rows["value_high"], color=tint(colour), alpha=0.5, linewidth=0)
-    axes.plot(x, rows["value"], color=colour, linestyle=dashes, label=f"from {plain_text(origin)}")
+    marker = "o" if len(rows) == 1 else ""
+    label = f"from {plain_text(origin)}"
+    axes.plot(x, rows["value"], color=colour, linestyle=dashes, marker=marker, markersize=4, label=label)
 
 
 def _draw_seen(axes: Axes, now: pd.Series, parameters: pd.DataFrame, planning: pd.DataFrame) -> None:
@@ -260,8 +266,10 @@ def _draw_seen(axes: Axes, now: pd.Series, parameters: pd.DataFrame, planning: p
         present = coverage == now["coverage"]
         share = seen_share(0.0, fit["alpha"], coverage, crawls, gap=float(now["gap"]))
         axes.plot(crawls, share, color=JOINT_COLOUR if present else MISSING_COLOUR, linewidth=1.4 if present else 0.6)
-        if all(abs(share[-1] - other) > _LABEL_HEIGHT for other in labelled):
-            axes.annotate(f"{coverage:.2g}", (crawls[-1], share[-1]), xytext=(2, -2), textcoords="offset points")
-            labelled.append(share[-1])
+        if all(abs(coverage - other) > _LABEL_HEIGHT for other in labelled):
+            # At the first crawl they are the farthest apart.
+            axes.annotate(f"{coverage:.2g} ", (1, coverage), horizontalalignment="right", verticalalignment="center")
+            labelled.append(coverage)
     axes.axhline(SEEN_WELL, color="black", linestyle=":", linewidth=0.8)
+    axes.set_xlim(left=-3)
     axes.set_ylim(0, 1)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crawl_urn_dagster.figures.axes import date_axis, figure_of_nothing, say
-from crawl_urn_dagster.figures.labels import LIMITS_NOTE, number, span, with_limits
+from crawl_urn_dagster.figures.axes import crawl_ticks, date_axis, figure_of_nothing, say
+from crawl_urn_dagster.figures.labels import limits_note, number, span, with_limits
 from crawl_urn_dagster.figures.style import (
     CONTAINMENT_COLOUR,
     DISCOVERY_COLOUR,
@@ -73,12 +73,11 @@ def identifiability(profile: pd.DataFrame, *, title: str) -> Figure:
         rows = profile[profile["projection"] == projection].sort_values("kappa")
         if rows.empty:
             continue
-        as_good, best = _as_good(rows), _best(rows)
+        runs, best = _runs_as_good(rows), _best(rows)
         for axes, column in zip(all_axes, ("standardised_rms", "core_share", "coverage"), strict=True):
             axes.plot(rows["kappa"], rows[column], color=colour, linewidth=0.8, marker=marker, markersize=2.5)
-            axes.plot(
-                as_good["kappa"], as_good[column], color=tint(colour), linewidth=4, solid_capstyle="round", zorder=1
-            )
+            for run in runs:
+                axes.plot(run["kappa"], run[column], color=tint(colour), linewidth=4, solid_capstyle="round", zorder=1)
             axes.plot(best["kappa"], best[column], color=colour, marker=marker, markersize=8, markerfacecolor="none")
         misfit.plot([], [], color=colour, linewidth=0.8, marker=marker, markersize=2.5, label=label)
     _tick_misfit(misfit)
@@ -103,8 +102,9 @@ def identifiability_caption(profile: pd.DataFrame) -> tuple[str, str]:
     for projection, (_, _, label) in _PROFILES.items():
         rows = profile[profile["projection"] == projection].sort_values("kappa")
         if len(rows):
-            low, high = _as_good(rows)["kappa"].iloc[[0, -1]]
-            told.append(f"{label}, κ from {number(low)} to {number(high)}, best {number(_best(rows)['kappa'].iloc[0])}")
+            spans = [dict.fromkeys(map(number, run["kappa"].iloc[[0, -1]])) for run in _runs_as_good(rows)]
+            held = " and ".join(" to ".join(ends) for ends in spans)
+            told.append(f"{label}, κ {held}, best {number(_best(rows)['kappa'].iloc[0])}")
     found = f"As good as the best, to 1 % of a crawl, of the values of κ that were held: {'; '.join(told)}."
     text = (
         f"α and c are fitted anew at each κ. {found} 1 % of a crawl is a coarse yardstick, the same for all: no "
@@ -119,10 +119,10 @@ def _best(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.nsmallest(1, "standardised_rms")
 
 
-def _as_good(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows of a profile that miss the observable by hardly more than the one that misses it least."""
-    good: pd.DataFrame = rows[rows["residual_rms"] <= rows["residual_rms"].min() + FITTED_MOVE]
-    return good
+def _runs_as_good(rows: pd.DataFrame) -> list[pd.DataFrame]:
+    """Give the runs of rows, ordered by κ, that miss the observable by hardly more than the best."""
+    is_good = rows["residual_rms"] <= rows["residual_rms"].min() + FITTED_MOVE
+    return [run for _, run in rows[is_good].groupby((is_good != is_good.shift()).cumsum()[is_good])]
 
 
 def _tick_misfit(axes: Axes) -> None:
@@ -175,9 +175,15 @@ def residuals_by_lag(diagnosis: pd.DataFrame, *, title: str) -> Figure:
             linewidth=0.9,
             label=label.format(elements=elements()),
         )
+        half = (some["difference_high"] - some["difference_low"]) / 2
+        for sign, mark in ((1, "^"), (-1, "v")):
+            leaves = some[sign * some["observed"] + half > _reach(rows)]
+            edge = np.full(len(leaves), sign * _reach(rows))
+            axes.plot(leaves["lag"] + shift, edge, mark, color=tint(colour), markersize=4, clip_on=False)
         off = some[some["verdict"] == "fails"]
         axes.plot(off["lag"] + shift, off["observed"], "o", markersize=9, markerfacecolor="none", color=colour)
     axes.set_xlabel("lag (crawls)")
+    crawl_ticks(axes)
     axes.set_ylabel("mean standardised residual")
     # Bars of lags with few pairs would flatten all others.
     axes.set_ylim(-_reach(rows), _reach(rows))
@@ -198,9 +204,10 @@ def residuals_by_lag_caption(diagnosis: pd.DataFrame) -> tuple[str, str]:
         found += f", most of all {worst['subject']}: {worst['observed']:.1f} standard deviations of counting"
     half = (rows["difference_high"] - rows["difference_low"]) / 2
     cut = int((rows["observed"].abs() + half > _reach(rows)).sum())
-    leave = f" {counted(cut, 'bar')} {'leaves' if cut == 1 else 'leave'} the frame." if cut else ""
+    leave = f" {counted(cut, 'bar')} {'leaves' if cut == 1 else 'leave'} the frame, at a triangle." if cut else ""
+    ringed = " Ringed: not explained." if len(failing) else ""
     text = (
-        f"{found}. Bars: 95 % limits, of sampling and of changes from crawl to crawl.{leave} Ringed: not explained. "
+        f"{found}. Bars: 95 % limits, of sampling and of changes from crawl to crawl.{leave}{ringed} "
         "The two kinds are set a little apart at each lag."
     )
     return text, f"Mean standardised residuals around zero over the lag in crawls, a marker per kind of count. {found}."
@@ -278,8 +285,11 @@ def survival_and_coverage_by_crawl_caption(per_crawl: pd.DataFrame, crawls: pd.D
     found = (
         f"{'; '.join(ranges)}." if ranges else "Survival and coverage are not identified, so that no number is given."
     )
+    at_bound = per_crawl[(per_crawl["estimator"] == "cormack_jolly_seber") & per_crawl["se"].isna()]
+    crosses = "; crosses: at the bound, without limits" if at_bound["estimate"].notna().any() else ""
+    bars = f" Bars: 95 % limits{crosses}." if ranges else ""
     text = (
-        f"{span(crawls)}. {found[0].upper()}{found[1:]} Bars: 95 % limits; crosses: at the bound, without limits. "
-        f"There is one class of {elements()} here: a core, if there is one, is in both numbers. {LIMITS_NOTE}"
+        f"{span(crawls)}. {found[0].upper()}{found[1:]}{bars} There is one class of {elements()} here: a core, if "
+        f"there is one, is in both numbers.{limits_note(found)}"
     )
     return text, f"Two panels over time, survival and coverage of every crawl with bars. {found[0].upper()}{found[1:]}"

@@ -77,7 +77,7 @@ def discovery_heat_map(crawls: pd.DataFrame, discovery_curve: pd.DataFrame, *, t
         cmap="viridis",
         rasterized=True,
     )
-    possible = np.minimum(n - np.arange(n), longest)
+    possible = _possible(n, longest)
     if np.isfinite(cells).sum() < possible.sum():
         missing = axes.fill_between(
             edges,
@@ -111,11 +111,19 @@ def discovery_heat_map_caption(crawls: pd.DataFrame, discovery_curve: pd.DataFra
         f"{plain_text(longest['end_crawl'])} hold {with_limits(longest, 'distinct_elements', whole)} distinct "
         f"{elements()}."
     )
+    possible = _possible(len(crawls), int(discovery_curve["window_crawls"].max())).sum()
+    is_missing = discovery_curve["distinct_elements"].notna().sum() < possible
+    hatched = "; hatched: windows that are not known" if is_missing else ""
     text = (
         f"{span(crawls)}. {found}{limits_note(found)} A column per start crawl, a row per length of the window; the "
-        "lighter, the more. Blank: windows that are not yet over; hatched: windows that are not known."
+        f"lighter, the more. Blank: windows that are not yet over{hatched}."
     )
     return text, f"Heat map that grows lighter with the length of the window. {found}"
+
+
+def _possible(n: int, longest: int) -> npt.NDArray[np.intp]:
+    """Count the windows that start at each of n crawls and can be known."""
+    return np.minimum(n - np.arange(n), longest)
 
 
 def _cells(crawls: pd.DataFrame, discovery_curve: pd.DataFrame, longest: int) -> npt.NDArray[np.float64]:
@@ -228,6 +236,7 @@ def containment_by_lag(crawls: pd.DataFrame, containment: pd.DataFrame, *, title
         linewidth=1,
         label=f"mean over the pairs of the same lag in crawls ({counted(len(means), 'lag')})",
     )
+    axes.set_xlim(left=0)
     axes.set_xlabel("lag (years)")
     axes.set_ylabel("containment: share of the earlier crawl\nthat is in the later, |i ∩ j|/|i|")
     figure.legend(loc="outside lower left", ncols=1 if is_narrow() else 2)

@@ -72,7 +72,7 @@ def _worst(row: pd.Series, noun: str) -> str:
 
 def _tests(rows: pd.DataFrame, of_all: pd.DataFrame, noun: str, where: str | None = None) -> str:
     """Table of some rows of the tests of all."""
-    columns = ["test and row", "observed", "expected", "difference", "p_value", "fails below", "verdict", "meaning"]
+    columns = ["test and row", "verdict", "observed", "expected", "difference", "p_value", "fails below", "meaning"]
     by_rule = rows["test"] == "violation"
     n_rows = rows["test"].map(of_all.groupby("test")["p_value"].count())
     # What has no limits was not tested, and is no finding.

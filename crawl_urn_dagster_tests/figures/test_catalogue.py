@@ -194,6 +194,19 @@ def test_figures_and_captions_of_nothing_say_so_and_name_no_number(frames, name)
     assert faults(draw(name, nothing, title=TITLE, clock="crawl")) == []
 
 
+def test_captions_name_the_signs_that_are_in_their_figures(frames):
+    whole = {name: described(name, frames).text for name in ("discovery_heat_map", "control_charts", "core_shell_fits")}
+    homogeneous = described("homogeneous_fits", frames).text
+    assert "hatched" not in whole["discovery_heat_map"]
+    lacking = {**frames, "discovery_curve": frames["discovery_curve"].drop(index=1)}
+    assert "hatched" in described("discovery_heat_map", lacking).text
+    # Of the printed form, whose curve is that of the exact one, the figure has κ alone.
+    printed = re.search(r"paper form \(its κ is μ\): ([^;]*);", whole["core_shell_fits"])[1]
+    assert re.fullmatch(r"the same curve, κ = [^α]*", printed)
+    # The truth of a simulation has a core.
+    assert "κ core's share of the urn" in homogeneous
+
+
 def test_what_a_caption_takes_from_data_is_one_line_of_printable_text(frames):
     hostile = "a\n<script>\x00" + "x" * 500
     curve = frames["discovery_curve"].assign(start_crawl=hostile, end_crawl=hostile)

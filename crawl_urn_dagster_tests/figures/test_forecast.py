@@ -1,10 +1,12 @@
 """Figures of forecasts and plans, as a reader finds them."""
 
+import re
+
 import numpy as np
 import pytest
 
 from crawl_urn_dagster.estimates.forecast import HORIZON, forecast_table, planning_table
-from crawl_urn_dagster.figures.forecast import forecast_fan, planning_curves
+from crawl_urn_dagster.figures.forecast import forecast_fan, forecast_fan_caption, planning_curves
 from crawl_urn_dagster.urn import CountingError
 from crawl_urn_dagster.urn.planning import seen_share
 from crawl_urn_dagster_tests.figures.frames import TITLE, faults, parameters, tables, words
@@ -38,6 +40,18 @@ def test_both_forecasts_and_what_came_are_drawn(made, forecast):
     assert faults(figure) == []
 
 
+def test_an_earlier_forecast_of_one_crawl_is_a_point_with_limits(made, forecast):
+    earliest = forecast["origin_crawl"] == forecast["origin_crawl"][0]
+    one = forecast[~earliest | (forecast["crawls_ahead"] == 1)]
+    new, _ = forecast_fan(one, made.crawls, made.discovery_curve, title=TITLE).axes
+    point = new.get_lines()[0]
+    assert (point.get_marker(), len(point.get_xdata())) == ("o", 1)
+    (limits,) = (found for found in new.collections if hasattr(found, "get_segments"))
+    assert limits.get_segments()[0][:, 0].tolist() == [point.get_xdata()[0]] * 2
+    said, _ = forecast_fan_caption(one, made.crawls, made.discovery_curve)
+    assert re.search(r"Of 1 crawl since the earlier forecast, (1 was|0 were) within its interval", said)
+
+
 def test_windows_of_one_length_are_drawn_where_longer_ones_are_not_known(made):
     known = made.discovery_curve[made.discovery_curve["window_crawls"] <= 6]
     figure = forecast_fan(forecast_table(made.crawls, None, known), made.crawls, known, title=TITLE)
@@ -65,6 +79,9 @@ def test_plans_are_drawn_for_each_cadence_and_the_present_is_marked(made):
     drawn = {tuple(np.round(line.get_ydata(), 9)) for line in seen.get_lines()}
     assert tuple(np.round(seen_share(0, 0.75, 0.5, np.arange(1, 25)), 9)) in drawn
     assert [line for line in seen.get_lines() if set(line.get_ydata()) == {0.9}]
+    labels = {text.get_text().strip() for text in seen.texts}
+    assert labels == {f"{coverage:.2g}" for coverage in planning["coverage"].unique()}
+    assert all(tick == round(tick) for tick in seen.get_xticks())
     assert faults(figure) == []
     left_open = planning.assign(status="not_identified")
     assert "not_identified, no numbers" in words(planning_curves(left_open, fits, title=TITLE))

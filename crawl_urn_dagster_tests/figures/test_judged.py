@@ -4,7 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crawl_urn_dagster.figures.judged import identifiability, residuals_by_lag, survival_and_coverage_by_crawl
+from crawl_urn_dagster.figures.judged import (
+    identifiability,
+    identifiability_caption,
+    residuals_by_lag,
+    residuals_by_lag_caption,
+    survival_and_coverage_by_crawl,
+)
 from crawl_urn_dagster.figures.style import CONTAINMENT_COLOUR, DISCOVERY_COLOUR, tint
 from crawl_urn_dagster.observables.schema import DIAGNOSIS, KAPPA_PROFILE, PER_CRAWL
 from crawl_urn_dagster_tests.figures.frames import TITLE, estimated, faults, key, words
@@ -29,12 +35,30 @@ def test_the_profile_has_each_observable_and_marks_the_best(made):
 def test_the_ridge_is_as_wide_as_what_an_observable_leaves_open(made):
     profile = made["kappa_profile"]
     _, _, ridge = identifiability(profile, title=TITLE).axes
-    thick = {line.get_color(): line for line in ridge.lines if line.get_linewidth() == 4}
     for projection, colour in (("containment", CONTAINMENT_COLOUR), ("discovery_curve", DISCOVERY_COLOUR)):
-        rows = profile[profile["projection"] == projection]
+        rows = profile[profile["projection"] == projection].sort_values("kappa")
         near = rows[rows["residual_rms"] <= rows["residual_rms"].min() + 0.01]
-        np.testing.assert_array_equal(thick[tint(colour)].get_xdata(), near["kappa"])
-        np.testing.assert_array_equal(thick[tint(colour)].get_ydata(), near["coverage"])
+        (thick,) = (line for line in ridge.lines if line.get_linewidth() == 4 and line.get_color() == tint(colour))
+        np.testing.assert_array_equal(thick.get_xdata(), near["kappa"])
+        np.testing.assert_array_equal(thick.get_ydata(), near["coverage"])
+
+
+def test_values_of_kappa_that_are_not_as_good_are_left_out_of_the_ridge():
+    kappa = np.arange(0, 0.6, 0.1)
+    profile = pd.DataFrame(
+        {
+            "projection": "containment",
+            "kappa": kappa,
+            "residual_rms": [0.001, 0.002, 0.5, 0.5, 0.003, 0.5],
+            "standardised_rms": [1.0, 2.0, 5.0, 5.0, 3.0, 5.0],
+            "core_share": kappa,
+            "coverage": 0.5,
+        }
+    )
+    ridge = identifiability(profile, title=TITLE).axes[2]
+    thick = [line.get_xdata().tolist() for line in ridge.lines if line.get_linewidth() == 4]
+    assert thick == [kappa[:2].tolist(), kappa[4:5].tolist()]
+    assert "κ 0.000 to 0.100 and 0.400, best 0.000" in identifiability_caption(profile)[0]
 
 
 def test_residuals_have_a_point_for_each_lag_and_rings_where_they_fail(made):
@@ -49,6 +73,20 @@ def test_residuals_have_a_point_for_each_lag_and_rings_where_they_fail(made):
     rings = [line for line in figure.axes[0].lines if line.get_markersize() == 9 and len(line.get_xdata())]
     assert [round(float(line.get_xdata()[0])) for line in rings] == [3]
     assert "1 point" in " ".join(words(figure).split())
+    assert "Ringed" in residuals_by_lag_caption(failing)[0]
+    assert "Ringed" not in residuals_by_lag_caption(diagnosis)[0]
+
+
+def test_a_bar_that_leaves_the_frame_has_a_mark(made):
+    rows = made["diagnosis"][made["diagnosis"]["test"] == "lack_of_fit"].copy()
+    widest = rows.index[rows["subject"] == "overlap, lag 3"]
+    rows.loc[widest, ["difference_low", "difference_high"]] = [-1e3, 1e3]
+    axes = residuals_by_lag(rows, title=TITLE).axes[0]
+    _, top = axes.get_ylim()
+    marks = [line for line in axes.lines if line.get_marker() in ("^", "v") and not line.get_clip_on()]
+    at_three = {float(line.get_ydata()[k]) for line in marks for k, x in enumerate(line.get_xdata()) if round(x) == 3}
+    assert at_three == {top, -top}
+    assert "the frame, at a triangle" in residuals_by_lag_caption(rows)[0]
 
 
 def test_every_crawl_has_survival_and_coverage(made):
