@@ -270,6 +270,6 @@ def _draw_seen(axes: Axes, now: pd.Series, parameters: pd.DataFrame, planning: p
             # At the first crawl they are the farthest apart.
             axes.annotate(f"{coverage:.2g} ", (1, coverage), horizontalalignment="right", verticalalignment="center")
             labelled.append(coverage)
-    axes.axhline(SEEN_WELL, color="black", linestyle=":", linewidth=0.8)
+    axes.plot([1, _CRAWLS_PLANNED], [SEEN_WELL, SEEN_WELL], color="black", linestyle=":", linewidth=0.8)
     axes.set_xlim(left=-3)
     axes.set_ylim(0, 1)

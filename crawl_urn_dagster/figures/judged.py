@@ -40,7 +40,7 @@ _PROFILES = {
 }
 _KINDS = {
     "overlap": (CONTAINMENT_COLOUR, "o", "pairs: {elements} in both crawls"),
-    "recapture": (DISCOVERY_COLOUR, "s", "m-array: {elements} next seen after the lag"),
+    "recapture": (DISCOVERY_COLOUR, "s", "recaptures: {elements} next seen after the lag"),
     "window": (DISCOVERY_COLOUR, "^", "windows: distinct {elements}"),
 }
 

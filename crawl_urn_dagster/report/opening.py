@@ -217,8 +217,8 @@ def _against_forecast(content: Content) -> str:
     for row in told.to_dict("records"):
         came = _came(content, row)
         name = _QUANTITIES[row["quantity"]].format(start_crawl=row["start_crawl"])
-        rows.append((name, number(round(came)), estimate(row, "value"), _beside(came, row)))
-    frame = pd.DataFrame(rows, columns=[f"{content.noun}s", "came", "forecast", "so it is"])
+        rows.append((name, _beside(came, row), number(round(came)), estimate(row, "value")))
+    frame = pd.DataFrame(rows, columns=[f"{content.noun}s", "so it is", "came", "forecast"])
     since = told.loc[told["quantity"] == "new_elements", "start_crawl"]
     new = f" New are {content.noun}s that no crawl since {escape(since.iloc[0])} held." if len(since) else ""
     return (
