@@ -6,7 +6,7 @@ or how statistics are computed.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -77,7 +77,16 @@ def identifiability(profile: pd.DataFrame, *, title: str) -> Figure:
         for axes, column in zip(all_axes, ("standardised_rms", "core_share", "coverage"), strict=True):
             axes.plot(rows["kappa"], rows[column], color=colour, linewidth=0.8, marker=marker, markersize=2.5)
             for run in runs:
-                axes.plot(run["kappa"], run[column], color=tint(colour), linewidth=4, solid_capstyle="round", zorder=1)
+                # One value alone is no line.
+                dot = "o" if len(run) == 1 else ""
+                thick: dict[str, Any] = {
+                    "linewidth": 4,
+                    "solid_capstyle": "round",
+                    "marker": dot,
+                    "markersize": 6,
+                    "zorder": 1,
+                }
+                axes.plot(run["kappa"], run[column], color=tint(colour), **thick)
             axes.plot(best["kappa"], best[column], color=colour, marker=marker, markersize=8, markerfacecolor="none")
         misfit.plot([], [], color=colour, linewidth=0.8, marker=marker, markersize=2.5, label=label)
     _tick_misfit(misfit)

@@ -56,8 +56,9 @@ def test_values_of_kappa_that_are_not_as_good_are_left_out_of_the_ridge():
         }
     )
     ridge = identifiability(profile, title=TITLE).axes[2]
-    thick = [line.get_xdata().tolist() for line in ridge.lines if line.get_linewidth() == 4]
-    assert thick == [kappa[:2].tolist(), kappa[4:5].tolist()]
+    thick = [line for line in ridge.lines if line.get_linewidth() == 4]
+    assert [line.get_xdata().tolist() for line in thick] == [kappa[:2].tolist(), kappa[4:5].tolist()]
+    assert thick[1].get_marker() == "o"  # a line of one point would not be seen
     assert "κ 0.000 to 0.100 and 0.400, best 0.000" in identifiability_caption(profile)[0]
 
 
