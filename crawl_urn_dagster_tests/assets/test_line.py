@@ -231,7 +231,7 @@ def test_too_few_crawls_are_a_finding_too(tmp_path):
     headline = read_headline(line.home.observables.read("parameters"))
     assert headline.status == "too_few_points"
     page = line.page()
-    assert "There was no forecast" in section(page, "What the last crawl brought")
+    assert "Nothing that is known of it was forecast" in section(page, "What the last crawl brought")
     assert "Not forecast: " in section(page, "What the next crawls will bring")
     assert "nan" not in page.lower()
     assert line.figures() == OBSERVABLE_FIGURES
