@@ -1,1 +1,1 @@
-ATTACH $path AS held (READ_ONLY);
+ATTACH {path} AS held (READ_ONLY);

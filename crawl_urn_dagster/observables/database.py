@@ -176,7 +176,9 @@ class ObservablesFile:
         with replacing(self.path) as temporary:
             temporary.unlink()  # DuckDB makes its own
             with closing(duckdb.connect(str(temporary))) as connection:
-                connection.execute(load_statement("attach_held"), {"path": str(self.path)})
+                # Before DuckDB 2 no parameter is bound here; quotes are all that a text literal can be left by.
+                path = "'" + str(self.path).replace("'", "''") + "'"
+                connection.execute(load_statement("attach_held").format(path=path))
                 [(name,)] = connection.execute(load_statement("name_database")).fetchall()
                 connection.execute(load_statement("copy_database").format(name=f'"{name}"'))
                 yield connection

@@ -16,7 +16,7 @@ def returns(**columns):
 
 @pytest.fixture
 def file(tmp_path):
-    return ObservablesFile(tmp_path / "deep" / "observables.duckdb", deadline_seconds=0.5)
+    return ObservablesFile(tmp_path / "d'é {ep}" / "observables.duckdb", deadline_seconds=0.5)
 
 
 def test_a_table_comes_back_with_the_columns_and_types_of_the_contract(file):

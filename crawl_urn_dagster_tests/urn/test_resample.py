@@ -162,7 +162,9 @@ def test_short_series_have_no_noise():
 def test_a_fit_without_estimates_is_refused():
     counts = simulated(crawls=3)
     few = fitted(replace(counts, unions=np.full_like(counts.unions, np.nan)))
-    with pytest.raises(ValueError, match="no estimates to draw replicates from: Different lags of pairs and lengths of windows: 2"):
+    with pytest.raises(
+        ValueError, match="no estimates to draw replicates from: Different lags of pairs and lengths of windows: 2"
+    ):
         draw(few, NO_NOISE, 2, seed=1)
 
 
