@@ -257,16 +257,18 @@ def _failed_before(instance: dg.DagsterInstance, run_id: str, check: FailedCheck
 
 def _is_next_attempt(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
     """Whether the attempt before a run, at the same content, failed with an error, too."""
-    same = {tag: run.tags[tag] for tag in (INGEST, FINGERPRINT, "dagster/sensor_name") if tag in run.tags}
-    if not same:
+    # What the run was asked to make tells, whoever asked; where that is not known, who asked does.
+    known = next((tag for tag in (INGEST, FINGERPRINT, "dagster/sensor_name") if tag in run.tags), None)
+    if known is None:
         return False
-    attempts = instance.get_runs(dg.RunsFilter(job_name=run.job_name, tags=same), limit=_RUNS_LOOKED_AT)
+    same = dg.RunsFilter(job_name=run.job_name, tags={known: run.tags[known]})
+    attempts = instance.get_runs(same, limit=_RUNS_LOOKED_AT)
     before = next(islice(dropwhile(lambda one: one.run_id != run.run_id, attempts), 1, None), None)
     return before is not None and bool(read_outcome(instance, before.run_id).errors)
 
 
 def _alert_of(collection: Collection, event: str, run: dg.DagsterRun, found: Outcome, links: list[str]) -> Alert:
-    lines = [f"Error in {error}" for error in found.errors]
+    lines = [f"Error: {error}" for error in found.errors]
     lines += [
         f"{severity} {', '.join(checks)}: {description}"
         for (severity, description), checks in grouped_checks(found).items()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import dagster as dg
 
 from crawl_urn_dagster.partitions import crawl_partitions
-from crawl_urn_dagster.specs import COMMAND, asset_key, home_key
+from crawl_urn_dagster.specs import COMMAND, FINGERPRINT, asset_key, home_key
 from crawl_urn_dagster.work import find_work, run_since_ingest, run_under_way
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ def ingested_sensor(collection: Collection, update: Job, ingest: Job) -> dg.Sens
         run_id = run_since_ingest(context.instance, collection, record) if record else None
         if run_id:
             return dg.SkipReason(f"Run {run_id}, asked for since, brings it up to date.")
-        return dg.RunRequest(run_key=run.run_id)
+        tags = {FINGERPRINT: run.tags[FINGERPRINT]} if FINGERPRINT in run.tags else {}
+        return dg.RunRequest(run_key=run.run_id, tags=tags)
 
     return ingested

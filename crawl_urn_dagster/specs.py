@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _ROWS_SHOWN = 8
 # Made anew with every crawl, and nothing else.
 _FRESH = {"crawls", "headline", "report"}
-#: Metadata of a report, and tag of a run: the content of the source that it is made from.
+#: Metadata of a report, and tag of a run: the content of the source that it is made from, or of an ingest, that it read.
 FINGERPRINT = "crawl_urn/fingerprint"
 #: Tag of a run that the command line made.
 COMMAND = "crawl_urn/launched_by"

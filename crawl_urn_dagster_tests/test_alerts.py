@@ -119,8 +119,9 @@ def test_an_error_is_told_once_however_often_it_is_tried_again(tmp_path, receive
     listed = tmp_path / "listed.csv.gz"
     listed.rename(tmp_path / "away")
     line = Line(collection, tmp_path)
-    for _ in range(2):
-        line.execute("update", {FINGERPRINT: "content"}, without=ALL_BUT_OBSERVABLES)
+    for sensor in ("listed_ingested", "listed_new_crawl"):  # whoever asks
+        asked = {FINGERPRINT: "content", "dagster/sensor_name": sensor}
+        line.execute("update", asked, without=ALL_BUT_OBSERVABLES)
     tick(line, receiver.address)
     assert receiver.titles == ["listed: run of listed_update failed"]
     assert "listed.csv.gz: there is no such file" in receiver.received[0]["message"]

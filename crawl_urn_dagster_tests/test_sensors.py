@@ -10,7 +10,7 @@ import sqlalchemy
 
 from crawl_urn_dagster.collection import Collection
 from crawl_urn_dagster.sources import SourceError
-from crawl_urn_dagster.specs import COMMAND
+from crawl_urn_dagster.specs import COMMAND, FINGERPRINT
 from crawl_urn_dagster.work import find_work
 from crawl_urn_dagster_tests.collections_for_tests import (
     histories,
@@ -224,10 +224,13 @@ def test_what_was_ingested_is_made_up_to_date(lists):
     daemon(lists, later=0)
     request, run = after_ingest(lists)
     assert request.run_key == run.run_id
+    assert request.tags[FINGERPRINT]
     assert lists.defs.resolve_sensor_def("split_ingested").job.name == "split_update"
     assert tick(lists) == f"Run {run.run_id} has just ingested crawls; the update follows it."
     let_time_pass(lists)  # that request was lost: the other sensor asks for the update, too
-    assert tick(lists).job_name == "split_update"
+    again = tick(lists)
+    assert again.job_name == "split_update"
+    assert again.tags[FINGERPRINT] == request.tags[FINGERPRINT]  # attempts at the same, whoever asks
     launch(lists, request)
     assert "asked for since, brings it up to date" in after_ingest(lists)[0].skip_message
     assert lists.home.observables.read("crawls")["crawl"].tolist() == CRAWLS

@@ -23,8 +23,10 @@ from crawl_urn_dagster.sources import (
     SimulatedSource,
     SourceError,
     TablesSource,
+    fingerprint,
 )
 from crawl_urn_dagster.specs import (
+    FINGERPRINT,
     asset_spec,
     assets_of,
     home_key,
@@ -76,6 +78,8 @@ def _presence_asset(collection: Collection, source: PresenceSource) -> dg.Assets
         home = home_of(context, collection)
         files = _reporting(home.files)
         listing = source.list_crawls(files, collection.selection)
+        # The update that follows is an attempt at this content, whoever asked for the ingest.
+        context.instance.add_run_tags(context.run.run_id, {FINGERPRINT: fingerprint(listing.inputs)})
         # A run for which nobody chose partitions, say of `dg launch --job`, ingests all that there is.
         chosen = context.has_partition_key or context.has_partition_key_range
         wanted = _revisions(listing, context.partition_keys) if chosen else dict(listing.revisions)
