@@ -61,9 +61,10 @@ def check_label(label: str, where: str) -> str:
     """
     # Three dots: Dagster takes them for a range of partitions.
     if not _LABEL.fullmatch(label) or "..." in label:
+        dots = ", and not three dots in a row" if "..." in label else ""
         raise SourceError(
             f"{where}: found the crawl label {label[:80]!r}, expected 1 to 64 ASCII letters, digits or ._:+- and "
-            "spaces inside, starting with a letter or digit, without '...'"
+            f"spaces inside, starting with a letter or digit{dots}"
         )
     return label
 

@@ -16,7 +16,7 @@ from crawl_urn_dagster.sources.cdx_lines import LETTERS, LineFormat, detect_form
 from crawl_urn_dagster.sources.connection import connect
 from crawl_urn_dagster.sources.converted import ConvertedSource, Notes
 from crawl_urn_dagster.sources.inputs import SourceError
-from crawl_urn_dagster.sources.locations import Location, matched_part, without_endings
+from crawl_urn_dagster.sources.locations import Location, label_in_path, without_endings
 from crawl_urn_dagster.statements import load_statement
 
 if TYPE_CHECKING:
@@ -163,9 +163,9 @@ class CdxSource(ConvertedSource):
     def _label_of_file(self, location: str) -> str:
         if self.crawl_from != "file":
             return ""
-        label = matched_part(self.path, location)
-        name = location.rstrip("/").rpartition("/")[2] if label is None else label
-        return check_label(without_endings(name), location)
+        label = label_in_path(self.path, location)
+        name = without_endings(location.rstrip("/").rpartition("/")[2]) if label is None else label
+        return check_label(name, location)
 
 
 class _Judge:

@@ -79,12 +79,17 @@ def is_glob(location: str) -> bool:
     return not is_remote(location) and not _GLOB_CHARACTERS.isdisjoint(location) and not Path(location).exists()
 
 
-def matched_part(pattern: str, path: str) -> str | None:
-    """Part of a path that the one ``*`` of a glob matches; None when it has not exactly one."""
+def label_in_path(pattern: str, path: str) -> str | None:
+    """Label that the path of a file gives its crawl, without the endings of data files.
+
+    It is the part that the one ``*`` of a glob matches, or the name of a file of a folder; None of another location.
+    """
+    if Path(pattern).is_dir():
+        return without_endings(Path(path).name)
     before, star, after = str(Path(pattern)).partition("*")
-    if not star or is_glob(before) or is_glob(after):
+    if not star or is_glob(before) or is_glob(after) or not is_glob(pattern):
         return None
-    return path[len(before) : len(path) - len(after)]
+    return without_endings(path[len(before) : len(path) - len(after)])
 
 
 def without_endings(name: str) -> str:

@@ -13,7 +13,7 @@ from pydantic import AfterValidator
 
 from crawl_urn_dagster.sources.calendar import check_label, date_crawls, select_run
 from crawl_urn_dagster.sources.inputs import AbsentError, SourceError
-from crawl_urn_dagster.sources.locations import CRAWL, PART, PLACES, Location, existing, is_remote
+from crawl_urn_dagster.sources.locations import CRAWL, PART, PLACES, Location, existing, is_remote, without_endings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -59,7 +59,16 @@ def _labels_of_files(location: str) -> list[str]:
         name = "(?P<crawl>[^/]+)" if place == CRAWL else "[^/]+"
         pattern = pattern.replace(re.escape(place), name)
     matches = [re.fullmatch(pattern, path) for path in existing(location)]
-    return [check_label(match["crawl"], match[0]) for match in matches if match]
+    return [_label(match["crawl"], match[0]) for match in matches if match]
+
+
+def _label(found: str, path: str) -> str:
+    """Return a label from a path; it is put back into the location, so that no ending can be left out."""
+    bare = without_endings(found)
+    if bare != found:
+        ending = found.removeprefix(bare)
+        raise SourceError(f"{path}: its label would be {found!r}; write the location with {CRAWL}{ending}")
+    return check_label(found, path)
 
 
 def published(

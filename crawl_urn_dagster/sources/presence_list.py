@@ -14,7 +14,7 @@ from crawl_urn_dagster.sources.calendar import MAX_CRAWLS, check_label
 from crawl_urn_dagster.sources.connection import connect
 from crawl_urn_dagster.sources.converted import ConvertedSource
 from crawl_urn_dagster.sources.inputs import SourceError
-from crawl_urn_dagster.sources.locations import is_glob, matched_part
+from crawl_urn_dagster.sources.locations import is_glob, label_in_path
 from crawl_urn_dagster.sources.tables import find_column, is_gzip, open_text, read_header
 from crawl_urn_dagster.statements import load_statement
 
@@ -41,10 +41,11 @@ class PresenceListSource(ConvertedSource):
     Parameters
     ----------
     path
-        One file, or a glob such as ``lists/*.csv.gz``.
+        One file, a folder, or a glob such as ``lists/*.csv.gz``.
     crawl_column
-        Name of the column with the crawl's label. None: ``crawl``; files of a glob that have no such column
-        hold one crawl each, whose label is the part of the path that the glob's one ``*`` matches.
+        Name of the column with the crawl's label. None: ``crawl``; files of a folder or a glob that have no such column
+        hold one crawl each, whose label is the file's name, or the part of the path that the glob's one ``*`` matches,
+        without endings such as ``.csv.gz``.
     element_column
         Name of the column with the element.
     calendar
@@ -75,7 +76,8 @@ class PresenceListSource(ConvertedSource):
     def _convert(self, files: Files, local: LocalFile) -> Path:
         """Parquet file with the columns ``crawl, element, stratum`` of one raw file."""
         ranks = self._stratum is not None and self._stratum.ranks
-        key = ("presence with stratum", local.input.location, self.path, *self._settings(), ranks)
+        label = label_in_path(self.path, local.input.location)
+        key = ("presence with stratum", local.input.location, label, *self._settings(), ranks)
 
         def make(target: Path) -> None:
             with connect(files.cache) as connection:
@@ -112,16 +114,16 @@ class PresenceListSource(ConvertedSource):
 
     def _label_of_path(self, header: list[str], location: str) -> str | None:
         """Label that a file's path gives its one crawl; None when a column gives it."""
-        if self.crawl_column is not None or _DEFAULT_CRAWL_COLUMN in header or not is_glob(self.path):
+        if self.crawl_column is not None or _DEFAULT_CRAWL_COLUMN in header:
             return None
-        label = matched_part(self.path, location)
-        if label is None:
+        label = label_in_path(self.path, location)
+        if label is None and is_glob(self.path):
             raise SourceError(
                 f"{location}: has no column {_DEFAULT_CRAWL_COLUMN!r}, so its crawl is the part of the path "
                 f"that * matches, but {self.path} has not exactly one *; set crawl_column (the columns are "
                 f"{header}), or write the path with one *"
             )
-        return check_label(label, location)
+        return None if label is None else check_label(label, location)
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ MAX_TABLE_CHARACTERS = 64 * 2**20
 _MAX_HEADER_CHARACTERS = 64 * 2**10
 _NUMBER = re.compile(r"-?[0-9]{1,19}(\.[0-9]{0,30})?([eE][+-]?[0-9]{1,3})?")
 _MAX_COUNT = 2**63 - 1
+_OTHER_SEPARATORS = ";\t|"
 
 Key = TypeVar("Key", bound=tuple[str, ...])
 
@@ -115,6 +116,9 @@ def find_column(header: Sequence[str], name: str, location: str, *, meaning: str
         return header.index(name)
     if name in header:
         raise SourceError(f"{location}: has {header.count(name)} columns {name!r}, expected one ({meaning})")
+    separator = next((one for one in _OTHER_SEPARATORS if len(header) == 1 and one in header[0]), None)
+    if separator:
+        raise SourceError(f"{location}: its columns are separated by {separator!r}, expected ','; write it with commas")
     raise SourceError(f"{location}: has no column {name!r} ({meaning}); {listed(name, header)}")
 
 

@@ -102,6 +102,12 @@ def test_what_is_held_is_not_sent_again(served, files, server):
         assert [headers.get("If-None-Match") for headers in server.asked(f"/{crawl}/stats.gz")] == [None, '"v1"']
 
 
+def test_a_place_that_takes_in_the_ending_of_a_file_is_an_error(write, files):
+    path = write("stats/CC-MAIN-2024-10.gz", "").replace("CC-MAIN-2024-10.gz", "{crawl}")
+    with pytest.raises(SourceError, match=r"label would be 'CC-MAIN-2024-10\.gz'; write the location with {crawl}\.gz"):
+        CommonCrawlSketchesSource(path=path).read_tables(files, WHOLE)
+
+
 def test_only_selected_crawls_are_asked_for(served, files, server):
     tables = served.read_tables(files, Selection(CRAWLS[1], CRAWLS[2]))
     assert tables.crawls["crawl"].tolist() == CRAWLS[1:]

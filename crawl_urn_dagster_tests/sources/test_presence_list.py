@@ -171,6 +171,12 @@ class TestOneFilePerCrawl:
         assert captures == CAPTURES
         assert [file.location.rsplit("_", 1)[1] for file in listing.inputs] == ["2024-01.csv", "2024-02.csv"]
 
+    @pytest.mark.parametrize("of", ["lists", "lists/", "lists/*", "lists/*.gz", "lists/*.csv.gz"])
+    def test_a_label_has_no_ending_of_a_file(self, read, write, tmp_path, of):
+        write("lists/2024-01.csv.gz", gz(b"element\na\nb\n"))
+        write("lists/2024-02.csv.gz", gz(b"element\nb\n"))
+        assert read(source(f"{tmp_path}/{of}"))[1] == CAPTURES
+
     def test_star_may_be_a_folder(self, read, tmp_path):
         for crawl in ("2024-01", "2024-02"):
             (tmp_path / f"crawl={crawl}").mkdir()
@@ -274,11 +280,14 @@ def test_list_from_a_server(read, server):
         ("", r"is empty"),
         ("crawl,element\n", r"has a header and no rows"),
         ("crawl,elements\n2024-01,a\n", r"has no column 'element' \(element\); did you mean 'elements'"),
+        ("crawl;element\n2024-01;a\n", r"its columns are separated by ';', expected ','"),
+        ("crawl\telement\n2024-01\ta\n", r"its columns are separated by '\\t', expected ','"),
         ("crawl,element,element\n2024-01,a,b\n", r"has 2 columns 'element'"),
         ("crawl,element\n2024-01,a\n2024-01,\n", r"data row 2: found no element \(crawl 2024-01\)"),
         ("crawl,element\n2024-01,a\n2024-01,'  '\n".replace("'", '"'), r"data row 2: found no element"),
         ("crawl,element\n2024-01,a\n,b\n", r"data row 2: found the crawl label ''"),
-        ("crawl,element\n2024-01,a\n../x,b\n", r"data row 2: found the crawl label '\.\./x'"),
+        ("crawl,element\n2024-01,a\n../x,b\n", r"data row 2: found the crawl label '\.\./x'.* digit$"),
+        ("crawl,element\n2024...,a\n", r"data row 1: found the crawl label '2024\.\.\.'.*not three dots in a row"),
         ("crawl,element\n2024-01,a\nspring,b\n", r"crawl 'spring' cannot be dated"),
         (
             "crawl,element\n2024-01,a\n2024-01\n",
