@@ -4,8 +4,8 @@ Here: which events there are, what is said of them, and the sensor that sends it
 (`outcomes`), when something has drifted (`checks`), or how a service takes a message (apprise).
 
 An event is a check that failed and did not fail for the same cause before (of the fits, only the headline's: it speaks
-for the collection), a run that ended in an error and is not the next attempt at what failed before, or a source
-that has fallen silent. What each target was told is kept in the instance.
+for the collection), a run that ended in an error and is not the next attempt at what failed before, a source that
+cannot be read, or one that has fallen silent. What each target was told is kept in the instance.
 """
 
 from __future__ import annotations
@@ -16,15 +16,17 @@ from itertools import dropwhile, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import dagster as dg
+from dagster._core.definitions.run_request import InstigatorType
+from dagster._core.scheduler.instigation import TickStatus
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 
-from crawl_urn_dagster.outcomes import Outcome, grouped_checks, read_outcome
+from crawl_urn_dagster.outcomes import Outcome, grouped_checks, raised, read_outcome
 from crawl_urn_dagster.partitions import INGEST
 from crawl_urn_dagster.plural import counted
-from crawl_urn_dagster.specs import FINGERPRINT, asset_key, job_names
+from crawl_urn_dagster.specs import FINGERPRINT, asset_key, job_names, look_sensor_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from apprise import NotifyBase
 
@@ -37,6 +39,7 @@ _RUNS_LOOKED_AT = 200
 # Of runs in which the UI makes chosen assets.
 _ASSET_JOB = "__ASSET_JOB"
 _EVALUATED = {AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordStatus.FAILED}
+_LOOKED = [TickStatus.SUCCESS, TickStatus.SKIPPED, TickStatus.FAILURE]
 _EVALUATIONS_LOOKED_AT = 50
 _UPDATES_LOOKED_AT = 100
 _MAX_CHARACTERS = 4000
@@ -56,7 +59,7 @@ class Alert:
     Attributes
     ----------
     event
-        Its name, which never comes again.
+        Its name, which never comes again, or not before the event is over.
     title, body
         What is said: plain text.
     severity
@@ -82,7 +85,15 @@ def alert_sensor(
         Where people see the UI, for links; None: runs and assets are named.
     figure
         Figure that alerts link to when no failed check names another.
+
+    Raises
+    ------
+    ValueError
+        When a target is no address; which services apprise knows is not looked up, for that takes long.
     """
+    without_scheme = [_no_address(targets, index) for index, target in enumerate(targets) if "://" not in target]
+    if without_scheme:
+        raise ValueError("; ".join(without_scheme))
 
     @dg.sensor(
         name=f"{collection.name}_alerts",
@@ -94,56 +105,56 @@ def alert_sensor(
     def alerts(context: dg.SensorEvaluationContext) -> dg.SkipReason:
         if not targets:
             return dg.SkipReason("No target is set.")
-        parsed = parse_targets(targets)
-        told = 0
-        for alert in new_alerts(context.instance, collection, ui_url=ui_url, figure=figure):
-            deliver(context.instance, parsed, alert)
-            told += 1
+        alerts = new_alerts(context.instance, collection, ui_url=ui_url, figure=figure)
+        told = deliver(context.instance, targets, alerts)
         return dg.SkipReason(f"Told of {counted(told, 'event')}." if told else "Nothing new to tell.")
 
     return alerts
 
 
-class Target(NamedTuple):
-    """Where alerts are sent.
+class _Target(NamedTuple):
+    """Where alerts are sent."""
 
-    Attributes
-    ----------
-    identity
-        Hash of the address; too little is left of it to find out a secret in the address.
-    service
-        apprise's access to it.
-    """
-
+    #: Hash of the address; too little is left of it to find out a secret in the address.
     identity: str
     service: NotifyBase
+    #: For messages, which never have the address.
+    said: str
 
 
-def parse_targets(addresses: Sequence[str]) -> list[Target]:
-    """Read addresses in apprise's notation.
-
-    Raises
-    ------
-    AlertError
-        When one is none.
-    """
+def _read_targets(addresses: Sequence[str]) -> tuple[list[_Target], list[str]]:
+    """Read addresses in apprise's notation; also gives what is said of those that are none."""
     import logging
 
     import apprise
 
     # What it logs holds whole addresses.
     logging.getLogger("apprise").setLevel(logging.CRITICAL + 1)
-    targets = []
-    for number, address in enumerate(addresses, start=1):
+    targets, wrong = [], []
+    for index, address in enumerate(addresses):
         service = apprise.Apprise.instantiate(address)
-        if not isinstance(service, apprise.NotifyBase):
-            raise AlertError(
-                f"target {number} of {len(addresses)} is no address that apprise knows; expected one such as "
-                "slack://..., mailto://... or json://host/path"
-            )
-        identity = str(service.url_id())  # type: ignore[no-untyped-call]
-        targets.append(Target(identity, service))
-    return targets
+        if isinstance(service, apprise.NotifyBase):
+            identity = str(service.url_id())  # type: ignore[no-untyped-call]
+            targets.append(_Target(identity, service, f"{_number(addresses, index)} ({service.service_name})"))
+        else:
+            wrong.append(_no_address(addresses, index))
+    return targets, wrong
+
+
+def wrong_targets(addresses: Sequence[str]) -> list[str]:
+    """Say which of some addresses are none that apprise knows, and what was expected; without the addresses."""
+    return _read_targets(addresses)[1]
+
+
+def _number(addresses: Sequence[str], index: int) -> str:
+    return f"target {index + 1} of {len(addresses)}"
+
+
+def _no_address(addresses: Sequence[str], index: int) -> str:
+    return (
+        f"{_number(addresses, index)} of the alerts is no address that apprise knows; expected one such as "
+        "slack://..., mailto://... or json://host/path"
+    )
 
 
 def new_alerts(
@@ -164,36 +175,47 @@ def new_alerts(
             )
         else:
             _remember(instance, event, {_SETTLED})
-    stale = _stale(instance, collection, datetime.now(timezone.utc))
-    if stale and _SETTLED not in _told(instance, {stale.event})[stale.event]:
-        yield stale
+    for alert in (_unreadable(instance, collection), _stale(instance, collection, datetime.now(timezone.utc))):
+        if alert and _SETTLED not in _told(instance, {alert.event})[alert.event]:
+            yield alert
 
 
-def deliver(instance: dg.DagsterInstance, targets: Sequence[Target], alert: Alert) -> None:
-    """Send an alert to the targets that were not told yet.
+def deliver(instance: dg.DagsterInstance, addresses: Sequence[str], alerts: Iterable[Alert]) -> int:
+    """Send alerts to the targets that were not told yet, and count them.
+
+    A target that does not take one is not tried with those after it; every other target gets all.
 
     Raises
     ------
     AlertError
-        When a target did not take it; the others were told, and are not told again.
+        When a target is no address, or did not take an alert, which it is then sent again later.
     """
     import apprise
 
-    told = _told(instance, {alert.event})[alert.event]
-    failed = []
-    for number, target in enumerate(targets, start=1):
-        if target.identity in told:
-            continue
-        sender = apprise.Apprise()
-        sender.add(target.service)
-        if sender.notify(title=alert.title, body=alert.body, notify_type=apprise.NotifyType(alert.severity)):
-            told.add(target.identity)
-            _remember(instance, alert.event, told)
-        else:
-            failed.append(f"target {number} of {len(targets)} ({target.service.service_name})")
-    if failed:
-        raise AlertError(f"the alert {alert.title!r} was not taken by {', '.join(failed)}; it is sent again later")
-    _remember(instance, alert.event, told | {_SETTLED})
+    targets, wrong = _read_targets(addresses)
+    refused: dict[str, str] = {}
+    sent = 0
+    for alert in alerts:
+        told = _told(instance, {alert.event})[alert.event]
+        for target in targets:
+            if target.identity in told or target.identity in refused:
+                continue
+            sender = apprise.Apprise()
+            sender.add(target.service)
+            if sender.notify(title=alert.title, body=alert.body, notify_type=apprise.NotifyType(alert.severity)):
+                told.add(target.identity)
+                _remember(instance, alert.event, told)
+            else:
+                refused[target.identity] = (
+                    f"the alert {alert.title!r} was not taken by {target.said}; it is sent again later"
+                )
+        if not wrong and all(target.identity in told for target in targets):
+            _remember(instance, alert.event, told | {_SETTLED})
+        sent += 1
+    failures = [*wrong, *refused.values()]
+    if failures:
+        raise AlertError("; ".join(failures))
+    return sent
 
 
 def _told(instance: dg.DagsterInstance, events: set[str]) -> dict[str, set[str]]:
@@ -299,6 +321,34 @@ def _links(collection: Collection, run_id: str, ui_url: str | None, figure: str)
     return [f"Run: {base}{run}", f"Figure: {base}{asset}"]
 
 
+def _unreadable(instance: dg.DagsterInstance, collection: Collection) -> Alert | None:
+    """Tell that the last looks at the source failed, as many as a run has attempts."""
+    event, sensor = f"crawl_urn/{collection.name}/unreadable", look_sensor_name(collection)
+    # An instance in memory knows no sensors.
+    states = instance.all_instigator_state(instigator_type=InstigatorType.SENSOR) if instance.schedule_storage else ()
+    looks = [
+        look
+        for state in states
+        if state.instigator_name == sensor
+        for look in instance.get_ticks(
+            state.instigator_origin_id, state.selector_id, limit=collection.automation.attempts, statuses=_LOOKED
+        )
+    ]
+    if looks and looks[0].status != TickStatus.FAILURE and _told(instance, {event})[event]:
+        _remember(instance, event, set())  # it is over, and may come again
+    if len(looks) < collection.automation.attempts or any(look.status != TickStatus.FAILURE for look in looks):
+        return None
+    since = datetime.fromtimestamp(looks[-1].timestamp, timezone.utc)
+    return Alert(
+        event,
+        f"{collection.name}: the source cannot be read",
+        f"The last {counted(len(looks), 'look')} at it failed, since {since:%Y-%m-%d %H:%M} UTC. "
+        f"Error: {raised(looks[0].error)[:_MAX_CHARACTERS]}\nIt is looked at again, and this is not told again "
+        f"before a look succeeds. Look at the ticks of the sensor {sensor}.",
+        "failure",
+    )
+
+
 def _stale(instance: dg.DagsterInstance, collection: Collection, now: datetime) -> Alert | None:
     """Tell that the source has had no new crawl for longer than its own cadence allows."""
     allowed = collection.automation.stale_after_days
@@ -325,7 +375,7 @@ def _stale(instance: dg.DagsterInstance, collection: Collection, now: datetime) 
         f"{collection.name}: the source is stale",
         f"The last crawl, {crawl}, started {days:.0f} days ago; one is expected every {settings.expect_every_days:g} "
         f"days, and may be {settings.grace_days:g} days late. Look at the source, and at the ticks of the sensor "
-        f"{collection.name}_new_crawl.",
+        f"{look_sensor_name(collection)}.",
         "warning",
     )
 

@@ -76,6 +76,7 @@ def run(collections: Path | None, home: Path, select: tuple[str, ...]) -> None:
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _WIDTH_OF_NO_TERMINAL
     chosen = _choose(_load(collections), select)
+    _check_alerts()
     outcomes: dict[str, Outcome] = {}
     try:
         try:
@@ -102,6 +103,7 @@ def ui(collections: Path | None, home: Path, host: str, port: int) -> None:
         raise click.ClickException("the UI is not installed: pip install 'crawl-urn-dagster[ui]'")
     home = _set_environment(collections, home)
     known = _load(collections)
+    _check_alerts()
 
     from crawl_urn_dagster.launch import (
         AlreadyRunningError,
@@ -160,6 +162,16 @@ def _load(collections: Path | None) -> tuple[Collection, ...]:
         return load_collections(collections.expanduser().resolve())
     except CollectionsError as error:
         raise click.ClickException(str(error)) from error
+
+
+def _check_alerts() -> None:
+    from crawl_urn_dagster.alerts import wrong_targets
+    from crawl_urn_dagster.definitions import alert_addresses
+
+    addresses = alert_addresses()
+    wrong = wrong_targets(addresses) if addresses else []
+    if wrong:
+        raise click.ClickException("CRAWL_URN_ALERTS: " + "; ".join(wrong))
 
 
 def _choose(collections: tuple[Collection, ...], names: tuple[str, ...]) -> list[Collection]:

@@ -15,6 +15,11 @@ from crawl_urn_dagster.build import build_defs
 from crawl_urn_dagster.collection import demo_collection, load_collections
 
 
+def alert_addresses() -> list[str]:
+    """Where the environment says that alerts are sent, in apprise's notation."""
+    return os.environ.get("CRAWL_URN_ALERTS", "").split()
+
+
 @dg.definitions
 def definitions() -> dg.Definitions:
     """Definitions of the collections that the environment names, or of the embedded default."""
@@ -22,6 +27,6 @@ def definitions() -> dg.Definitions:
     return build_defs(
         load_collections(Path(configuration)) if configuration else (demo_collection(),),
         home=os.environ.get("CRAWL_URN_HOME", "crawl_urn_home"),
-        alerts=os.environ.get("CRAWL_URN_ALERTS", "").split(),
+        alerts=alert_addresses(),
         ui_url=os.environ.get("CRAWL_URN_UI"),
     )

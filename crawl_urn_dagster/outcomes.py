@@ -1,7 +1,7 @@
 """What a finished run found, read from its event log.
 
-Here: failed checks, errors, and the difference between a finding and an error. Not here: telling anyone (`alerts`,
-`cli`).
+Here: failed checks, errors and their causes, and the difference between a finding and an error. Not here: telling
+anyone (`alerts`, `cli`).
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from dagster_shared.error import SerializableErrorInfo
 
 _PAGE = 1000
+# Names of the exceptions that Dagster wraps others in.
+_WRAPPERS = ("Dagster", "SensorExecutionError")
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ def read_outcome(instance: dg.DagsterInstance, run_id: str) -> Outcome:
             )
         )
     errors = [
-        f"{event.step_key}: {_raised(event.step_failure_data.error)}"
+        f"{event.step_key}: {raised(event.step_failure_data.error)}"
         for event in _events(instance, run_id, dg.DagsterEventType.STEP_FAILURE)
         if event.step_key not in reported_steps
     ]
@@ -111,10 +113,10 @@ def _events(instance: dg.DagsterInstance, run_id: str, kind: dg.DagsterEventType
         cursor = page.cursor
 
 
-def _raised(error: SerializableErrorInfo | None) -> str:
+def raised(error: SerializableErrorInfo | None) -> str:
     """Message of the exception that was raised, without Dagster's wrapping."""
     if error is None:
         return "no error was recorded"
-    while error.cause is not None and (error.cls_name or "").startswith("Dagster"):
+    while error.cause is not None and (error.cls_name or "").startswith(_WRAPPERS):
         error = error.cause
     return error.message.strip()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import dagster as dg
 
 from crawl_urn_dagster.partitions import crawl_partitions
-from crawl_urn_dagster.specs import COMMAND, FINGERPRINT, asset_key, home_key
+from crawl_urn_dagster.specs import COMMAND, FINGERPRINT, asset_key, home_key, look_sensor_name
 from crawl_urn_dagster.work import find_work, run_since_ingest, run_under_way
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def new_crawl_sensor(collection: Collection, jobs: Sequence[dg.JobDefinition | J
     key = home_key(collection)
 
     @dg.sensor(
-        name=f"{collection.name}_new_crawl",
+        name=look_sensor_name(collection),
         jobs=jobs,
         description=f"Requests the jobs of {collection.name} when its source has a new crawl or a revision.",
         minimum_interval_seconds=collection.automation.look_every_seconds,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _ROWS_SHOWN = 8
 # Made anew with every crawl, and nothing else.
 _FRESH = {"crawls", "headline", "report"}
-#: Metadata of a report, and tag of a run: the content of the source that it is made from, or of an ingest, that it read.
+#: Metadata of a report, and tag of a run: the content of the source that it is made from (of an ingest: that it found).
 FINGERPRINT = "crawl_urn/fingerprint"
 #: Tag of a run that the command line made.
 COMMAND = "crawl_urn/launched_by"
@@ -102,6 +102,11 @@ def ingest_job_name(collection: Collection) -> str:
 def read_job_name(collection: Collection) -> str:
     """Name of the job that fetches and converts files that take longer than a look at the source may."""
     return f"{collection.name}_read"
+
+
+def look_sensor_name(collection: Collection) -> str:
+    """Name of the sensor that looks at the source."""
+    return f"{collection.name}_new_crawl"
 
 
 def job_names(collection: Collection) -> list[str]:

@@ -6,8 +6,13 @@ from datetime import datetime, timedelta, timezone
 
 import dagster as dg
 import pytest
+from dagster._core.definitions.run_request import InstigatorType
+from dagster._core.remote_origin import InProcessCodeLocationOrigin, RemoteRepositoryOrigin
+from dagster._core.scheduler.instigation import InstigatorState, InstigatorStatus, TickData, TickStatus
+from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
+from dagster_shared.error import SerializableErrorInfo
 
-from crawl_urn_dagster.alerts import Alert, AlertError, deliver, parse_targets
+from crawl_urn_dagster.alerts import Alert, AlertError, deliver
 from crawl_urn_dagster.build import build_defs
 from crawl_urn_dagster.collection import AutomationSettings
 from crawl_urn_dagster.partitions import INGEST
@@ -159,13 +164,35 @@ def test_a_receiver_out_of_reach_raises_without_the_address(tabled, receiver):
     receiver.close()
     alert = Alert("crawl_urn/tabled/test", "title", "body", "warning")
     with pytest.raises(AlertError, match="not taken by target 1 of 1") as raised:
-        deliver(tabled.instance, parse_targets([receiver.address]), alert)
+        deliver(tabled.instance, [receiver.address], [alert])
     assert "s3cret" not in str(raised.value)
 
 
-def test_an_address_that_is_none_is_said_before_there_is_anything_to_tell(tabled, receiver):
-    with pytest.raises(AlertError, match="target 2 of 2 is no address that apprise knows") as raised:
-        tick(tabled, receiver.address, "https://chat.example.org/s3cret")
+def test_an_address_that_is_none_silences_no_other_and_is_told_when_it_is_mended(tabled, receiver, other):
+    wrong = "https://chat.example.org/s3cret"
+    alerts = [Alert(f"crawl_urn/tabled/mistyped/{number}", f"title {number}", "body", "warning") for number in (1, 2)]
+    with pytest.raises(AlertError, match=r"^target 2 of 2 of the alerts is no address that apprise knows") as raised:
+        deliver(tabled.instance, [receiver.address, wrong], alerts)
+    assert "s3cret" not in str(raised.value)
+    assert deliver(tabled.instance, [receiver.address, other.address], alerts) == 2
+    assert receiver.titles == other.titles == ["title 1", "title 2"]
+    with pytest.raises(AlertError, match="target 2 of 2 of the alerts is no address"):
+        tick(tabled, receiver.address, wrong)  # also when there is nothing to tell
+
+
+def test_a_target_that_takes_nothing_holds_up_no_other(tabled, receiver, other):
+    alerts = [Alert(f"crawl_urn/tabled/refused/{number}", f"title {number}", "body", "warning") for number in (1, 2)]
+    receiver.answers = [503]
+    with pytest.raises(AlertError, match=r"^the alert 'title 1' was not taken by target 1 of 2 \(JSON\)"):
+        deliver(tabled.instance, [receiver.address, other.address], alerts)
+    assert (receiver.titles, other.titles) == ([], ["title 1", "title 2"])
+    deliver(tabled.instance, [receiver.address, other.address], alerts)
+    assert receiver.titles == other.titles == ["title 1", "title 2"]
+
+
+def test_what_is_no_address_at_all_is_refused_when_definitions_are_loaded(tabled):
+    with pytest.raises(ValueError, match="target 2 of 2 of the alerts is no address") as raised:
+        build_defs([tabled.collection], alerts=["json://example.org/", "s3cret"])
     assert "s3cret" not in str(raised.value)
 
 
@@ -208,6 +235,37 @@ def test_a_source_that_falls_silent_is_told_once_until_it_is_heard_again(tabled,
         time.sleep(0.5)
         tick(tabled, receiver.address, collection=expecting(age - 12))
     assert len(receiver.received) == before + 2
+
+
+def test_a_source_that_cannot_be_read_is_told_once_until_it_can(tmp_path, receiver):
+    automation = {"attempts": 2}
+    line = Line(tables_collection(tmp_path, histories(2), automation=automation), tmp_path, on_disk=True)
+    origin = RemoteRepositoryOrigin(
+        InProcessCodeLocationOrigin(LoadableTargetOrigin(python_file="definitions.py")), "repository"
+    ).get_instigator_origin("tabled_new_crawl")
+    state = InstigatorState(origin, InstigatorType.SENSOR, InstigatorStatus.DECLARED_IN_CODE)
+    line.instance.add_instigator_state(state)
+    error = SerializableErrorInfo("wrapped", [], "SensorExecutionError", SerializableErrorInfo("pairs.csv: status 404\n", [], None))
+    failed = (TickStatus.FAILURE, error)
+    told = []
+    for at, (status, why) in enumerate([failed, failed, failed, (TickStatus.SKIPPED, None), failed, failed, failed]):
+        line.instance.create_tick(
+            TickData(
+                state.instigator_origin_id,
+                state.instigator_name,
+                InstigatorType.SENSOR,
+                status,
+                timestamp=1_600_000_000.0 + 60 * at,
+                error=why,
+                selector_id=state.selector_id,
+            )
+        )
+        tick(line, receiver.address)
+        told.append(len(receiver.received))
+    assert told == [0, 1, 1, 1, 1, 2, 2]
+    assert receiver.titles[0] == "tabled: the source cannot be read"
+    said = "The last 2 looks at it failed, since 2020-09-13 12:26 UTC. Error: pairs.csv: status 404\n"
+    assert receiver.received[0]["message"].startswith(said)
 
 
 def test_runs_of_one_ingest_that_fail_together_are_one_event(tmp_path, receiver):

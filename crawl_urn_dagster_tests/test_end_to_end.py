@@ -44,7 +44,7 @@ class Unattended:
                 "granularity": "other",
                 "source": {"type": "presence_list", "path": self.source.address("listed.csv")},
                 "drift": {"window_crawls": REFERENCE},
-                "automation": {"look_every_seconds": 1, "first_wait_seconds": 1},
+                "automation": {"look_every_seconds": 1, "first_wait_seconds": 1, "attempts": 2},
             }
         )
         self.configuration = configure(folder, collection)
@@ -139,6 +139,9 @@ def test_what_is_published_is_made_and_told_once_through_outage_and_crash(unatte
     one.source.close()
     one.ui.wait_until(lambda: one.last_tick().status == TickStatus.FAILURE, 60)
     assert "listed.csv" in one.last_tick().error.to_string()
+    one.wait_for_alerts(2)
+    assert one.receiver.titles[1] == "remote: the source cannot be read"
+    assert "The last 2 looks at it failed" in one.receiver.received[1]["message"]
     one.source.open()
     one.ui.wait_until(lambda: one.last_tick().status == TickStatus.SKIPPED, 60)
 
@@ -157,7 +160,7 @@ def test_what_is_published_is_made_and_told_once_through_outage_and_crash(unatte
         assert len(made) == len(set(made))
     assert len(one.materialised("report")) == 3
     failed_runs = one.instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE]))
-    expected = {"coverage_drift": 1, "revised_history": 1, "Error in": min(len(failed_runs), 1)}
+    expected = {"coverage_drift": 1, "revised_history": 1, "Error: ": 1 + min(len(failed_runs), 1)}
     one.wait_for_alerts(sum(expected.values()))
     told = [message["message"] for message in one.receiver.received]
     assert {what: sum(what in message for message in told) for what in expected} == expected

@@ -104,8 +104,9 @@ def test_what_is_held_is_not_sent_again(served, files, server):
 
 def test_a_place_that_takes_in_the_ending_of_a_file_is_an_error(write, files):
     path = write("stats/CC-MAIN-2024-10.gz", "").replace("CC-MAIN-2024-10.gz", "{crawl}")
+    calendar = write("c.json", CALENDAR)
     with pytest.raises(SourceError, match=r"label would be 'CC-MAIN-2024-10\.gz'; write the location with {crawl}\.gz"):
-        CommonCrawlSketchesSource(path=path).read_tables(files, WHOLE)
+        CommonCrawlSketchesSource(path=path, calendar=calendar).read_tables(files, WHOLE)
 
 
 def test_only_selected_crawls_are_asked_for(served, files, server):
