@@ -77,6 +77,7 @@ def run(collections: Path | None, home: Path, select: tuple[str, ...]) -> None:
         console.width = _WIDTH_OF_NO_TERMINAL
     chosen = _choose(_load(collections), select)
     _check_alerts()
+    _make_home(home)
     outcomes: dict[str, Outcome] = {}
     try:
         try:
@@ -104,6 +105,7 @@ def ui(collections: Path | None, home: Path, host: str, port: int) -> None:
     home = _set_environment(collections, home)
     known = _load(collections)
     _check_alerts()
+    _make_home(home)
 
     from crawl_urn_dagster.launch import (
         AlreadyRunningError,
@@ -172,6 +174,15 @@ def _check_alerts() -> None:
     wrong = wrong_targets(addresses) if addresses else []
     if wrong:
         raise click.ClickException("CRAWL_URN_ALERTS: " + "; ".join(wrong))
+
+
+def _make_home(home: Path) -> None:
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise click.ClickException(
+            f"--home: {home} cannot be used ({error.strerror}); give a folder that can be written"
+        ) from error
 
 
 def _choose(collections: tuple[Collection, ...], names: tuple[str, ...]) -> list[Collection]:
@@ -319,12 +330,12 @@ def _summarise(chosen: list[Collection], outcomes: dict[str, Outcome], home: Pat
     from crawl_urn_dagster.resources import CollectionHome
 
     table = Table()
-    for title in ("collection", "crawls", "elements", "headline", "status", "report"):
+    for title in ("collection", "crawls", "elements", "headline", "status", "verdict", "report"):
         table.add_column(title, overflow="fold", justify="right" if title in {"crawls", "elements"} else "left")
     sentences = []
     for one in chosen:
         if outcomes[one.name].errors:
-            table.add_row(one.name, "", "", "", "error", "")
+            table.add_row(one.name, "", "", "", "error", "", "")
             continue
         files = CollectionHome(folder=str(home), collection=one.name)
         headline = read_headline(files.observables.read("parameters"))
@@ -332,15 +343,16 @@ def _summarise(chosen: list[Collection], outcomes: dict[str, Outcome], home: Pat
         elements = (
             count_all_elements(crawls, files.observables.read("discovery_curve")) if one.has_discovery_curve else None
         )
+        verdict = read_verdict(files.observables.read("diagnosis"))
         table.add_row(
             one.name,
             str(len(crawls)),
             "not known" if elements is None else f"{elements:,}",
             headline.numbers,
             headline.status,
+            verdict.name,
             _shown_path(files.report.with_suffix(".html")),
         )
-        verdict = read_verdict(files.observables.read("diagnosis"))
         sentences.append(f"{one.name} ({headline.fit_name}): {headline.sentence} {verdict.name}: {verdict.meaning}")
     console.print(table)
     for name, outcome in outcomes.items():

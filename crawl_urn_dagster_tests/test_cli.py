@@ -65,7 +65,7 @@ def test_progress_and_the_closing_table_are_printed(good_run):
     for name, crawls, rows in (("fitting", 24, "91,051"), ("avoiding", 12, "26,959")):
         started = next(number for number, line in enumerate(lines) if line.startswith(f"{name}_ingest: run "))
         started_line, read, captures, ended, update = lines[started : started + 5]
-        assert read.endswith(f"{crawls} crawls to read, 0 up to date")
+        assert read.endswith(f"{crawls} of {crawls} crawls to read")
         assert f"reading captures: {rows} rows in" in captures
         assert started_line.endswith(", 1 step")
         assert ended.startswith("    1/1 ")
@@ -81,7 +81,8 @@ def test_progress_and_the_closing_table_are_printed(good_run):
     assert len(steps) == 2 * int(total) - len(PARAMETER_FIGURES)
     assert any(line.endswith("headline_headline_fit  failed") for line in steps)
     text = " ".join(result.stdout.split())
-    assert "model_violation" in text
+    assert re.search(r"\(0.*│ ok +│ sound +│ home/fitting", text)
+    assert re.search(r"│ model_violation +│ no_urn +│ home/avoiding", text)
     assert "fitting (core_shell joint, exact form, per crawl): Of each crawl, " in text
     assert "per crawl): No urn parameters are given (model_violation): Elements first return more often" in text
     assert "| home/fitting/report.html" in text.replace("│", "|")
@@ -118,7 +119,7 @@ def test_a_crawl_that_arrives_is_ingested_alone(tmp_path):
     write_list(tmp_path, last, crawls[last])
     result = crawl_urn("run", "--collections", configure(tmp_path, collection), "--home", "home", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
-    assert "1 crawl to read, 1 up to date" in result.stdout
+    assert "1 of 2 crawls to read" in result.stdout
     tables = ObservablesFile(tmp_path / "home" / "split" / "observables.duckdb")
     assert tables.read("crawls")["crawl"].tolist() == list(crawls)
 
@@ -182,6 +183,20 @@ def test_an_unknown_name_is_refused_with_the_known_ones(tmp_path):
     result = crawl_urn("run", "--select", "dome", cwd=tmp_path)
     assert result.returncode == 1
     assert result.stderr == "Error: no collection is named dome; there are demo\n"
+
+
+@pytest.mark.parametrize("command", ["run", "ui"])
+def test_a_wrong_alert_address_or_home_is_said_before_anything_starts(tmp_path, command):
+    addresses = "json://127.0.0.1/ slackk://a/s3cret/c"
+    result = crawl_urn(command, "--home", "home", cwd=tmp_path, CRAWL_URN_ALERTS=addresses)
+    assert result.returncode == 1
+    said = "Error: CRAWL_URN_ALERTS: target 2 of 2 of the alerts is no address that apprise knows"
+    assert result.stderr.startswith(said)
+    assert "s3cret" not in result.stderr
+    assert not (tmp_path / "home").exists()
+    result = crawl_urn(command, "--home", "/dev/null", cwd=tmp_path)
+    assert result.returncode == 1
+    assert result.stderr == "Error: --home: /dev/null cannot be used (File exists); give a folder that can be written\n"
 
 
 def start(*arguments, cwd):

@@ -87,7 +87,7 @@ def _presence_asset(collection: Collection, source: PresenceSource) -> dg.Assets
             context.instance.add_dynamic_partitions(str(partitions.name), list(wanted))
         outdated = home.presence.outdated(wanted, collection.sample_one_in, collection.stratum)
         report = dg.get_dagster_logger().info
-        report(f"{counted(len(outdated), 'crawl')} to read, {len(wanted) - len(outdated)} up to date")
+        report(f"{len(outdated)} of {counted(len(listing.crawls), 'crawl')} to read")
         known = sum(listing.captures[crawl] for crawl in outdated) if listing.captures else None
         progress = Progress("reading captures", known, report)
         one_in = collection.sample_one_in
