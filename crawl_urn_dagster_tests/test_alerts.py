@@ -245,7 +245,9 @@ def test_a_source_that_cannot_be_read_is_told_once_until_it_can(tmp_path, receiv
     ).get_instigator_origin("tabled_new_crawl")
     state = InstigatorState(origin, InstigatorType.SENSOR, InstigatorStatus.DECLARED_IN_CODE)
     line.instance.add_instigator_state(state)
-    error = SerializableErrorInfo("wrapped", [], "SensorExecutionError", SerializableErrorInfo("pairs.csv: status 404\n", [], None))
+    error = SerializableErrorInfo(
+        "wrapped", [], "SensorExecutionError", SerializableErrorInfo("pairs.csv: status 404\n", [], None)
+    )
     failed = (TickStatus.FAILURE, error)
     told = []
     for at, (status, why) in enumerate([failed, failed, failed, (TickStatus.SKIPPED, None), failed, failed, failed]):
