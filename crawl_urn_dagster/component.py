@@ -17,6 +17,13 @@ from crawl_urn_dagster.build import build_defs
 from crawl_urn_dagster.collection import Collection, demo_collection
 from crawl_urn_dagster.sources import SimulatedSource
 
+_OPTIONS = """\
+  # Results go to a folder per collection under home, which is taken from the project's root; let git ignore it.
+  # home: crawl_urn_home
+  # alerts: "{{ env.CRAWL_URN_ALERTS }}"   # addresses such as slack://... or mailto://...; without them nobody is told
+  # ui_url: https://dagster.example.org    # for the links in alerts
+"""
+
 
 def _collection(_context: dg.ResolutionContext, model: Collection) -> Collection:
     return model
@@ -27,12 +34,17 @@ class CrawlUrnScaffolder(Scaffolder):
 
     def scaffold(self, request: ScaffoldRequest[Any]) -> None:
         """Write the component's file."""
-        demo = demo_collection().model_dump(mode="json", exclude_defaults=True)
+        # Without its windows of drift, which only make the demonstration fast.
+        demo = demo_collection().model_dump(mode="json", exclude_defaults=True, exclude={"drift"})
         # Two of one name would be one collection made twice.
         folder = re.sub("[^a-z0-9]+", "_", request.target_path.name.lower())[:48]
         demo["name"] = folder.lstrip("0123456789_").rstrip("_") or demo["name"]
         demo["source"]["type"] = SimulatedSource().type
         dg.scaffold_component(request, {"collection": demo})
+        if request.scaffold_format == "yaml":
+            file = request.target_path if request.append else request.target_path / "defs.yaml"
+            with file.open("a", encoding="utf-8") as opened:
+                opened.write(_OPTIONS)
 
 
 @scaffold_with(CrawlUrnScaffolder)

@@ -32,6 +32,11 @@ def keys_of(defs):
 def test_the_scaffolded_component_is_valid_as_it_is():
     with create_defs_folder_sandbox() as sandbox:
         path = sandbox.scaffold_component(component_cls=CrawlUrnComponent, defs_path="2_My-Crawl")
+        written = path / "defs.yaml"
+        text = written.read_text()
+        assert set(yaml.safe_load(text)["attributes"]["collection"]) == {"name", "granularity", "source"}
+        written.write_text(re.sub("^  # (home|alerts|ui_url):", r"  \1:", text, flags=re.MULTILINE))
+        assert {"home", "alerts", "ui_url"} <= set(yaml.safe_load(written.read_text())["attributes"])
         with sandbox.load_component_and_build_defs(defs_path=path) as (component, defs):
             assert isinstance(component, CrawlUrnComponent)
             assert {"my_crawl/presence", "my_crawl/parameters", "my_crawl/report"} <= keys_of(defs)

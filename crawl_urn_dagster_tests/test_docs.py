@@ -5,13 +5,17 @@ import json
 import re
 import shutil
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
+import yaml
+from dagster._core.instance.config import dagster_instance_config
+from dagster._core.workspace.config_schema import process_workspace_config
 
 import crawl_urn_dagster as cu
 from crawl_urn_dagster.collection import load_collections
-from crawl_urn_dagster.sources import ObservableTablesSource
+from crawl_urn_dagster.sources import ObservableTablesSource, Source
 from crawl_urn_dagster.urn import (
     CoreShellUrn,
     Urn,
@@ -43,6 +47,26 @@ def test_relative_links_lead_to_files(page):
     links = re.findall(r"\]\(([^)\s]+)\)", page.read_text())
     targets = [link.split("#")[0] for link in links if not re.match(r"https?://|#", link)]
     assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def test_every_type_of_source_that_reads_something_has_a_section():
+    types = {model.model_fields["type"].default for model in get_args(get_args(Source)[0])}
+    headings = re.findall(r"^## .*\(`(\w+)`\)$", (DOCS / "sources.md").read_text(), flags=re.MULTILINE)
+    assert sorted(headings) == sorted(types - {"simulated"})
+
+
+def test_the_instance_of_a_cluster_is_one_that_dagster_takes(tmp_path):
+    """But for what the launcher and the store of logs take, which are no dependencies."""
+    of_cluster, workspace = (
+        yaml.safe_load(text)
+        for text in re.findall("```yaml\n(.*?)```", (DOCS / "production.md").read_text(), flags=re.DOTALL)
+        if text.startswith(("storage:", "load_from:"))
+    )
+    of_machine = yaml.safe_load((ROOT / "crawl_urn_dagster" / "dagster.yaml").read_text())
+    (tmp_path / "dagster.yaml").write_text(yaml.safe_dump({**of_machine, **of_cluster}))
+    settings, _ = dagster_instance_config(str(tmp_path))
+    assert settings["run_launcher"]["config"]["instance_config_map"]
+    assert process_workspace_config(workspace).success
 
 
 def test_the_index_names_every_page():
