@@ -75,6 +75,7 @@ def _comparison_defs(collections: Sequence[Collection]) -> dg.Definitions:
 
 
 def _collection_defs(collection: Collection, *, home: str, alerts: Sequence[str], ui_url: str | None) -> dg.Definitions:
+    files = CollectionHome(folder=home, collection=collection.name)
     presence = dg.AssetSelection.assets(asset_key(collection, "presence")) if collection.has_histories else None
     everything = dg.AssetSelection.key_prefixes(collection.name)
     update = dg.define_asset_job(
@@ -86,7 +87,7 @@ def _collection_defs(collection: Collection, *, home: str, alerts: Sequence[str]
     jobs: list[dg.JobDefinition | Job] = [update]
     sensors = []
     if collection.has_files:
-        jobs.append(read_job(collection))
+        jobs.append(read_job(collection, files))
     if presence:
         ingest = dg.define_asset_job(
             ingest_job_name(collection),
@@ -105,5 +106,5 @@ def _collection_defs(collection: Collection, *, home: str, alerts: Sequence[str]
         jobs=jobs,
         sensors=sensors,
         schedules=[refresh_schedule(collection, job) for job in job_names(collection)],
-        resources={home_key(collection): CollectionHome(folder=home, collection=collection.name)},
+        resources={home_key(collection): files},
     )

@@ -302,7 +302,7 @@ def _observed_drift(collection: Collection) -> dg.AssetChecksDefinition:
             )
         return _none_of(
             observed.loc[observed["drifted"].astype(bool), ["parameter", "since_crawl", "reference_value", "value"]],
-            rule="first returns and crawl sizes stay as they are",
+            rule="first returns and crawl sizes must not change",
             todo="Look at the crawler's revisit policy and budget since then; when the change is there to stay, name "
             "its first crawl as drift.reference_from.",
             severity=_WARN,
@@ -394,7 +394,7 @@ def _revised_history(collection: Collection) -> dg.AssetChecksDefinition:
         revisions = home.observables.read("revisions")
         return _none_of(
             revisions,
-            rule="what was published of the past stays as it is",
+            rule="counts of the past must not change once they are published",
             todo="Everything was computed anew; ask the publisher when no correction was announced.",
             severity=_WARN,
             cause=hashlib.sha256(revisions.to_csv(index=False).encode()).hexdigest()[:16],

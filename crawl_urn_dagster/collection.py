@@ -179,6 +179,19 @@ class AutomationSettings(BaseModel):
 _NOUNS = {"url": "URL", "host": "host", "domain": "domain", "other": "element"}
 
 
+def _name_the_key(schema: dict[str, Any]) -> None:
+    """Have a JSON schema choose by ``type``, so that what is wrong is named, and not that no alternative fits."""
+    for name in ("source", "engine"):
+        union = schema["properties"][name]
+        union.pop("oneOf")
+        models = union.pop("discriminator")["mapping"]
+        union |= {"type": "object", "required": ["type"], "properties": {"type": {"enum": list(models)}}}
+        union["allOf"] = [
+            {"if": {"properties": {"type": {"const": kind}}}, "then": {"$ref": reference}}
+            for kind, reference in models.items()
+        ]
+
+
 class Collection(BaseModel):
     """A sequence of crawls of one thing, and how it is judged.
 
@@ -215,7 +228,7 @@ class Collection(BaseModel):
         Of presence sources: bound on what ingest and counting hold in memory at once, in GiB.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, json_schema_extra=_name_the_key)
 
     name: str = Field(pattern=r"^[a-z]([a-z0-9_]{0,46}[a-z0-9])?$")
     granularity: Literal["url", "host", "domain", "other"]

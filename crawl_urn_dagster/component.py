@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import dagster as dg
 from dagster.components.scaffold.scaffold import Scaffolder, ScaffoldRequest, scaffold_with
+from pydantic import Field
 
 from crawl_urn_dagster.build import build_defs
 from crawl_urn_dagster.collection import Collection, demo_collection
@@ -27,6 +28,11 @@ _OPTIONS = """\
 
 def _collection(_context: dg.ResolutionContext, model: Collection) -> Collection:
     return model
+
+
+def _without_alternative(schema: dict[str, Any]) -> None:
+    """Leave out the text that Dagster takes for any attribute, which hides what is wrong with a collection."""
+    schema |= schema.pop("anyOf")[0]
 
 
 class CrawlUrnScaffolder(Scaffolder):
@@ -53,7 +59,11 @@ class CrawlUrnComponent(dg.Component, dg.Model, dg.Resolvable):
 
     #: The collection, as in a collections file; relative paths are taken from the component's folder.
     # Declared as Any: Dagster would otherwise resolve the model's fields one by one and refuse their constraints.
-    collection: Annotated[Any, dg.Resolver(_collection, model_field_type=Collection)]
+    collection: Annotated[
+        Any,
+        dg.Resolver(_collection, model_field_type=Collection),
+        Field(json_schema_extra=_without_alternative),
+    ]
     #: Folder for tables, figures and reports; a relative path is taken from the project's root. None: crawl_urn_home.
     home: str | None = None
     #: Where alerts are sent: addresses in apprise's notation, separated by spaces; best from the environment.

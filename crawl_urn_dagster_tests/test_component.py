@@ -9,6 +9,7 @@ import traceback
 from pathlib import Path
 
 import dagster as dg
+import jsonschema
 import pytest
 import yaml
 from dagster.components.core.component_tree import ComponentTreeException
@@ -98,6 +99,25 @@ def test_a_wrong_attribute_is_named(collection, said):
         ):
             pass
         assert said in "".join(traceback.format_exception(raised.value))
+
+
+@pytest.mark.parametrize(
+    ("collection", "at", "said"),
+    [
+        ({"source": {"type": "presence_list", "path": "a.csv", "pth": "x"}}, ["source"], "'pth' was unexpected"),
+        ({"source": {"type": "simulatd"}}, ["source", "type"], "'simulatd' is not one of ['simulated', "),
+        ({"engine": {"type": "local", "cores": 2}}, ["engine"], "'cores' was unexpected"),
+        ({"automation": {"refresh_cron": 5}}, ["automation", "refresh_cron"], "5 is not of type 'string'"),
+        ({"name": "A"}, ["name"], "'A' does not match"),
+    ],
+)
+def test_what_dg_check_yaml_finds_is_named_and_nothing_else(collection, at, said):
+    schema = CrawlUrnComponent.get_model_cls().model_json_schema()
+    validator = jsonschema.Draft202012Validator(schema)
+    assert list(validator.iter_errors(contents(name="a")["attributes"])) == []
+    (error,) = validator.iter_errors(contents(**{"name": "a", **collection})["attributes"])
+    assert said in error.message
+    assert list(error.path) == ["collection", *at]
 
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -139,9 +139,10 @@ def test_repeated_or_no_collections_are_refused():
         build_defs([])
 
 
-def test_loading_warns_of_nothing():
+def test_loading_warns_of_nothing(tmp_path):
     automation = AutomationSettings(expect_every_days=30)
     ones = [demo_collection().model_copy(update={"name": name, "automation": automation}) for name in ("one", "two")]
+    ones += [presence_collection(tmp_path, histories(2))]  # it has files, so a job that reads them
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         build_defs(ones, alerts=["json://localhost"]).get_repository_def().load_all_definitions()

@@ -121,8 +121,9 @@ def _presence_asset(collection: Collection, source: PresenceSource) -> dg.Assets
     return ingest
 
 
-def read_job(collection: Collection) -> dg.JobDefinition:
+def read_job(collection: Collection, home: "CollectionHome") -> dg.JobDefinition:
     """Job that fetches and converts the source's files, so that listing what they hold takes seconds afterwards."""
+    # It brings its resource: Dagster would otherwise copy the sensors that ask for it, and warn of a beta at each.
     key = home_key(collection)
 
     @dg.op(name=f"{collection.name}__read", required_resource_keys={key}, out=dg.Out(dg.Nothing))
@@ -135,6 +136,7 @@ def read_job(collection: Collection) -> dg.JobDefinition:
         name=read_job_name(collection),
         description=f"Fetches and converts the files of {collection.name}, which take longer than a sensor may.",
         executor_def=dg.in_process_executor,
+        resource_defs={key: home},
     )
     def job() -> None:
         read()
