@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import dagster as dg
 from dagster.components.scaffold.scaffold import Scaffolder, ScaffoldRequest, scaffold_with
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from crawl_urn_dagster.build import build_defs
 from crawl_urn_dagster.collection import Collection, demo_collection
@@ -63,6 +63,8 @@ class CrawlUrnComponent(dg.Component, dg.Model, dg.Resolvable):
         Any,
         dg.Resolver(_collection, model_field_type=Collection),
         Field(json_schema_extra=_without_alternative),
+        # Before Dagster's alternative, whose error would stand beside the one that is true.
+        BeforeValidator(Collection.model_validate),
     ]
     #: Folder for tables, figures and reports; a relative path is taken from the project's root. None: crawl_urn_home.
     home: str | None = None

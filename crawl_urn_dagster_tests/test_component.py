@@ -88,7 +88,14 @@ def test_two_components_live_in_one_project():
 
 @pytest.mark.parametrize(
     ("collection", "said"),
-    [({"name": "Not a name"}, "name"), ({"name": "mine", "granularty": "url"}, "granularty")],
+    [
+        ({"name": "Not a name"}, "attributes.collection.name"),
+        ({"name": "mine", "granularty": "url"}, "attributes.collection.granularty"),
+        (
+            {"name": "mine", "automation": {"refresh_cron": "monthly"}},
+            "attributes.collection.automation.refresh_cron",
+        ),
+    ],
 )
 def test_a_wrong_attribute_is_named(collection, said):
     with create_defs_folder_sandbox() as sandbox:
@@ -98,7 +105,9 @@ def test_a_wrong_attribute_is_named(collection, said):
             sandbox.load_component_and_build_defs(defs_path=path),
         ):
             pass
-        assert said in "".join(traceback.format_exception(raised.value))
+        text = "".join(traceback.format_exception(raised.value))
+        assert f"`{said} at " in text
+        assert "1 validation error for" in text
 
 
 @pytest.mark.parametrize(
