@@ -1,7 +1,7 @@
 """What a finished run found, read from its event log.
 
-Here: failed checks, errors and their causes, and the difference between a finding and an error. Not here: telling
-anyone (`alerts`, `cli`).
+Here: failed checks, errors, and the difference between a finding and an error. Not here: telling anyone (`alerts`,
+`cli`).
 """
 
 from __future__ import annotations

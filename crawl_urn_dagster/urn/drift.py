@@ -258,9 +258,9 @@ def attribute(monitoring: Monitoring, since: int, until: int) -> Attribution:
     core belong to the shell from then on; those that join it are new. The replicates, in which nothing changed, tell
     the error of the differences.
 
-    Where the joint fit of the crawls since alone is ok and a 99.9 % interval of it does not meet the one so found, the
-    urn is another one since, by its size or its elements, and the changes are those to this fit. The share of the core
-    in a crawl follows from κ and c: it is said to have moved when κ moved with it.
+    After an alarm, where the joint fit of the crawls since alone is ok and a 99.9 % interval of it does not meet the
+    one so found, the urn is another one since, by its size or its elements, and the changes are those to this fit. The
+    share of the core in a crawl follows from κ and c: it is said to have moved when κ moved with it.
 
     Parameters
     ----------
@@ -269,14 +269,16 @@ def attribute(monitoring: Monitoring, since: int, until: int) -> Attribution:
     """
     fit, first = monitoring.baseline.bootstrap.fit, monitoring.baseline.n_crawls
     changes = _of_one_urn(monitoring, since, until)
-    if until - since + 1 < _ALONE:
-        return Attribution(_named(changes), _elements(fit), None)
+    kept = Attribution(_named(changes), _elements(fit), None)
+    # Without an alarm nothing speaks for another urn, and its fit and replicates are not worth making at every update.
+    if until - since + 1 < _ALONE or not monitoring.alarmed[:, until].any():
+        return kept
     own = fit_joint(_part(monitoring.counts, first + since, first + until + 1), model=fit.model, clock=fit.clock)
     if own.status == "ok":
         alone = _of_another_urn(monitoring.baseline.bootstrap, own)
         if any(_apart(alone[name].sure_interval, changes[name].sure_interval) for name in changes):
             return Attribution(_named(alone), _elements(fit), _elements(own))
-    return Attribution(_named(changes), _elements(fit), None)
+    return kept
 
 
 def _elements(fit: JointFit) -> float:

@@ -56,8 +56,9 @@ def test_without_a_change_there_is_no_alarm_and_nothing_is_named(baseline):
     monitoring = monitored(baseline, NONE)
     assert not monitoring.alarmed.any()
     assert (monitoring.p_values > FALSE_ALARMS).all()
-    changes = attribute(monitoring, 0, HORIZON - 1).changes
+    changes, _, urn_since = attribute(monitoring, 0, HORIZON - 1)
     assert moved(changes) == set()
+    assert urn_since is None
     for change in changes.values():
         assert change.difference.low < 0 < change.difference.high
 
