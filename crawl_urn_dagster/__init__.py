@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.api import CrawlFit, Crawls, fit, read_counts, read_presence, read_source
-    from crawl_urn_dagster.build import build_defs
-    from crawl_urn_dagster.collection import Collection, demo_collection, load_collections
-    from crawl_urn_dagster.component import CrawlUrnComponent
+    from crawl_urn_dagster.config.collection import Collection, demo_collection, load_collections
+    from crawl_urn_dagster.orchestration.build import build_defs
+    from crawl_urn_dagster.orchestration.component import CrawlUrnComponent
 
 __all__ = [
     "Collection",
@@ -33,11 +33,11 @@ _HOMES = {
     **dict.fromkeys(
         ("CrawlFit", "Crawls", "fit", "read_counts", "read_presence", "read_source"), "crawl_urn_dagster.api"
     ),
-    "Collection": "crawl_urn_dagster.collection",
-    "CrawlUrnComponent": "crawl_urn_dagster.component",
-    "build_defs": "crawl_urn_dagster.build",
-    "demo_collection": "crawl_urn_dagster.collection",
-    "load_collections": "crawl_urn_dagster.collection",
+    "Collection": "crawl_urn_dagster.config.collection",
+    "CrawlUrnComponent": "crawl_urn_dagster.orchestration.component",
+    "build_defs": "crawl_urn_dagster.orchestration.build",
+    "demo_collection": "crawl_urn_dagster.config.collection",
+    "load_collections": "crawl_urn_dagster.config.collection",
 }
 
 

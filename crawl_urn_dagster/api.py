@@ -22,12 +22,12 @@ from crawl_urn_dagster.estimates.diagnosis import read_verdict
 from crawl_urn_dagster.estimates.headline import read_headline
 from crawl_urn_dagster.estimates.inference import estimate_tables
 from crawl_urn_dagster.figures.catalogue import CATALOGUE, draw, drawable
+from crawl_urn_dagster.formatting import counted
 from crawl_urn_dagster.observables.engines import LocalEngine
 from crawl_urn_dagster.observables.presence import PresenceFolder
 from crawl_urn_dagster.observables.quality import WHAT_TO_DO, breach, broken_rules
 from crawl_urn_dagster.observables.schema import PARAMETERS
 from crawl_urn_dagster.observables.tables import crawls_table, tables_from_counts, tables_from_histories
-from crawl_urn_dagster.plural import counted
 from crawl_urn_dagster.sources import (
     Files,
     ObservableTablesSource,

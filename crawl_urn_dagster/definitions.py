@@ -11,8 +11,8 @@ from pathlib import Path
 
 import dagster as dg
 
-from crawl_urn_dagster.build import build_defs
-from crawl_urn_dagster.collection import demo_collection, load_collections
+from crawl_urn_dagster.config.collection import demo_collection, load_collections
+from crawl_urn_dagster.orchestration.build import build_defs
 
 
 def alert_addresses() -> list[str]:

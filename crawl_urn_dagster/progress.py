@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from crawl_urn_dagster.plural import counted
+from crawl_urn_dagster.formatting import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,9 +8,9 @@ import datetime as dt
 import numpy as np
 import pandas as pd
 
-from crawl_urn_dagster.collection import Collection
+from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.urn import simulate
-from crawl_urn_dagster.urn.simulate import SimulatedHistories
+from crawl_urn_dagster.urn.simulation import SimulatedHistories
 
 KAPPA, ALPHA, COVERAGE = 0.4, 0.75, 0.6
 N_CRAWLS, URN = 24, 5_000

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 import yaml
 
-from crawl_urn_dagster.build import build_defs
-from crawl_urn_dagster.collection import AutomationSettings, demo_collection
+from crawl_urn_dagster.cli.launching import workspace_file
+from crawl_urn_dagster.config.collection import AutomationSettings, demo_collection
+from crawl_urn_dagster.estimates.fit_catalogue import fit_kinds
 from crawl_urn_dagster.estimates.fitting import fit_all
-from crawl_urn_dagster.estimates.kinds import fit_kinds
 from crawl_urn_dagster.figures import PARAMETER_FIGURES
-from crawl_urn_dagster.launch import workspace_file
 from crawl_urn_dagster.observables.schema import TABLES
 from crawl_urn_dagster.observables.tables import crawls_table, tables_from_histories
-from crawl_urn_dagster.specs import column_lineage
+from crawl_urn_dagster.orchestration.asset_keys import column_lineage
+from crawl_urn_dagster.orchestration.build import build_defs
 from crawl_urn_dagster.urn import CountingError
 from crawl_urn_dagster_tests.collections_for_tests import (
     dated_crawls,

@@ -14,7 +14,7 @@ from dagster._core.instance.config import dagster_instance_config
 from dagster._core.workspace.config_schema import process_workspace_config
 
 import crawl_urn_dagster as cu
-from crawl_urn_dagster.collection import load_collections
+from crawl_urn_dagster.config.collection import load_collections
 from crawl_urn_dagster.sources import ObservableTablesSource, Source
 from crawl_urn_dagster.urn import (
     CoreShellUrn,
@@ -62,7 +62,7 @@ def test_the_instance_of_a_cluster_is_one_that_dagster_takes(tmp_path):
         for text in re.findall("```yaml\n(.*?)```", (DOCS / "production.md").read_text(), flags=re.DOTALL)
         if text.startswith(("storage:", "load_from:"))
     )
-    of_machine = yaml.safe_load((ROOT / "crawl_urn_dagster" / "dagster.yaml").read_text())
+    of_machine = yaml.safe_load((ROOT / "crawl_urn_dagster" / "cli" / "dagster.yaml").read_text())
     (tmp_path / "dagster.yaml").write_text(yaml.safe_dump({**of_machine, **of_cluster}))
     settings, _ = dagster_instance_config(str(tmp_path))
     assert settings["run_launcher"]["config"]["instance_config_map"]

@@ -10,9 +10,9 @@ import pytest
 import yaml
 from dagster._core.scheduler.instigation import TickStatus
 
-from crawl_urn_dagster import launch
-from crawl_urn_dagster.collection import Collection
-from crawl_urn_dagster.specs import FINGERPRINT
+from crawl_urn_dagster.cli import launching
+from crawl_urn_dagster.config.collection import Collection
+from crawl_urn_dagster.orchestration.asset_keys import FINGERPRINT
 from crawl_urn_dagster.urn import simulate
 from crawl_urn_dagster_tests.collections_for_tests import presence_frame
 from crawl_urn_dagster_tests.command import Ui, configure
@@ -50,7 +50,7 @@ class Unattended:
         self.configuration = configure(folder, collection)
         home = folder / "instance"
         home.mkdir()
-        settings = yaml.safe_load(Path(launch.__file__).with_name("dagster.yaml").read_text())
+        settings = yaml.safe_load(Path(launching.__file__).with_name("dagster.yaml").read_text())
         settings["run_monitoring"] |= {"poll_interval_seconds": 1, "free_slots_after_run_end_seconds": 1}
         (home / "dagster.yaml").write_text(yaml.safe_dump(settings))
         self.instance = dg.DagsterInstance.from_config(str(home))

@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crawl_urn_dagster.assets.estimates import OF_INFERENCE
-from crawl_urn_dagster.collection import load_collections
+from crawl_urn_dagster.config.collection import load_collections
 from crawl_urn_dagster.estimates.headline import read_headline
+from crawl_urn_dagster.orchestration.assets.estimates import OF_INFERENCE
 from crawl_urn_dagster.sources import Files
 from crawl_urn_dagster.urn import simulate
-from crawl_urn_dagster_tests.line import ALL_BUT_OBSERVABLES, Line
+from crawl_urn_dagster_tests.pipeline import ALL_BUT_OBSERVABLES, Line
 from crawl_urn_dagster_tests.sources.conftest import WHOLE, Server, captures_of, labels_of, running
 from crawl_urn_dagster_tests.sources.trees import serve_tree, write_domains, write_host_index, write_index
 

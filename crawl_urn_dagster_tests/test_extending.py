@@ -12,7 +12,7 @@ import pytest
 import crawl_urn_dagster as cu
 from crawl_urn_dagster.sources import SourceError
 from crawl_urn_dagster_tests.collections_for_tests import ALPHA, COVERAGE, KAPPA, histories, labels, presence_of
-from crawl_urn_dagster_tests.line import ALL_BUT_OBSERVABLES, Line
+from crawl_urn_dagster_tests.pipeline import ALL_BUT_OBSERVABLES, Line
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples" / "extending"

@@ -37,7 +37,7 @@ def test_the_wheel_carries_the_statements_inside_the_package(built, tmp_path):
     assert not any(name.startswith(("crawl_urn_dagster_tests", "sql/")) for name in names)
     code = (
         "import crawl_urn_dagster\n"
-        "from crawl_urn_dagster.statements import load_statement\n"
+        "from crawl_urn_dagster.sql_loader import load_statement\n"
         "print(crawl_urn_dagster.__file__)\nprint(load_statement('read_table'))"
     )
     # -P and PYTHONPATH: from the unpacked wheel, not from the checkout.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from crawl_urn_dagster.collection import load_collections
+from crawl_urn_dagster.config.collection import load_collections
 from crawl_urn_dagster_tests.collections_for_tests import histories, tables_collection
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -19,9 +19,9 @@ from scipy.stats import t as student_t
 
 from crawl_urn_dagster.observables.schema import DIAGNOSIS, SYMBOLS
 from crawl_urn_dagster.urn import WITHHELD
-from crawl_urn_dagster.urn.adequacy import check_core, check_increments, lack_of_fit
-from crawl_urn_dagster.urn.bootstrap import difference_interval
-from crawl_urn_dagster.urn.status import is_all_core
+from crawl_urn_dagster.urn.fits.status import is_all_core
+from crawl_urn_dagster.urn.goodness_of_fit.adequacy import check_core, check_increments, lack_of_fit
+from crawl_urn_dagster.urn.uncertainty.bootstrap import difference_interval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

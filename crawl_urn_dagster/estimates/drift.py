@@ -20,14 +20,22 @@ from crawl_urn_dagster.estimates.intervals import raw_counts
 from crawl_urn_dagster.observables.schema import CONTROL_CHART, DRIFT, SYMBOLS
 from crawl_urn_dagster.observables.tables import unions_matrix
 from crawl_urn_dagster.urn import WITHHELD, fit_joint, recaptures_from_unions
-from crawl_urn_dagster.urn.drift import CHARTS, attribute, date_change, draw_baseline, head, monitor, on_scale
-from crawl_urn_dagster.urn.revisit import LEVEL, find_levels, find_regimes
+from crawl_urn_dagster.urn.curves.revisit import LEVEL, find_levels, find_regimes
+from crawl_urn_dagster.urn.monitoring.drift import (
+    CHARTS,
+    attribute,
+    date_change,
+    draw_baseline,
+    head,
+    monitor,
+    on_scale,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crawl_urn_dagster.urn import Clock, CountingError
-    from crawl_urn_dagster.urn.drift import Monitoring
+    from crawl_urn_dagster.urn.monitoring.drift import Monitoring
 
 _CHART_OF = {"kappa": "core", "core_share": "core", "alpha": "survival", "coverage": "coverage"}
 _SEED = 1

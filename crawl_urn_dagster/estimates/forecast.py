@@ -16,15 +16,15 @@ from crawl_urn_dagster.estimates.intervals import raw_counts
 from crawl_urn_dagster.observables.schema import FORECAST, PLANNING
 from crawl_urn_dagster.observables.tables import overlaps_matrix, unions_matrix
 from crawl_urn_dagster.urn import WITHHELD, bootstrap_joint, fit_joint, recaptures_from_unions
-from crawl_urn_dagster.urn.forecast import FEWEST, forecast, forecast_overlaps, interpolate_windows
-from crawl_urn_dagster.urn.planning import QUANTITIES, plan
-from crawl_urn_dagster.urn.status import is_all_core
+from crawl_urn_dagster.urn.fits.status import is_all_core
+from crawl_urn_dagster.urn.monitoring.forecast import FEWEST, forecast, forecast_overlaps, interpolate_windows
+from crawl_urn_dagster.urn.monitoring.planning import QUANTITIES, plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from crawl_urn_dagster.urn import Clock, CountingError
-    from crawl_urn_dagster.urn.forecast import Forecast, Prediction
+    from crawl_urn_dagster.urn.monitoring.forecast import Forecast, Prediction
 
 HORIZON = 12
 _GAPS = 12

@@ -12,7 +12,7 @@ import pandas as pd
 
 from crawl_urn_dagster.observables.schema import SYMBOLS
 from crawl_urn_dagster.urn import UNSAID, WITHHELD, Interval
-from crawl_urn_dagster.urn.status import is_all_core
+from crawl_urn_dagster.urn.fits.status import is_all_core
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -16,10 +16,10 @@ from crawl_urn_dagster.estimates.diagnosis import diagnosis_table
 from crawl_urn_dagster.estimates.fitting import fit_all, judge_violation
 from crawl_urn_dagster.estimates.headline import choose_headline
 from crawl_urn_dagster.estimates.intervals import with_limits
-from crawl_urn_dagster.estimates.models import model_tables
+from crawl_urn_dagster.estimates.richer_models import model_tables
 from crawl_urn_dagster.estimates.tables import operator_terms_table, parameters_table
 from crawl_urn_dagster.observables.schema import KAPPA_PROFILE
-from crawl_urn_dagster.urn.joint import JointFit, profile_kappa
+from crawl_urn_dagster.urn.fits.joint import JointFit, profile_kappa
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.urn import CaptureHistoryCounts, Clock, CountingError, Counts

@@ -30,7 +30,7 @@ from crawl_urn_dagster.urn import (
     no_fit,
     refit,
 )
-from crawl_urn_dagster.urn.batched import BatchedFits, fit_containment_batch, fit_discovery_batch
+from crawl_urn_dagster.urn.fits.batched import BatchedFits, fit_containment_batch, fit_discovery_batch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crawl_urn_dagster.urn import Bootstrap, Clock, CountingError, Interval
-    from crawl_urn_dagster.urn.fits import Model
+    from crawl_urn_dagster.urn.fits.curves import Model
 
     FloatArray = npt.NDArray[np.float64]
 

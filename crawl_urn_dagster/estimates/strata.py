@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from crawl_urn_dagster.urn import CaptureHistoryCounts, Clock, CountingError
-    from crawl_urn_dagster.urn.histories import IntArray
+    from crawl_urn_dagster.urn.data.histories import IntArray
 
 #: Counted elements of a stratum in each crawl; with fewer, nothing is estimated of it.
 FEWEST_ELEMENTS = 30

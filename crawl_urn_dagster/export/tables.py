@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crawl_urn_dagster.observables.schema import TABLES
-from crawl_urn_dagster.statements import load_statement
+from crawl_urn_dagster.sql_loader import load_statement
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -65,7 +65,7 @@ CATALOGUE = {
     ),
     "containment_by_lag": Entry("observed", "Containment of every pair of crawls by lag.", ("crawls", "containment")),
     "survival_and_coverage_by_crawl": Entry(
-        "judged", "Survival and coverage of every crawl by Cormack-Jolly-Seber.", ("per_crawl", "crawls")
+        "diagnostics", "Survival and coverage of every crawl by Cormack-Jolly-Seber.", ("per_crawl", "crawls")
     ),
     "forecast_fan": Entry(
         "forecast",
@@ -98,13 +98,16 @@ CATALOGUE = {
         on_clock=True,
     ),
     "identifiability": Entry(
-        "judged",
+        "diagnostics",
         "What each observable tells of the core: the best fit at each κ.",
         ("kappa_profile",),
         of_parameters=True,
     ),
     "residuals_by_lag": Entry(
-        "judged", "Residuals of the joint fit by lag, with what sampling explains.", ("diagnosis",), of_parameters=True
+        "diagnostics",
+        "Residuals of the joint fit by lag, with what sampling explains.",
+        ("diagnosis",),
+        of_parameters=True,
     ),
     "parameters_over_time": Entry(
         "drift",

@@ -23,15 +23,15 @@ from crawl_urn_dagster.figures.style import (
     plain_text,
     tint,
 )
+from crawl_urn_dagster.formatting import counted
 from crawl_urn_dagster.observables.schema import SYMBOLS
-from crawl_urn_dagster.plural import counted
 from crawl_urn_dagster.urn import UNSAID, WITHHELD
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from crawl_urn_dagster.urn.histories import FloatArray
+    from crawl_urn_dagster.urn.data.histories import FloatArray
 
 _PANELS = {
     "kappa": (JOINT_COLOUR, "core, κ"),

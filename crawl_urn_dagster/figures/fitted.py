@@ -43,7 +43,7 @@ from crawl_urn_dagster.figures.style import (
     panels,
     points,
 )
-from crawl_urn_dagster.plural import counted
+from crawl_urn_dagster.formatting import counted
 from crawl_urn_dagster.urn import UNSAID, WITHHELD, CoreShellUrn
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from crawl_urn_dagster.figures.labels import Row
-    from crawl_urn_dagster.urn.histories import FloatArray
+    from crawl_urn_dagster.urn.data.histories import FloatArray
 
 _PANELS_HEIGHT, _PANEL_HEIGHT_NARROW = 3.2, 2.4  # inches, the title included
 _CURVE_POINTS = 200

@@ -27,9 +27,9 @@ from crawl_urn_dagster.figures.style import (
     plain_text,
     tint,
 )
-from crawl_urn_dagster.plural import counted
+from crawl_urn_dagster.formatting import counted
 from crawl_urn_dagster.urn import UNSAID
-from crawl_urn_dagster.urn.planning import SEEN_WELL, seen_share
+from crawl_urn_dagster.urn.monitoring.planning import SEEN_WELL, seen_share
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 
 from crawl_urn_dagster.figures.style import elements, is_narrow, line_characters, plain_text
+from crawl_urn_dagster.formatting import counted
 from crawl_urn_dagster.observables.schema import SYMBOLS
-from crawl_urn_dagster.plural import counted
 from crawl_urn_dagster.urn import UNSAID, Interval
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from crawl_urn_dagster.figures.style import (
     plain_text,
     points,
 )
-from crawl_urn_dagster.plural import counted
+from crawl_urn_dagster.formatting import counted
 
 if TYPE_CHECKING:
     import numpy.typing as npt

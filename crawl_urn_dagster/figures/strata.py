@@ -26,8 +26,8 @@ from crawl_urn_dagster.figures.style import (
     new_figure,
     plain_text,
 )
+from crawl_urn_dagster.formatting import counted
 from crawl_urn_dagster.observables.schema import SYMBOLS
-from crawl_urn_dagster.plural import counted
 from crawl_urn_dagster.urn import WITHHELD
 
 if TYPE_CHECKING:

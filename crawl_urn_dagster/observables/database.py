@@ -20,7 +20,7 @@ from filelock import FileLock, Timeout
 
 from crawl_urn_dagster.atomic import replacing
 from crawl_urn_dagster.observables.schema import TABLES, Table
-from crawl_urn_dagster.statements import load_statement
+from crawl_urn_dagster.sql_loader import load_statement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

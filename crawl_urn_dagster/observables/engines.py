@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from crawl_urn_dagster.observables.presence import Partition
-    from crawl_urn_dagster.urn.histories import CaptureHistoryCounts
+    from crawl_urn_dagster.urn.data.histories import CaptureHistoryCounts
 
 
 class EngineMissingError(RuntimeError):

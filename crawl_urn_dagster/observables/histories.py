@@ -40,7 +40,7 @@ from crawl_urn_dagster.observables.merging import (
 )
 from crawl_urn_dagster.observables.presence import common_sample, read_keys
 from crawl_urn_dagster.progress import Progress
-from crawl_urn_dagster.urn.histories import CaptureHistoryCounts
+from crawl_urn_dagster.urn.data.histories import CaptureHistoryCounts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     from crawl_urn_dagster.observables.merging import Words
     from crawl_urn_dagster.observables.presence import Partition
-    from crawl_urn_dagster.urn.histories import IntArray
+    from crawl_urn_dagster.urn.data.histories import IntArray
 
 # So many are sorted in the processor's cache.
 _ROWS_PER_BLOCK = 2**18

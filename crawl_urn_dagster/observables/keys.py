@@ -16,7 +16,7 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crawl_urn_dagster.urn.histories import BoolArray, IntArray
+    from crawl_urn_dagster.urn.data.histories import BoolArray, IntArray
 
 #: What the keys of a file are, for whoever reads it.
 KEYS = "siphash-2-4(0123456789123456), splitmix64, int64"

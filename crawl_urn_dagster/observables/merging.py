@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from crawl_urn_dagster.urn.histories import BoolArray, IntArray  # noqa: TC001 - fields of named tuples
+from crawl_urn_dagster.urn.data.histories import BoolArray, IntArray  # noqa: TC001 - fields of named tuples
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from crawl_urn_dagster.observables.strata import StratumSettings
     from crawl_urn_dagster.progress import Progress
-    from crawl_urn_dagster.urn.histories import IntArray
+    from crawl_urn_dagster.urn.data.histories import IntArray
 
     _Texts = npt.NDArray[np.object_]
     _Captures = tuple[str, _Texts, bool] | tuple[str, _Texts, bool, _Texts | None]

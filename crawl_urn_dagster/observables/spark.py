@@ -13,7 +13,7 @@ import numpy as np
 
 from crawl_urn_dagster.observables.merging import BITS, captured
 from crawl_urn_dagster.observables.presence import common_sample
-from crawl_urn_dagster.urn.histories import CaptureHistoryCounts
+from crawl_urn_dagster.urn.data.histories import CaptureHistoryCounts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

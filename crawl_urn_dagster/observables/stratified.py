@@ -21,7 +21,7 @@ from crawl_urn_dagster.observables.merging import (
 )
 from crawl_urn_dagster.observables.presence import common_sample, read_keys_and_strata
 from crawl_urn_dagster.progress import Progress
-from crawl_urn_dagster.urn.histories import CaptureHistoryCounts
+from crawl_urn_dagster.urn.data.histories import CaptureHistoryCounts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from crawl_urn_dagster.observables.presence import Partition
     from crawl_urn_dagster.observables.strata import StratumSettings
-    from crawl_urn_dagster.urn.histories import IntArray
+    from crawl_urn_dagster.urn.data.histories import IntArray
 
 # Of a pass: keys and codes as they were read and as they are sorted, their order, histories before and after sorting.
 _BYTES_PER_ROW = 96

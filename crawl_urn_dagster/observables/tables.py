@@ -12,7 +12,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 
-from crawl_urn_dagster.statements import load_statement
+from crawl_urn_dagster.sql_loader import load_statement
 from crawl_urn_dagster.urn import (
     DAYS_PER_YEAR,
     CaptureHistoryCounts,

@@ -14,15 +14,15 @@ import pandas as pd
 from crawl_urn_dagster.observables.schema import PARAMETERS, SYMBOLS
 from crawl_urn_dagster.report.blocks import Block, Page, Picture, Section
 from crawl_urn_dagster.report.content import Content
-from crawl_urn_dagster.report.words import NOT_IDENTIFIED, UNKNOWN, escape, estimate, number, table
+from crawl_urn_dagster.report.formatting import NOT_IDENTIFIED, UNKNOWN, escape, estimate, number, table
 from crawl_urn_dagster.urn import UNSAID, WITHHELD
-from crawl_urn_dagster.urn.status import is_all_core
+from crawl_urn_dagster.urn.fits.status import is_all_core
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from crawl_urn_dagster.collection import Collection
-    from crawl_urn_dagster.report.words import Row
+    from crawl_urn_dagster.config.collection import Collection
+    from crawl_urn_dagster.report.formatting import Row
 
 #: Tables that are read of each collection.
 COMPARED_TABLES = ("crawls", "parameters", "operator_terms", "diagnosis")

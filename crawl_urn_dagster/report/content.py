@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from crawl_urn_dagster.collection import Collection
+    from crawl_urn_dagster.config.collection import Collection
     from crawl_urn_dagster.estimates.diagnosis import Verdict
     from crawl_urn_dagster.estimates.headline import Headline
     from crawl_urn_dagster.report.blocks import Picture

@@ -12,13 +12,13 @@ from urllib.parse import urlsplit, urlunsplit
 
 import yaml
 
-from crawl_urn_dagster.collection import OF_PRESENCE
+from crawl_urn_dagster.config.collection import OF_PRESENCE
 from crawl_urn_dagster.report.blocks import Folded, Section
-from crawl_urn_dagster.report.words import table
-from crawl_urn_dagster.sources.locations import is_named_like_a_secret, is_remote
+from crawl_urn_dagster.report.formatting import table
+from crawl_urn_dagster.sources.transport.locations import is_named_like_a_secret, is_remote
 
 if TYPE_CHECKING:
-    from crawl_urn_dagster.collection import Collection
+    from crawl_urn_dagster.config.collection import Collection
     from crawl_urn_dagster.report.content import Content
 
 REDACTED = "[redacted]"

@@ -7,7 +7,18 @@ from typing import Annotated
 
 from pydantic import Field
 
-from crawl_urn_dagster.sources.base import (
+from crawl_urn_dagster.sources.common_crawl.counts import CommonCrawlCountsSource
+from crawl_urn_dagster.sources.common_crawl.host_index import CommonCrawlHostIndexSource
+from crawl_urn_dagster.sources.common_crawl.sketches import CommonCrawlSketchesSource
+from crawl_urn_dagster.sources.common_crawl.statistics import CommonCrawlStatisticsSource
+from crawl_urn_dagster.sources.common_crawl.url_index import CommonCrawlIndexSource
+from crawl_urn_dagster.sources.common_crawl.web_graph_ranks import WebGraphRanksSource
+from crawl_urn_dagster.sources.formats.cdx import CdxSource
+from crawl_urn_dagster.sources.formats.observable_tables import ObservableTablesSource
+from crawl_urn_dagster.sources.formats.presence_list import PresenceListSource
+from crawl_urn_dagster.sources.formats.simulated import SimulatedSource
+from crawl_urn_dagster.sources.inputs import InputFile, SourceError, TooLargeError, fingerprint
+from crawl_urn_dagster.sources.interface import (
     Captures,
     Listing,
     ObservableTables,
@@ -18,18 +29,7 @@ from crawl_urn_dagster.sources.base import (
     StratumColumn,
     TablesSource,
 )
-from crawl_urn_dagster.sources.cdx import CdxSource
-from crawl_urn_dagster.sources.common_crawl_counts import CommonCrawlCountsSource
-from crawl_urn_dagster.sources.common_crawl_host_index import CommonCrawlHostIndexSource
-from crawl_urn_dagster.sources.common_crawl_index import CommonCrawlIndexSource
-from crawl_urn_dagster.sources.common_crawl_sketches import CommonCrawlSketchesSource
-from crawl_urn_dagster.sources.common_crawl_statistics import CommonCrawlStatisticsSource
-from crawl_urn_dagster.sources.files import Files, LocalFile
-from crawl_urn_dagster.sources.inputs import InputFile, SourceError, TooLargeError, fingerprint
-from crawl_urn_dagster.sources.observable_tables import ObservableTablesSource
-from crawl_urn_dagster.sources.presence_list import PresenceListSource
-from crawl_urn_dagster.sources.simulated import SimulatedSource
-from crawl_urn_dagster.sources.web_graph_ranks import WebGraphRanksSource
+from crawl_urn_dagster.sources.transport.files import Files, LocalFile
 
 #: Configuration of any source; ``type`` says which.
 Source = Annotated[

@@ -12,17 +12,17 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
+from crawl_urn_dagster.sources.formats.count_tables import read_rows, read_text
 from crawl_urn_dagster.sources.inputs import SourceError, listed
-from crawl_urn_dagster.sources.tables import read_rows, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import pandas as pd
 
-    from crawl_urn_dagster.sources.base import Selection
-    from crawl_urn_dagster.sources.files import Files, LocalFile
     from crawl_urn_dagster.sources.inputs import InputFile
+    from crawl_urn_dagster.sources.interface import Selection
+    from crawl_urn_dagster.sources.transport.files import Files, LocalFile
 
 #: More are taken for a column that holds something else.
 MAX_CRAWLS = 10_000

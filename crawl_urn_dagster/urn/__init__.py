@@ -3,9 +3,7 @@
 Here: the public names. Not here: tables, files, or anything that knows where numbers are from.
 """
 
-from crawl_urn_dagster.urn.adequacy import CoreTest, Increments, LackOfFit, check_core, check_increments, lack_of_fit
-from crawl_urn_dagster.urn.bootstrap import Bootstrap, Interval, bootstrap_joint, intervals_of, refit
-from crawl_urn_dagster.urn.comparators import (
+from crawl_urn_dagster.urn.capture_recapture.closed_populations import (
     Comparator,
     chao1,
     chao2,
@@ -17,8 +15,7 @@ from crawl_urn_dagster.urn.comparators import (
     schnabel,
     schumacher_eschmeyer,
 )
-from crawl_urn_dagster.urn.comparison import ComparedModel, compare_likelihoods, cross_validate
-from crawl_urn_dagster.urn.cormack_jolly_seber import (
+from crawl_urn_dagster.urn.capture_recapture.cormack_jolly_seber import (
     JollySeber,
     PerCrawl,
     RecaptureCounts,
@@ -30,8 +27,37 @@ from crawl_urn_dagster.urn.cormack_jolly_seber import (
     recapture_counts,
     smallest_gap,
 )
-from crawl_urn_dagster.urn.counting_error import CountingError
-from crawl_urn_dagster.urn.fits import (
+from crawl_urn_dagster.urn.capture_recapture.mixtures import fit_core_and_shell, fit_two_classes
+from crawl_urn_dagster.urn.curves.model import (
+    DAYS_PER_YEAR,
+    Asymptote,
+    CoreShellUrn,
+    Fates,
+    Form,
+    OperatorTerms,
+    Urn,
+    core_share_from_kappa,
+    kappa_from_core_share,
+    urn_from_tail,
+)
+from crawl_urn_dagster.urn.curves.revisit import (
+    Regime,
+    RevisitDelayUrn,
+    find_regimes,
+    fit_revisit_delay,
+    simulate_revisit_delay,
+)
+from crawl_urn_dagster.urn.curves.shells import BetaShellUrn, CoreTwoShellsUrn, CrawlShares, UrnFit, fit_curves, fit_urn
+from crawl_urn_dagster.urn.data.counting_error import CountingError
+from crawl_urn_dagster.urn.data.data_points import Counts
+from crawl_urn_dagster.urn.data.histories import (
+    CaptureHistoryCounts,
+    HistoryCells,
+    count_cells,
+    recaptures_from_unions,
+    unions_from_recaptures,
+)
+from crawl_urn_dagster.urn.fits.curves import (
     ESTIMATES,
     Clock,
     Fit,
@@ -44,41 +70,29 @@ from crawl_urn_dagster.urn.fits import (
     mean_by,
     no_fit,
 )
-from crawl_urn_dagster.urn.histories import (
-    CaptureHistoryCounts,
-    HistoryCells,
-    count_cells,
-    recaptures_from_unions,
-    unions_from_recaptures,
+from crawl_urn_dagster.urn.fits.histories_likelihood import Estimate, HistoriesFit, fit_histories
+from crawl_urn_dagster.urn.fits.joint import JointFit, fit_joint
+from crawl_urn_dagster.urn.fits.status import STATUSES, UNSAID, WITHHELD
+from crawl_urn_dagster.urn.goodness_of_fit.adequacy import (
+    CoreTest,
+    Increments,
+    LackOfFit,
+    check_core,
+    check_increments,
+    lack_of_fit,
 )
-from crawl_urn_dagster.urn.joint import JointFit, fit_joint
-from crawl_urn_dagster.urn.likelihood import Estimate, HistoriesFit, fit_histories
-from crawl_urn_dagster.urn.maximum_likelihood import Estimates
-from crawl_urn_dagster.urn.mixtures import fit_core_and_shell, fit_two_classes
-from crawl_urn_dagster.urn.model import (
-    DAYS_PER_YEAR,
-    Asymptote,
-    CoreShellUrn,
-    Fates,
-    Form,
-    OperatorTerms,
-    Urn,
-    core_share_from_kappa,
-    kappa_from_core_share,
-    urn_from_tail,
+from crawl_urn_dagster.urn.goodness_of_fit.model_comparison import ComparedModel, compare_likelihoods, cross_validate
+from crawl_urn_dagster.urn.goodness_of_fit.violation import (
+    FirstReturns,
+    Rule,
+    Violation,
+    block_mean,
+    first_returns,
+    judge,
 )
-from crawl_urn_dagster.urn.points import Counts
-from crawl_urn_dagster.urn.revisit import (
-    Regime,
-    RevisitDelayUrn,
-    find_regimes,
-    fit_revisit_delay,
-    simulate_revisit_delay,
-)
-from crawl_urn_dagster.urn.shells import BetaShellUrn, CoreTwoShellsUrn, CrawlShares, UrnFit, fit_curves, fit_urn
-from crawl_urn_dagster.urn.simulate import SimulatedHistories, simulate
-from crawl_urn_dagster.urn.status import STATUSES, UNSAID, WITHHELD
-from crawl_urn_dagster.urn.violation import FirstReturns, Rule, Violation, block_mean, first_returns, judge
+from crawl_urn_dagster.urn.optimise.maximum_likelihood import Estimates
+from crawl_urn_dagster.urn.simulation import SimulatedHistories, simulate
+from crawl_urn_dagster.urn.uncertainty.bootstrap import Bootstrap, Interval, bootstrap_joint, intervals_of, refit
 
 __all__ = [
     "DAYS_PER_YEAR",

@@ -26,16 +26,24 @@ import numpy as np
 from scipy.special import expit, logit
 
 from crawl_urn_dagster.urn import fit_joint
-from crawl_urn_dagster.urn.drift import FALSE_ALARMS, HORIZON, attribute, date_change, draw_baseline, head, monitor
-from crawl_urn_dagster.urn.joint import FREE, fit_replicates
-from crawl_urn_dagster.urn.points import Counts
-from crawl_urn_dagster.urn.simulate import SimulatedHistories
+from crawl_urn_dagster.urn.data.data_points import Counts
+from crawl_urn_dagster.urn.fits.joint import FREE, fit_replicates
+from crawl_urn_dagster.urn.monitoring.drift import (
+    FALSE_ALARMS,
+    HORIZON,
+    attribute,
+    date_change,
+    draw_baseline,
+    head,
+    monitor,
+)
+from crawl_urn_dagster.urn.simulation import SimulatedHistories
 from crawl_urn_dagster_tests.benchmarks.interval_coverage import autoregressive, least_squares_intervals
 
 if TYPE_CHECKING:
-    from crawl_urn_dagster.urn.drift import Baseline, Monitoring
-    from crawl_urn_dagster.urn.histories import FloatArray
-    from crawl_urn_dagster.urn.joint import JointFit
+    from crawl_urn_dagster.urn.data.histories import FloatArray
+    from crawl_urn_dagster.urn.fits.joint import JointFit
+    from crawl_urn_dagster.urn.monitoring.drift import Baseline, Monitoring
 
 URN, KAPPA, ALPHA, COVERAGE, NOISE_SD = 20_000, 0.40, 0.75, 0.6, 0.25
 CHANGE_AFTER = 6

@@ -19,7 +19,7 @@ import scipy
 from scipy.optimize import curve_fit
 
 from crawl_urn_dagster.urn import CoreShellUrn, Counts, Urn, bootstrap_joint, fit_joint, simulate
-from crawl_urn_dagster.urn.batched import fit_containment_batch, fit_discovery_batch
+from crawl_urn_dagster.urn.fits.batched import fit_containment_batch, fit_discovery_batch
 
 SEED = 20_260
 PROBLEMS, REPEATS = 1_000, 3

@@ -23,14 +23,14 @@ import pandas as pd
 
 from crawl_urn_dagster.observables.tables import crawls_table, discovery_curve_table, unions_matrix
 from crawl_urn_dagster.sources import Selection
-from crawl_urn_dagster.sources.common_crawl_statistics import CommonCrawlStatisticsSource
-from crawl_urn_dagster.sources.files import Files
+from crawl_urn_dagster.sources.common_crawl.statistics import CommonCrawlStatisticsSource
+from crawl_urn_dagster.sources.transport.files import Files
 from crawl_urn_dagster.urn import CaptureHistoryCounts, CountingError, recaptures_from_unions
-from crawl_urn_dagster.urn.comparators import good_turing, heaps
-from crawl_urn_dagster.urn.forecast import forecast, interpolate_windows
+from crawl_urn_dagster.urn.capture_recapture.closed_populations import good_turing, heaps
+from crawl_urn_dagster.urn.monitoring.forecast import forecast, interpolate_windows
 
 if TYPE_CHECKING:
-    from crawl_urn_dagster.urn.histories import BoolArray, FloatArray
+    from crawl_urn_dagster.urn.data.histories import BoolArray, FloatArray
 
 FIRST_ORIGIN, HORIZON = 12, 12
 RIVALS = ("last slope", "Heaps", "Good-Turing")

@@ -22,13 +22,13 @@ import numpy as np
 from scipy.special import expit, logit
 
 from crawl_urn_dagster.urn import CoreShellUrn, simulate
-from crawl_urn_dagster.urn.bootstrap import bootstrap_joint
-from crawl_urn_dagster.urn.joint import JointFit, fit_joint, urn_of
-from crawl_urn_dagster.urn.points import Counts
+from crawl_urn_dagster.urn.data.data_points import Counts
+from crawl_urn_dagster.urn.fits.joint import JointFit, fit_joint, urn_of
+from crawl_urn_dagster.urn.uncertainty.bootstrap import bootstrap_joint
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.urn import CaptureHistoryCounts
-    from crawl_urn_dagster.urn.histories import FloatArray
+    from crawl_urn_dagster.urn.data.histories import FloatArray
 
 CORE, SHELL, ALPHA, COVERAGE = 8_000, 12_000, 0.75, 0.6
 NAMES = ("kappa", "core_share", "alpha", "coverage")

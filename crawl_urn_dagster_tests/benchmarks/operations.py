@@ -15,12 +15,12 @@ from pathlib import Path
 import dagster as dg
 import numpy as np
 
-from crawl_urn_dagster.build import build_defs
+from crawl_urn_dagster.orchestration.asset_keys import FINGERPRINT
+from crawl_urn_dagster.orchestration.build import build_defs
 from crawl_urn_dagster.sources import fingerprint
-from crawl_urn_dagster.specs import FINGERPRINT
 from crawl_urn_dagster.urn import simulate
 from crawl_urn_dagster_tests.collections_for_tests import lists_collection, presence_of, write_list
-from crawl_urn_dagster_tests.line import Line
+from crawl_urn_dagster_tests.pipeline import Line
 
 COLLECTIONS, CRAWLS, REPEATS = 30, 130, 5
 
@@ -37,8 +37,8 @@ defs.resolve_asset_graph(), defs.resolve_all_job_defs()
 print(time.process_time() - started)
 """
 _IMPORTS = """
-from crawl_urn_dagster.build import build_defs
-from crawl_urn_dagster.collection import Collection
+from crawl_urn_dagster.orchestration.build import build_defs
+from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.sources import SimulatedSource
 """
 _OURS = f"""build_defs(
@@ -48,7 +48,7 @@ _OURS = f"""build_defs(
 
 def shape():
     """What one of our collections has: assets and what they depend on, checks, each by step; and counts of the rest."""
-    from crawl_urn_dagster.collection import Collection
+    from crawl_urn_dagster.config.collection import Collection
     from crawl_urn_dagster.sources import SimulatedSource
 
     ours = build_defs([Collection(name="one", granularity="url", source=SimulatedSource())])

@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 
-from crawl_urn_dagster.sources.sketches import pair_unions, relative_error, window_unions
+from crawl_urn_dagster.sources.common_crawl.hyperloglog import pair_unions, relative_error, window_unions
 from crawl_urn_dagster.urn import Counts, bootstrap_joint, fit_joint, simulate
 from crawl_urn_dagster_tests.sources.sketched import sketch
 

@@ -11,11 +11,11 @@ from crawl_urn_dagster.observables.tables import (
     tables_from_histories,
 )
 from crawl_urn_dagster.sources import Selection
-from crawl_urn_dagster.sources.common_crawl_statistics import CommonCrawlStatisticsSource
-from crawl_urn_dagster.sources.files import Files
+from crawl_urn_dagster.sources.common_crawl.statistics import CommonCrawlStatisticsSource
+from crawl_urn_dagster.sources.transport.files import Files
 from crawl_urn_dagster.urn import CountingError, simulate
-from crawl_urn_dagster.urn.drift import CHARTS
-from crawl_urn_dagster.urn.revisit import simulate_revisit_delay
+from crawl_urn_dagster.urn.curves.revisit import simulate_revisit_delay
+from crawl_urn_dagster.urn.monitoring.drift import CHARTS
 from crawl_urn_dagster_tests.benchmarks.drift_error_rates import CHANGE_AFTER, NONE, SCENARIOS, Cell, simulated
 from crawl_urn_dagster_tests.collections_for_tests import dated_crawls, labels, pairs_frame, windows_frame
 from crawl_urn_dagster_tests.estimates.observed import observables as observed

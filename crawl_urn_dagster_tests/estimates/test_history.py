@@ -2,8 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from crawl_urn_dagster.estimates.fit_catalogue import fit_kinds
 from crawl_urn_dagster.estimates.history import parameter_history_table
-from crawl_urn_dagster.estimates.kinds import fit_kinds
 from crawl_urn_dagster.observables.schema import TABLES
 from crawl_urn_dagster.observables.tables import crawls_table, tables_from_histories
 from crawl_urn_dagster.urn import CountingError

@@ -13,7 +13,7 @@ from crawl_urn_dagster.figures.style import WIDTHS
 from crawl_urn_dagster.observables.database import ObservablesFile
 from crawl_urn_dagster.observables.schema import SYMBOLS, TABLES
 from crawl_urn_dagster.urn import Urn
-from crawl_urn_dagster.urn.status import WITHHELD
+from crawl_urn_dagster.urn.fits.status import WITHHELD
 from crawl_urn_dagster_tests.figures.frames import TITLE, estimated, faults
 
 #: Numbers of a caption that are no collection's: levels, and what control charts promise.

@@ -8,7 +8,7 @@ import pytest
 from crawl_urn_dagster.estimates.forecast import HORIZON, forecast_table, planning_table
 from crawl_urn_dagster.figures.forecast import forecast_fan, forecast_fan_caption, planning_curves
 from crawl_urn_dagster.urn import CountingError
-from crawl_urn_dagster.urn.planning import seen_share
+from crawl_urn_dagster.urn.monitoring.planning import seen_share
 from crawl_urn_dagster_tests.figures.frames import TITLE, faults, parameters, tables, words
 from crawl_urn_dagster_tests.figures.frames import core_shell as core_shell_rows
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import duckdb
 
 from crawl_urn_dagster.sources import CdxSource, Files, InputFile, LocalFile, SourceError
-from crawl_urn_dagster.sources.cdx_lines import detect_format
-from crawl_urn_dagster.sources.elements import canonical_host, canonical_key, registered_domain
-from crawl_urn_dagster.sources.lines import line_batches
-from crawl_urn_dagster.sources.stores import Store
-from crawl_urn_dagster.sources.web_graph_ranks import convert_ranks
+from crawl_urn_dagster.sources.common_crawl.web_graph_ranks import convert_ranks
+from crawl_urn_dagster.sources.formats.cdx_lines import detect_format
+from crawl_urn_dagster.sources.formats.elements import canonical_host, canonical_key, registered_domain
+from crawl_urn_dagster.sources.formats.text_lines import line_batches
+from crawl_urn_dagster.sources.transport.stores import Store
 
 ELEMENTS = ("url", "url_as_written", "host", "domain")
 _CDX = b"com,a)/ 20140101000000 http://www.a.com/ text/html 200 K - - 9 9 a.warc.gz\n"

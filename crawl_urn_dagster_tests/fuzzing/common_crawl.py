@@ -18,9 +18,9 @@ from crawl_urn_dagster.sources import (
     SourceError,
 )
 from crawl_urn_dagster.sources.calendar import read_calendar
-from crawl_urn_dagster.sources.common_crawl_counts import read_items
-from crawl_urn_dagster.sources.common_crawl_sketches import read_sketch
-from crawl_urn_dagster.sources.sketches import cardinality
+from crawl_urn_dagster.sources.common_crawl.counts import read_items
+from crawl_urn_dagster.sources.common_crawl.hyperloglog import cardinality
+from crawl_urn_dagster.sources.common_crawl.sketches import read_sketch
 
 CRAWL = "CC-MAIN-2024-10"
 _REGISTERS = [0, 61, *range(14)]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawl_urn_dagster.sources import InputFile, LocalFile
-from crawl_urn_dagster.sources.common_crawl_counts import read_items
+from crawl_urn_dagster.sources.common_crawl.counts import read_items
 from crawl_urn_dagster_tests.fuzzing.common_crawl import SEEDS, parse
 from crawl_urn_dagster_tests.fuzzing.nearly_right import fuzzed, nearly_right
 

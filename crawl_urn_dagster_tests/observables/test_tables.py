@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crawl_urn_dagster.collection import Collection
+from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.observables.database import ObservablesFile
 from crawl_urn_dagster.observables.histories import KeptHistories
 from crawl_urn_dagster.observables.presence import PresenceFolder

@@ -8,20 +8,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crawl_urn_dagster.assets.report import report_asset
-from crawl_urn_dagster.collection import demo_collection
+from crawl_urn_dagster.config.collection import demo_collection
 from crawl_urn_dagster.figures import CATALOGUE
 from crawl_urn_dagster.observables.quality import IN_CALENDAR, dated_by_week
 from crawl_urn_dagster.observables.schema import SYMBOLS
+from crawl_urn_dagster.orchestration.assets.report import report_asset
 from crawl_urn_dagster.report import Content, Page, report_page, to_markdown
 from crawl_urn_dagster.report.blocks import Picture
-from crawl_urn_dagster.report.evidence import data_quality, long_gaps
-from crawl_urn_dagster.report.judgement import fit_quality, which_urn
-from crawl_urn_dagster.report.opening import believing, drift, lead
-from crawl_urn_dagster.report.terms import dictionary, plans
+from crawl_urn_dagster.report.goodness_of_fit import fit_quality, which_urn
+from crawl_urn_dagster.report.model_free import data_quality, long_gaps
+from crawl_urn_dagster.report.operator_terms import dictionary, plans
+from crawl_urn_dagster.report.summary import believing, drift, lead
 from crawl_urn_dagster.urn import UNSAID, WITHHELD, Interval
 from crawl_urn_dagster_tests.collections_for_tests import histories, presence_collection
-from crawl_urn_dagster_tests.line import ALL_BUT_OBSERVABLES, FIGURES, Line
+from crawl_urn_dagster_tests.pipeline import ALL_BUT_OBSERVABLES, FIGURES, Line
 from crawl_urn_dagster_tests.report.reading import assert_written, estimate, number, rows, section
 
 N = 20

@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 
-from crawl_urn_dagster.sources.sketches import cardinality
+from crawl_urn_dagster.sources.common_crawl.hyperloglog import cardinality
 
 
 def sketch(keys, p=14):

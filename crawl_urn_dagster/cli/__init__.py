@@ -1,0 +1,1 @@
+"""Run and serve collections from the command line."""

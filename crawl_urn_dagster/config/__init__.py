@@ -1,0 +1,1 @@
+"""Describe collections as typed, validated YAML."""

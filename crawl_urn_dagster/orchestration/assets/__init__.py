@@ -1,0 +1,37 @@
+"""The assets of a collection, from its source to figures, export and report.
+
+Here: which assets a collection has; a collection's graph holds only what its source can feed. Not here: what an
+asset computes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from crawl_urn_dagster.orchestration.assets.drift import drift_assets
+from crawl_urn_dagster.orchestration.assets.estimates import estimate_assets
+from crawl_urn_dagster.orchestration.assets.export import export_asset
+from crawl_urn_dagster.orchestration.assets.figures import figure_assets
+from crawl_urn_dagster.orchestration.assets.forecast import forecast_assets
+from crawl_urn_dagster.orchestration.assets.observables import observable_assets
+from crawl_urn_dagster.orchestration.assets.report import report_asset
+from crawl_urn_dagster.orchestration.assets.source import read_job, source_assets
+
+if TYPE_CHECKING:
+    import dagster as dg
+
+    from crawl_urn_dagster.config.collection import Collection
+
+__all__ = ["collection_assets", "read_job"]
+
+
+def collection_assets(collection: Collection) -> list[dg.AssetsDefinition]:
+    """All assets of a collection."""
+    tables = [
+        *source_assets(collection),
+        *observable_assets(collection),
+        *estimate_assets(collection),
+        *drift_assets(collection),
+        *forecast_assets(collection),
+    ]
+    return [*tables, export_asset(collection, tables), *figure_assets(collection), report_asset(collection)]

@@ -1,0 +1,77 @@
+"""The parameters over time, and whether they moved.
+
+Here: assets `parameter_history`, `drift` and `control_chart`. Not here: windows, charts and what they say
+(`estimates.history`, `estimates.drift`), or who is told (`checks`, `alerts`).
+"""
+
+from collections.abc import Iterator
+
+import dagster as dg
+
+from crawl_urn_dagster.config.collection import Collection
+from crawl_urn_dagster.orchestration.asset_keys import asset_spec, assets_of, home_of, table_result
+from crawl_urn_dagster.orchestration.assets.estimates import FITTED, fitted_observables, read_fitted_observables
+
+
+def drift_assets(collection: Collection) -> list[dg.AssetsDefinition]:
+    """Assets that follow the parameters from crawl to crawl."""
+    return [_history(collection), _drift(collection)]
+
+
+def _history(collection: Collection) -> dg.AssetsDefinition:
+    spec = asset_spec(collection, "parameter_history", kinds=FITTED, deps=["crawls", *fitted_observables(collection)])
+
+    @assets_of(collection, "parameter_history", [spec])
+    def parameter_history(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
+        from crawl_urn_dagster.estimates.history import parameter_history_table
+        from crawl_urn_dagster.observables.database import MissingTableError
+
+        file = home_of(context, collection).observables
+        try:
+            known = file.read("parameter_history")
+        except MissingTableError:
+            known = None
+        table = parameter_history_table(
+            file.read("crawls"),
+            *read_fitted_observables(collection, file),
+            known,
+            clock=collection.clock,
+            error=collection.counting_error,
+            window_crawls=collection.drift.window_crawls,
+            step_crawls=collection.drift.step_crawls,
+        )
+        file.replace({"parameter_history": table})
+        windows = table["inputs_sha256"].unique()
+        fitted = len(windows) if known is None else len(set(windows) - set(known["inputs_sha256"]))
+        return table_result(collection, "parameter_history", table, windows=len(windows), windows_fitted=fitted)
+
+    return parameter_history
+
+
+def _drift(collection: Collection) -> dg.AssetsDefinition:
+    specs = [
+        asset_spec(collection, name, kinds=FITTED, deps=["crawls", "parameters", *fitted_observables(collection)])
+        for name in ("drift", "control_chart")
+    ]
+
+    @assets_of(collection, "drift", specs)
+    def drift(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None]]:
+        from crawl_urn_dagster.estimates.drift import drift_tables
+        from crawl_urn_dagster.estimates.headline import read_headline
+
+        file = home_of(context, collection).observables
+        found = read_headline(file.read("parameters"))
+        tables = drift_tables(
+            file.read("crawls"),
+            *read_fitted_observables(collection, file),
+            clock=collection.clock,
+            error=collection.counting_error,
+            window_crawls=collection.drift.window_crawls,
+            reference_from=collection.drift.reference_from,
+            withheld_reason=f"{found.status}: {found.reason}" if found.withheld else None,
+        )
+        file.replace(tables)
+        for name, table in tables.items():
+            yield table_result(collection, name, table)
+
+    return drift

@@ -1,0 +1,155 @@
+"""From observable tables to fitted parameters.
+
+Here: assets `parameters` and the tables made with it, `headline`, and those of capture-recapture. Not here:
+fits (`urn`), their choice and tables (`estimates`), or the judgement of a fit (`checks`).
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import dagster as dg
+
+from crawl_urn_dagster.config.collection import Collection
+from crawl_urn_dagster.orchestration.asset_keys import (
+    asset_spec,
+    assets_of,
+    column_lineage,
+    home_of,
+    numbers,
+    table_result,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from crawl_urn_dagster.observables.database import ObservablesFile
+
+#: Kinds of the assets that are computed by fits.
+FITTED = {"scipy", "duckdb"}
+#: Tables that are made together with `parameters` and `operator_terms`.
+OF_INFERENCE = ("diagnosis", "model_comparison", "revisit_regimes", "kappa_profile")
+
+
+def fitted_observables(collection: Collection) -> list[str]:
+    """Names of the observable tables that the collection's fits use."""
+    names = ["containment"] if collection.has_containment else []
+    return names + (["discovery_curve"] if collection.has_discovery_curve else [])
+
+
+def read_fitted_observables(
+    collection: Collection, file: "ObservablesFile"
+) -> "tuple[pd.DataFrame | None, pd.DataFrame | None]":
+    """Tables `containment` and `discovery_curve`, each None where the source cannot give it."""
+    return (
+        file.read("containment") if collection.has_containment else None,
+        file.read("discovery_curve") if collection.has_discovery_curve else None,
+    )
+
+
+def estimate_assets(collection: Collection) -> list[dg.AssetsDefinition]:
+    """Assets from observable tables to parameters, what to think of them, and their headline."""
+    assets = [_inference(collection), _headline(collection)]
+    return [*assets, _capture_recapture(collection)] if collection.has_histories else assets
+
+
+def _inference(collection: Collection) -> dg.AssetsDefinition:
+    histories = ["capture_history_counts"] if collection.has_histories else []
+    deps = ["crawls", *histories, *fitted_observables(collection)]
+    specs = [
+        asset_spec(collection, name, kinds=FITTED, deps=deps)
+        for name in ("parameters", "operator_terms", *OF_INFERENCE)
+    ]
+
+    @assets_of(collection, "parameters", specs)
+    def parameters(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None]]:
+        from crawl_urn_dagster.estimates.diagnosis import read_verdict
+        from crawl_urn_dagster.estimates.inference import estimate_tables
+        from crawl_urn_dagster.estimates.strata import stack, stratum_tables
+        from crawl_urn_dagster.observables.tables import read_capture_histories, read_strata
+
+        file = home_of(context, collection).observables
+        crawls = file.read("crawls")
+        tables = estimate_tables(
+            crawls,
+            *read_fitted_observables(collection, file),
+            read_capture_histories(file) if collection.has_histories else None,
+            clock=collection.clock,
+            error=collection.counting_error,
+        )
+        fits = tables["parameters"].drop_duplicates(["projection", "model", "form", "clock", "first_crawl"])
+        strata = read_strata(file) if collection.stratum else {}
+        of_strata = stratum_tables(crawls, strata, collection.counting_error, collection.clock)
+        tables |= {name: stack([tables[name], *some]) for name, some in of_strata.items()}
+        file.replace(tables)
+        for fit in fits.to_dict("records"):
+            context.log.info(f"{fit['projection']}, {fit['model']}, {fit['form']}, {fit['clock']}: {fit['status']}")
+        counted = {"fits": len(fits), "fits_ok": int((fits["status"] == "ok").sum())}
+        counted |= {"strata": len(strata)} if strata else {}
+        verdict = read_verdict(tables["diagnosis"])
+        metadata: dict[str, dict[str, Any]] = {
+            "parameters": counted,
+            "operator_terms": counted,
+            "diagnosis": {"verdict": verdict.name, "meaning": dg.MetadataValue.md(verdict.meaning)},
+        }
+        for name, table in tables.items():
+            yield table_result(collection, name, table, **metadata.get(name, {}))
+
+    return parameters
+
+
+def _capture_recapture(collection: Collection) -> dg.AssetsDefinition:
+    specs = [
+        asset_spec(collection, name, kinds=FITTED, deps=["crawls", "capture_history_counts"])
+        for name in ("capture_recapture", "per_crawl", "comparators")
+    ]
+
+    @assets_of(collection, "capture_recapture", specs)
+    def capture_recapture(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None]]:
+        from crawl_urn_dagster.estimates.capture_recapture import capture_recapture_tables
+        from crawl_urn_dagster.observables.tables import read_capture_histories
+
+        file = home_of(context, collection).observables
+        tables = capture_recapture_tables(
+            file.read("crawls"),
+            read_capture_histories(file),
+            clock=collection.clock,
+            one_in=collection.sample_one_in,
+        )
+        file.replace(tables)
+        for name, table in tables.items():
+            yield table_result(collection, name, table)
+
+    return capture_recapture
+
+
+def _headline(collection: Collection) -> dg.AssetsDefinition:
+    headline_spec = asset_spec(
+        collection,
+        "headline",
+        kinds={"duckdb"},
+        deps=["parameters"],
+        description="The fit that speaks for the collection: a view of the headline rows of `parameters`.",
+        columns_of="parameters",
+    )
+
+    @assets_of(collection, "headline", [headline_spec])
+    def headline(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
+        from crawl_urn_dagster.estimates.headline import read_headline
+        from crawl_urn_dagster.observables.tables import create_headline_view
+
+        file = home_of(context, collection).observables
+        create_headline_view(file)
+        found = read_headline(file.read("parameters"))
+        return dg.MaterializeResult(
+            metadata={
+                **column_lineage(collection, "headline"),
+                "fit": found.fit_name,
+                "status": found.status,
+                "in_words": dg.MetadataValue.md(found.sentence),
+                **numbers(**found.estimates),
+                **numbers(**{f"{name}_low": low for name, (low, _) in found.limits.items()}),
+                **numbers(**{f"{name}_high": high for name, (_, high) in found.limits.items()}),
+            }
+        )
+
+    return headline

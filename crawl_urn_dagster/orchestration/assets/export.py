@@ -1,0 +1,46 @@
+"""The tables of a collection as files for other programs.
+
+Here: asset `export`. Not here: the files (`export`).
+"""
+
+from collections.abc import Sequence
+
+import dagster as dg
+
+from crawl_urn_dagster.config.collection import Collection
+from crawl_urn_dagster.observables.schema import TABLES
+from crawl_urn_dagster.orchestration.asset_keys import asset_spec, assets_of, home_of
+
+#: Tables that are written along with `crawls`, and are no assets.
+_WITH_CRAWLS = ("inputs", "revisions", "findings")
+
+
+def export_asset(collection: Collection, assets: Sequence[dg.AssetsDefinition]) -> dg.AssetsDefinition:
+    """Asset that writes all tables that some assets of the collection make; it does not wait for figures."""
+    names = {spec.key.path[-1] for made in assets for spec in made.specs}
+    tables = [name for name in TABLES if name in names]
+    spec = asset_spec(
+        collection,
+        "export",
+        kinds={"csv", "parquet", "tex"},
+        deps=tables,
+        description="All tables as CSV and Parquet, the parameters as LaTeX, and a data package that describes them.",
+    )
+
+    @assets_of(collection, "export", [spec])
+    def export(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
+        from crawl_urn_dagster.export import export_collection
+
+        home = home_of(context, collection)
+        exported = [*tables, *_WITH_CRAWLS]
+        title = f"{collection.name}: {collection.granularity} elements of a longitudinal crawl"
+        export_collection(home.observables, exported, home.export, name=collection.name, title=title)
+        return dg.MaterializeResult(
+            metadata={
+                "path": dg.MetadataValue.path(str(home.export)),
+                "tables": len(exported),
+                "bytes": sum(path.stat().st_size for path in home.export.iterdir()),
+            }
+        )
+
+    return export

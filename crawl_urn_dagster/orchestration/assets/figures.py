@@ -1,0 +1,83 @@
+"""The figures of a collection, as files.
+
+Here: which figures a collection gets, and where they are saved. Not here: drawing, captions or the tables of each
+(`figures`).
+
+Figures of observables are made for every collection; figures of parameters depend on asset `headline`, so that its
+blocking check holds them back.
+"""
+
+import base64
+
+import dagster as dg
+
+from crawl_urn_dagster.config.collection import Collection
+from crawl_urn_dagster.figures import CATALOGUE, caption, draw, drawable
+from crawl_urn_dagster.observables.schema import TABLES
+from crawl_urn_dagster.orchestration.asset_keys import asset_spec, assets_of, home_of
+from crawl_urn_dagster.sources import SimulatedSource
+
+
+def figure_names(collection: Collection) -> list[str]:
+    """Names of the figures of a collection, those of parameters included."""
+    has = {
+        "discovery_curve": collection.has_discovery_curve,
+        "containment": collection.has_containment,
+        "per_crawl": collection.has_histories,
+    }
+    return drawable(
+        {name for name in TABLES if has.get(name, True)},
+        strata=collection.stratum is not None,
+        ranks=collection.stratum is not None and collection.stratum.bands is not None,
+    )
+
+
+def figure_title(collection: Collection) -> str:
+    """Name a collection as its figures do."""
+    return f"{collection.name} ({collection.granularity})"
+
+
+def figure_assets(collection: Collection) -> list[dg.AssetsDefinition]:
+    """One asset per figure."""
+    return [_figure(collection, name) for name in figure_names(collection)]
+
+
+def figure_tables(collection: Collection, name: str) -> list[str]:
+    """Names of the tables that a figure of a collection is drawn from."""
+    has = {
+        "containment": collection.has_containment,
+        "discovery_curve": collection.has_discovery_curve,
+        "truth": isinstance(collection.source, SimulatedSource),
+    }
+    entry = CATALOGUE[name]
+    return [*entry.tables, *(table for table in entry.optional_tables if has[table])]
+
+
+def _figure(collection: Collection, name: str) -> dg.AssetsDefinition:
+    tables = figure_tables(collection, name)
+    headline = ["headline"] if CATALOGUE[name].of_parameters else []
+    spec = asset_spec(
+        collection, name, kinds={"matplotlib"}, deps=[*headline, *tables], description=CATALOGUE[name].shows
+    )
+
+    @assets_of(collection, name, [spec])
+    def figure(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
+        from crawl_urn_dagster.figures.files import preview_png, save_figure
+
+        home = home_of(context, collection)
+        frames = home.observables.read_all(tables)
+        title, clock, noun = figure_title(collection), collection.clock, collection.noun
+        said = caption(name, frames, title=title, clock=clock, noun=noun)
+        wide, narrow = (draw(name, frames, title=title, clock=clock, noun=noun, columns=columns) for columns in (2, 1))
+        paths = save_figure(wide, narrow, home.figures / name, said)
+        preview = base64.b64encode(preview_png(paths[0].read_bytes())).decode("ascii")
+        return dg.MaterializeResult(
+            metadata={
+                "preview": dg.MetadataValue.md(f"![{name}](data:image/png;base64,{preview})"),
+                "caption": dg.MetadataValue.text(said.text),
+                "alt": dg.MetadataValue.text(said.alt),
+                **{path.name.removeprefix(f"{name}."): dg.MetadataValue.path(str(path)) for path in paths},
+            }
+        )
+
+    return figure

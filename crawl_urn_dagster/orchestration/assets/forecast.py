@@ -1,0 +1,44 @@
+"""What the next crawls will bring, and what others would.
+
+Here: assets `forecast` and `planning`. Not here: how they are computed (`estimates.forecast`).
+"""
+
+import dagster as dg
+
+from crawl_urn_dagster.config.collection import Collection
+from crawl_urn_dagster.orchestration.asset_keys import asset_spec, assets_of, home_of, table_result
+from crawl_urn_dagster.orchestration.assets.estimates import FITTED, fitted_observables, read_fitted_observables
+
+
+def forecast_assets(collection: Collection) -> list[dg.AssetsDefinition]:
+    """Assets that look ahead."""
+    observables = ["crawls", *fitted_observables(collection)]
+    forecast_spec = asset_spec(collection, "forecast", kinds=FITTED, deps=observables)
+    planning_spec = asset_spec(collection, "planning", kinds=FITTED, deps=["parameters", *observables])
+
+    @assets_of(collection, "forecast", [forecast_spec])
+    def forecast(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
+        from crawl_urn_dagster.estimates.forecast import forecast_table
+
+        file = home_of(context, collection).observables
+        table = forecast_table(file.read("crawls"), *read_fitted_observables(collection, file))
+        file.replace({"forecast": table})
+        return table_result(collection, "forecast", table)
+
+    @assets_of(collection, "planning", [planning_spec])
+    def planning(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
+        from crawl_urn_dagster.estimates.forecast import planning_table
+        from crawl_urn_dagster.estimates.headline import read_headline
+
+        file = home_of(context, collection).observables
+        table = planning_table(
+            file.read("crawls"),
+            *read_fitted_observables(collection, file),
+            clock=collection.clock,
+            error=collection.counting_error,
+            withheld=read_headline(file.read("parameters")).withheld,
+        )
+        file.replace({"planning": table})
+        return table_result(collection, "planning", table)
+
+    return [forecast, planning]

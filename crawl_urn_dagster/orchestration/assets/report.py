@@ -1,0 +1,126 @@
+"""The report of a collection.
+
+Here: asset `report`, from tables to its two files. Not here: what the report says (`report`).
+"""
+
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING
+
+import dagster as dg
+
+from crawl_urn_dagster.config.collection import Collection
+from crawl_urn_dagster.figures import PARAMETER_FIGURES, caption, draw
+from crawl_urn_dagster.orchestration.asset_keys import FINGERPRINT, asset_key, asset_spec, assets_of, home_of
+from crawl_urn_dagster.orchestration.assets.estimates import fitted_observables
+from crawl_urn_dagster.orchestration.assets.figures import figure_names, figure_tables, figure_title
+from crawl_urn_dagster.sources import SimulatedSource, TablesSource
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    import pandas as pd
+
+    from crawl_urn_dagster.report import Page, Picture
+
+_ALWAYS = (
+    *("crawls", "parameters", "operator_terms", "diagnosis", "model_comparison", "revisit_regimes"),
+    *("drift", "forecast", "planning"),
+)
+# Written together with the first table, so that they are no assets of their own.
+_BESIDE = ("inputs", "revisions", "findings")
+
+
+def report_asset(collection: Collection) -> dg.AssetsDefinition:
+    """Asset that writes the report; it does not wait for the figures of parameters, which may be withheld."""
+    names = figure_names(collection)
+    observed = [name for name in names if name not in PARAMETER_FIGURES]
+    tables = [*_ALWAYS, *fitted_observables(collection)]
+    tables += ["first_returns"] if collection.has_discovery_curve else []
+    tables += ["capture_recapture", "comparators"] if collection.has_histories else []
+    tables += ["truth"] if isinstance(collection.source, SimulatedSource) else []
+    tables += ["publications"] if isinstance(collection.source, TablesSource) and collection.source.is_revised else []
+    drawn = [table for name in names for table in figure_tables(collection, name)]
+    read = list(dict.fromkeys([*tables, *drawn]))
+    spec = asset_spec(
+        collection,
+        "report",
+        kinds={"markdown", "html"},
+        deps=[*read, *observed],
+        description="The headline in words, whether to believe it, what moved, tables and figures: HTML and Markdown.",
+    )
+
+    @assets_of(collection, "report", [spec])
+    def report(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
+        from crawl_urn_dagster.estimates.headline import read_headline
+        from crawl_urn_dagster.estimates.strata import stratum_sizes
+        from crawl_urn_dagster.figures.files import remove_figure
+        from crawl_urn_dagster.observables.quality import broken_rules
+        from crawl_urn_dagster.observables.tables import read_strata
+        from crawl_urn_dagster.report import Content, report_page
+        from crawl_urn_dagster.sources import InputFile, fingerprint
+
+        home = home_of(context, collection)
+        frames = home.observables.read_all([*read, *_BESIDE])
+        if collection.stratum:
+            frames["strata"] = stratum_sizes(read_strata(home.observables))
+        headline = read_headline(frames["parameters"])
+        if headline.withheld:
+            # Earlier ones would show numbers that are now withheld.
+            for name in PARAMETER_FIGURES:
+                remove_figure(home.figures / name)
+        broken = broken_rules(
+            frames["crawls"], frames.get("containment"), frames.get("discovery_curve"), collection.source.relative_error
+        )
+        pictures = _pictures(collection, frames, observed if headline.withheld else names)
+        read_at = _read_at(context.instance, collection)
+        content = Content(collection, frames, broken_rules=broken, pictures=pictures, read_at=read_at)
+        paths = write_page(report_page(content), home.report)
+        inputs = tuple(InputFile(*row) for row in frames["inputs"].itertuples(index=False))
+        return dg.MaterializeResult(
+            metadata={
+                "in_words": dg.MetadataValue.md(headline.sentence),
+                **paths,
+                FINGERPRINT: fingerprint(inputs),
+            }
+        )
+
+    return report
+
+
+def _read_at(instance: dg.DagsterInstance, collection: Collection) -> datetime | None:
+    """When the source was last read: a time of making would make each report another."""
+    read = "presence" if collection.has_histories else "crawls"
+    event = instance.get_latest_materialization_event(asset_key(collection, read))
+    return None if event is None else datetime.fromtimestamp(event.timestamp, tz=timezone.utc)
+
+
+def write_page(page: "Page", stem: "Path") -> "dict[str, dg.MetadataValue]":
+    """Write a page as HTML and as Markdown, each as a whole; gives where they are, as metadata."""
+    from crawl_urn_dagster.atomic import replacing
+    from crawl_urn_dagster.report import to_html, to_markdown
+
+    written: dict[str, dg.MetadataValue] = {}
+    for suffix, text in (("html", to_html(page)), ("md", to_markdown(page))):
+        path = stem.with_suffix(f".{suffix}")
+        with replacing(path) as file:
+            file.write_text(text, encoding="utf-8")
+        written[suffix] = dg.MetadataValue.path(str(path))
+    return written
+
+
+def _pictures(
+    collection: Collection, frames: "Mapping[str, pd.DataFrame]", names: "Iterable[str]"
+) -> "dict[str, Picture]":
+    """Draw the figures anew, so that they agree with the numbers beside them."""
+    from crawl_urn_dagster.figures.files import render_png
+    from crawl_urn_dagster.report import Picture
+
+    pictures = {}
+    for name in names:
+        title, clock, noun = figure_title(collection), collection.clock, collection.noun
+        said = caption(name, frames, title=title, clock=clock, noun=noun)
+        figure = draw(name, frames, title=title, clock=clock, noun=noun)
+        png = render_png(figure)
+        pictures[name] = Picture(f"figures/{name}.png", png, said.text, said.alt)
+    return pictures

@@ -1,0 +1,77 @@
+"""Where a collection's files are, as a Dagster resource.
+
+Here: the layout of the home folder. Not here: what is in the files.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import dagster as dg
+
+if TYPE_CHECKING:
+    from crawl_urn_dagster.observables.database import ObservablesFile
+    from crawl_urn_dagster.observables.presence import PresenceFolder
+    from crawl_urn_dagster.sources.transport.files import Files
+
+
+class CollectionHome(dg.ConfigurableResource):  # type: ignore[type-arg]
+    """Files of one collection under the home folder.
+
+    Parameters
+    ----------
+    folder
+        Home folder of all collections; it also keeps downloads in ``.cache``, which no collection can be named.
+    collection
+        Name of the collection, whose files are in the folder of that name.
+    """
+
+    folder: str
+    collection: str
+
+    @property
+    def path(self) -> Path:
+        """Folder of the collection."""
+        return Path(self.folder).expanduser().resolve() / self.collection
+
+    @property
+    def observables(self) -> ObservablesFile:
+        """DuckDB file of the collection."""
+        from crawl_urn_dagster.observables.database import ObservablesFile
+
+        return ObservablesFile(self.path / "observables.duckdb")
+
+    @property
+    def presence(self) -> PresenceFolder:
+        """Presence partitions, a Parquet file per crawl."""
+        from crawl_urn_dagster.observables.presence import PresenceFolder
+
+        return PresenceFolder(self.path / "presence")
+
+    @property
+    def histories(self) -> Path:
+        """Folder of the kept capture histories."""
+        return self.path / "histories"
+
+    @property
+    def figures(self) -> Path:
+        """Folder of the figures."""
+        return self.path / "figures"
+
+    @property
+    def report(self) -> Path:
+        """Report of the collection, without the suffix of its two files."""
+        return self.path / "report"
+
+    @property
+    def export(self) -> Path:
+        """Folder of the tables as files for other programs."""
+        return self.path / "export"
+
+    @property
+    def files(self) -> Files:
+        """Access to the source's files; downloads are kept under the home folder."""
+        from crawl_urn_dagster.sources.transport.files import Files
+
+        return Files(self.path.parent / ".cache")

@@ -1,0 +1,1 @@
+"""Read the data that Common Crawl publishes."""

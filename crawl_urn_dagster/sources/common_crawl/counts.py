@@ -1,0 +1,234 @@
+"""Common Crawl's count files: every host, domain, suffix or SURT prefix of a crawl, with how often it was fetched.
+
+Here: the format of ``crawl-analysis/<crawl>/count/part-0000[0-9].bz2``. Not here: counting what was read.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from crawl_urn_dagster.sources.calendar import COLLINFO, fetch_calendar
+from crawl_urn_dagster.sources.formats.per_crawl_files import PerCrawlLocation, published, select_crawls, without_files
+from crawl_urn_dagster.sources.inputs import SourceError, fingerprint
+from crawl_urn_dagster.sources.interface import Captures, Listing, PresenceSource, Selection
+from crawl_urn_dagster.sources.transport.locations import CRAWL, PART, Location
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import numpy as np
+    import numpy.typing as npt
+    import pyarrow as pa
+    from typing_extensions import Self
+
+    from crawl_urn_dagster.sources.transport.files import Files, LocalFile
+
+# What an item is, as the count files number it.
+_TYPES = {"host": 2, "domain": 3, "tld": 4, "surt_domain": 5}
+_GRANULARITIES = {"host": "host", "domain": "domain", "tld": "other", "surt_domain": "host"}
+# Text in memory at once, and the longest line.
+_BLOCK_BYTES = 16 * 2**20
+_KEY = r"^\[[0-9]{1,4}[,\]]"
+_ITEM = r'^\[[0-9]+, ?"(?P<item>(?:[^"\\]|\\.)*)", ?(?P<crawl>[0-9]{1,9})\]$'
+_COUNTS = r"^(?:[1-9][0-9]*|\[[1-9][0-9]*(?:, ?[0-9]+)*\])$"
+
+
+class CommonCrawlCountsSource(PresenceSource):
+    """What each crawl has pages of, from bzip2-compressed lines ``[type, item, crawl id] TAB counts``.
+
+    Types are numbers. So are crawls, in no order of time: the label and the date of a crawl are those of its location
+    and the calendar, and the number only has to be the same throughout a crawl. A crawl that was counted anew is told
+    by its first part. Remote files are kept until their crawl is read.
+
+    Parameters
+    ----------
+    path
+        The count files of a crawl, with ``{crawl}`` where its label stands and ``{part}`` where the number of a part
+        does, five digits from 00000.
+    parts
+        How many parts a crawl has.
+    counted
+        What an element is; ``tld`` is a public suffix, ``surt_domain`` a host with its parts reversed.
+    calendar
+        When the crawls started, and which there are: Common Crawl's collinfo.json, or CSV with columns ``id, from``.
+    """
+
+    location_fields: ClassVar[tuple[str, ...]] = ("path", "calendar")
+
+    type: Literal["common_crawl_counts"] = "common_crawl_counts"
+    path: PerCrawlLocation = f"https://data.commoncrawl.org/crawl-analysis/{CRAWL}/count/part-{PART}.bz2"
+    parts: int = Field(default=10, ge=1, le=100_000)
+    counted: Literal["host", "domain", "tld", "surt_domain"] = "domain"
+    calendar: Location | None = COLLINFO
+
+    @model_validator(mode="after")
+    def _place_of_parts(self) -> Self:
+        if self.parts > 1 and PART not in self.path:
+            raise ValueError(
+                f"has {self.parts} parts and no {PART} in path, so that each is the same file: set parts: 1"
+            )
+        return self
+
+    @property
+    def granularity(self) -> str:
+        """What an element is."""
+        return _GRANULARITIES[self.counted]
+
+    def list_crawls(self, files: Files, selection: Selection) -> Listing:
+        """List the crawls whose counts are published; nothing large is fetched.
+
+        Raises
+        ------
+        SourceError
+            When a date or a selected crawl is not as expected, or a server cannot be asked.
+        """
+        calendar, inputs = fetch_calendar(files, self.calendar)
+        crawls = select_crawls(self.path, calendar, selection)
+        first = published(self.path, crawls, selection, lambda crawl: files.identify(self._part(crawl, 0)))
+        return Listing(
+            tuple(crawl for crawl in crawls if crawl.crawl in first),
+            (*first.values(), *inputs),
+            {crawl: fingerprint((part,), self.counted, str(self.parts)) for crawl, part in first.items()},
+            findings=without_files([crawl.crawl for crawl in crawls], first),
+        )
+
+    def captures(self, files: Files, crawls: Sequence[str]) -> Iterator[Captures]:
+        """Read the items of some crawls, part after part.
+
+        Raises
+        ------
+        SourceError
+            When a part is absent, damaged, or has a line that is not as expected, or a crawl has nothing of what is
+            counted.
+        """
+        import numpy as np
+
+        crawl_of_id: dict[int, str] = {}
+        for crawl in crawls:
+            ids: set[int] = set()
+            for number in range(self.parts):
+                local = files.fetch(self._part(crawl, number))
+                for items, found in read_items(local, self.counted):
+                    ids |= found
+                    _check_ids(ids, crawl, crawl_of_id, local.input.location)
+                    yield Captures(crawl, items, complete=False)
+            if not ids:
+                raise SourceError(
+                    f"{self.path.replace(CRAWL, crawl)}: has no line of type {_TYPES[self.counted]} ({self.counted}) "
+                    f"in {self.parts} parts; check that these are count files, or set `counted` to what they have"
+                )
+            yield Captures(crawl, np.empty(0, dtype=np.object_), complete=True)
+            for number in range(self.parts):
+                files.forget(self._part(crawl, number))
+
+    def _part(self, crawl: str, number: int) -> str:
+        return self.path.replace(CRAWL, crawl).replace(PART, f"{number:05d}")
+
+
+def _check_ids(ids: set[int], crawl: str, crawl_of_id: dict[int, str], location: str) -> None:
+    """Refuse a crawl with two numbers, and two crawls with one: a file is not where it belongs."""
+    others = {crawl_of_id.setdefault(number, crawl) for number in ids} - {crawl}
+    if others or len(ids) > 1:
+        raise SourceError(
+            f"{location}: has the crawl numbers {sorted(ids)}"
+            + (f", of which {min(others)} has one" if others else "")
+            + f"; expected one number that only {crawl} has"
+        )
+
+
+def read_items(local: LocalFile, counted: str) -> Iterator[tuple[npt.NDArray[np.object_], set[int]]]:
+    """Read the items of one type from a count file, block by block, with the numbers of their crawls.
+
+    Items without text, of addresses without a host, are left out.
+
+    Raises
+    ------
+    SourceError
+        When the file is not bzip2 or is damaged, or a line is not as expected.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    location = local.input.location
+    for batch in _blocks(local):
+        _require(pc.match_substring_regex(batch["key"], _KEY), batch, location)
+        of_type = batch.filter(pc.starts_with(batch["key"], f"[{_TYPES[counted]},"))
+        parsed = pc.extract_regex(of_type["key"], _ITEM)
+        good = pc.and_(pc.is_valid(parsed), pc.match_substring_regex(of_type["counts"], _COUNTS))
+        _require(good, of_type, location)
+        items = pc.struct_field(parsed, "item")
+        numbers = pc.unique(pc.struct_field(parsed, "crawl")).to_pylist()
+        texts = items.filter(pc.not_equal(items, pa.scalar(""))).to_numpy(zero_copy_only=False)
+        yield _unescaped(texts), {int(number) for number in numbers}
+
+
+def _blocks(local: LocalFile) -> Iterator[pa.RecordBatch]:
+    """Lines of a file as batches of columns key and counts, of text, and line_number, from 1."""
+    import numpy as np
+    import pyarrow as pa
+    from pyarrow import csv
+
+    location = local.input.location
+    with local.path.open("rb") as file:
+        start = file.read(100)
+    if not start.startswith(b"BZh"):
+        raise SourceError(f"{location}: is not bzip2, it starts with {start[:40]!r}; check the address")
+    try:
+        with pa.CompressedInputStream(pa.OSFile(str(local.path)), "bz2") as stream:
+            reader = csv.open_csv(
+                stream,
+                read_options=csv.ReadOptions(
+                    column_names=["key", "counts"], block_size=_BLOCK_BYTES, use_threads=False
+                ),
+                parse_options=csv.ParseOptions(delimiter="\t", quote_char=False, ignore_empty_lines=False),
+                convert_options=csv.ConvertOptions(
+                    column_types={"key": pa.string(), "counts": pa.string()}, strings_can_be_null=False
+                ),
+            )
+            lines = 0
+            for batch in reader:
+                numbers = np.arange(lines + 1, lines + 1 + batch.num_rows)
+                yield batch.append_column("line_number", pa.array(numbers))
+                lines += batch.num_rows
+    except (pa.ArrowInvalid, OSError) as error:
+        reason = str(error)
+        if "Empty CSV file" not in reason:  # a part may have no lines
+            raise SourceError(f"{location}: cannot be read: {reason[:300]}; get the file again") from error
+
+
+def _require(good: pa.BooleanArray, rows: pa.RecordBatch, location: str) -> None:
+    """Refuse the first row that is not good."""
+    import numpy as np
+
+    wrong = np.flatnonzero(~good.to_numpy(zero_copy_only=False))
+    if len(wrong):
+        at = int(wrong[0])
+        line = f"{rows['key'][at]}\t{rows['counts'][at]}"
+        raise SourceError(
+            f"{location}, line {rows['line_number'][at]}: found {line[:120]!r}, expected a line such as "
+            '[3, "example.org", 56], a tab, and counts above 0'
+        )
+
+
+def _unescaped(items: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
+    """Resolve JSON's escapes, which few items have."""
+    import numpy as np
+
+    escaped = np.flatnonzero(["\\" in item for item in items])
+    if len(escaped):
+        items = items.copy()
+        items[escaped] = [_unescape(item) for item in items[escaped]]
+    return items
+
+
+def _unescape(item: Any) -> str:
+    """Resolve the escapes of one item; one that is half a character, and so no text, stays as it is written."""
+    try:
+        text = str(json.loads(f'"{item}"', strict=False))
+        text.encode()
+    except ValueError:
+        return str(item)
+    return text

@@ -1,0 +1,110 @@
+"""Common Crawl's host index: a row per host of the web graph, fetched or not, with its rank.
+
+Here: which files, columns and rows. Not here: reading them (`columnar`), or strata (`observables.strata`).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field, PrivateAttr
+
+from crawl_urn_dagster.sources.formats.columnar_index import ColumnarSource
+from crawl_urn_dagster.sources.formats.elements import canonical_host, map_distinct
+from crawl_urn_dagster.sources.inputs import listed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pyarrow as pa
+    from typing_extensions import Self
+
+    from crawl_urn_dagster.sources.interface import StratumColumn
+    from crawl_urn_dagster.sources.transport.stores import Store
+
+_COLUMNS = {"host": "surt_host_name", "registered_domain": "url_host_registered_domain"}
+_FETCHED = "fetch_200"
+_SCALES = ("hcrank10", "prank10")
+_RANKS = (*_SCALES, "hcrank")
+_CRAWL = re.compile(r"crawl=(CC-MAIN-[0-9-]+)/")
+
+
+class CommonCrawlHostIndexSource(ColumnarSource):
+    """Hosts or domains of which a crawl fetched a page, with their rank in the web graph as a column for strata.
+
+    Parameters
+    ----------
+    element
+        ``host``, or ``registered_domain``: below an ICANN suffix.
+    path_list
+        The list of files, in `data`.
+    data, calendar, parallel_requests
+        As of `CommonCrawlIndexSource`.
+
+    Notes
+    -----
+    The columns for strata are ``hcrank10`` and ``prank10`` (harmonic centrality and PageRank on a scale from 0 to
+    10, the highest last; a stratum is a whole number, 3 from 3 to under 4) and ``hcrank`` (harmonic centrality, rounded
+    down).
+    The value of a domain is the best of its hosts.
+    """
+
+    type: Literal["common_crawl_host_index"] = "common_crawl_host_index"
+    element: Literal["host", "registered_domain"] = "host"
+    path_list: str = Field(default="projects/host-index-testing/v2.paths.gz", pattern=r"^[a-z0-9][a-z0-9./_-]*\.gz$")
+    _rank: str | None = PrivateAttr(default=None)
+
+    @property
+    def granularity(self) -> str:
+        """What an element is."""
+        return "host" if self.element == "host" else "domain"
+
+    def with_stratum(self, column: StratumColumn) -> Self:
+        """Return the source that gives the whole part of a rank with its captures.
+
+        Raises
+        ------
+        ValueError
+            When the column is no rank, or a scale, which is not to be divided into bands.
+        """
+        if column.name not in _RANKS:
+            raise ValueError(f"has no rank {column.name!r}; {listed(column.name, _RANKS)}")
+        if column.ranks and column.name in _SCALES:
+            raise ValueError(
+                f"has {column.name} on a scale from 0 to 10, whose whole numbers are strata: leave out bands"
+            )
+        source = self.model_copy()
+        source._rank = column.name
+        return source
+
+    @property
+    def _columns(self) -> list[str]:
+        return [_COLUMNS[self.element], _FETCHED, *([self._rank] if self._rank else [])]
+
+    @property
+    def _has_values(self) -> bool:
+        return self._rank is not None
+
+    def _files_of(self, store: Store, crawls: Sequence[str]) -> Mapping[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for path in store.read_list(self.path_list):
+            match = _CRAWL.search(path)
+            if match and path.endswith(".parquet"):
+                found.setdefault(match[1], []).append(path)
+        return {crawl: found[crawl] for crawl in crawls if crawl in found}
+
+    def _looked_for(self, crawl: str) -> str:
+        return f"paths with crawl={crawl}/ in {self.path_list}"
+
+    def _rows(self, batch: pa.Table) -> pa.Table:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        name = self._columns[0]
+        batch = batch.filter(pc.and_kleene(pc.greater(batch[_FETCHED], 0), pc.is_valid(batch[name])))
+        elements = batch[name].cast(pa.string()).combine_chunks()
+        if self.element == "host":
+            elements = map_distinct(elements, lambda name: canonical_host(f"{name})"))
+        values = batch[self._rank].cast(pa.float64()) if self._rank else pa.nulls(len(batch), pa.float64())
+        return pa.table({"element": elements, "value": values})

@@ -1,0 +1,217 @@
+"""Ranks of domains in a web graph, as strata of any collection of domains.
+
+Here: the table of ranks, and joining it to what another source gives. Not here: that source, or strata.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, PrivateAttr, field_validator
+
+from crawl_urn_dagster.sources.common_crawl.counts import CommonCrawlCountsSource  # noqa: TC001 - of a field
+from crawl_urn_dagster.sources.common_crawl.url_index import CommonCrawlIndexSource  # noqa: TC001 - of a field
+from crawl_urn_dagster.sources.formats.cdx import CdxSource  # noqa: TC001 - of a field
+from crawl_urn_dagster.sources.formats.count_tables import find_column
+from crawl_urn_dagster.sources.formats.presence_list import PresenceListSource  # noqa: TC001 - of a field
+from crawl_urn_dagster.sources.inputs import SourceError, fingerprint, listed
+from crawl_urn_dagster.sources.interface import Captures, Listing, PresenceSource, Sample, Selection, StratumColumn
+from crawl_urn_dagster.sources.transport.connection import VECTORS_AT_ONCE, connect
+from crawl_urn_dagster.sources.transport.locations import Location  # noqa: TC001 - of a field
+from crawl_urn_dagster.sql_loader import load_statement
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import duckdb
+    import pyarrow as pa
+    from typing_extensions import Self
+
+    from crawl_urn_dagster.sources.transport.files import Files, LocalFile
+
+_RANKED = "domain"
+_RANKS = ("harmonicc_pos", "pr_pos")
+
+
+class WebGraphRanksSource(PresenceSource):
+    """Domains of another source, with their ranks in a web graph as columns for strata; a collection must set one.
+
+    Parameters
+    ----------
+    ranks
+        Ranks of the domains of a web graph, as Common Crawl publishes them: tab-separated, gzip-compressed or not, with
+        columns ``#harmonicc_pos``, ``#pr_pos`` and ``#host_rev`` among others.
+    of
+        The source of domains.
+
+    Notes
+    -----
+    The columns for strata are ``harmonicc_pos`` and ``pr_pos``, 1 is the highest rank. A domain that is not in the
+    table has none. One table ranks all crawls, so that no domain moves between strata.
+    """
+
+    location_fields: ClassVar[tuple[str, ...]] = ("ranks",)
+
+    type: Literal["web_graph_ranks"] = "web_graph_ranks"
+    ranks: Location
+    of: Annotated[
+        PresenceListSource | CdxSource | CommonCrawlIndexSource | CommonCrawlCountsSource, Field(discriminator="type")
+    ]
+    _rank: str | None = PrivateAttr(default=None)
+
+    @field_validator("of")
+    @classmethod
+    def _of_domains(cls, of: PresenceSource) -> PresenceSource:
+        if of.granularity not in {None, _RANKED}:
+            raise ValueError(
+                f"gives elements of granularity {of.granularity}, but the table ranks domains: have it give domains"
+            )
+        return of
+
+    @property
+    def granularity(self) -> str:
+        """What an element is."""
+        return _RANKED
+
+    def relative_to(self, folder: Path) -> Self:
+        """Return a copy in which relative paths are taken from a folder; addresses stay."""
+        return super().relative_to(folder).model_copy(update={"of": self.of.relative_to(folder)})
+
+    def missing_files(self) -> list[str]:
+        """Local files that are configured and not there."""
+        return super().missing_files() + self.of.missing_files()
+
+    def with_stratum(self, column: StratumColumn) -> Self:
+        """Return the source that gives a rank with its captures.
+
+        Raises
+        ------
+        ValueError
+            When there is no such rank, or it is not to be divided into bands.
+        """
+        if column.name not in _RANKS:
+            raise ValueError(f"has no rank {column.name!r}; {listed(column.name, _RANKS)}")
+        if not column.ranks:
+            raise ValueError(f"has ranks in {column.name}, of which each would be a stratum: set bands")
+        source = self.model_copy()
+        source._rank = column.name
+        return source
+
+    def with_sample(self, sample: Sample) -> Self:
+        """Return the source that may leave out what is not in a sample."""
+        return self.model_copy(update={"of": self.of.with_sample(sample)})
+
+    def list_crawls(self, files: Files, selection: Selection) -> Listing:
+        """List the crawls of the source of domains.
+
+        Raises
+        ------
+        SourceError
+            When a file is not as expected.
+        """
+        listing = self.of.list_crawls(files, selection)
+        table = files.fetch(self.ranks).input
+        return Listing(
+            listing.crawls,
+            (*listing.inputs, table),
+            {crawl: fingerprint((table,), revision) for crawl, revision in listing.revisions.items()},
+            listing.captures,
+            listing.findings,
+        )
+
+    def captures(self, files: Files, crawls: Sequence[str]) -> Iterator[Captures]:
+        """Read the captures of some crawls; where ranks are wanted, they are joined when a crawl is complete.
+
+        Raises
+        ------
+        SourceError
+            When a file is not as expected.
+        """
+        if self._rank is None:
+            yield from self.of.captures(files, crawls)
+            return
+        ranks = self._converted(files, files.fetch(self.ranks))
+        with tempfile.TemporaryDirectory(prefix="ranks-", dir=files.cache) as folder:
+            spools = {crawl: _Spool(Path(folder) / str(number)) for number, crawl in enumerate(crawls)}
+            for captures in self.of.captures(files, crawls):
+                spool = spools[captures.crawl]
+                spool.write(captures.elements)
+                if captures.complete:
+                    spool.close()
+                    yield from self._ranked(files, captures.crawl, spool.path, ranks)
+                    yield captures._replace(elements=captures.elements[:0], strata=captures.elements[:0])
+                    spool.path.unlink()
+
+    def _ranked(self, files: Files, crawl: str, captures: Path, ranks: Path) -> Iterator[Captures]:
+        with connect(files.cache) as connection:
+            statement = load_statement("rank_elements").format(rank=self._rank)
+            connection.execute(statement, {"captures": str(captures), "ranks": str(ranks)})
+            while len(rows := connection.fetch_df_chunk(VECTORS_AT_ONCE)):
+                elements, strata = (rows[name].to_numpy(dtype=object) for name in ("element", "stratum"))
+                yield Captures(crawl, elements, complete=False, strata=strata)
+
+    def _converted(self, files: Files, local: LocalFile) -> Path:
+        """Parquet file ``element, harmonicc_pos, pr_pos`` of the table of ranks."""
+        key = f"web graph ranks {local.input.location}"
+
+        def make(target: Path) -> None:
+            with connect(files.cache) as connection:
+                convert_ranks(connection, local, target)
+
+        return files.derive(key, local.input.sha256, make)
+
+
+def convert_ranks(connection: duckdb.DuckDBPyConnection, local: LocalFile, target: Path) -> None:
+    """Convert a table of ranks to Parquet with columns ``element, harmonicc_pos, pr_pos``.
+
+    Raises
+    ------
+    SourceError
+        When it is no such table.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    from crawl_urn_dagster.sources.formats.text_lines import line_batches, read_start
+
+    location = local.input.location
+    schema = pa.schema([("element", pa.string()), *((name, pa.uint64()) for name in _RANKS)])
+    header = [name.lstrip("#") for name in [*read_start(local, 1), ""][0].split("\t")]
+    positions = {
+        name: find_column(header, name, location, meaning="of the ranks of a web graph") + 1
+        for name in (*_RANKS, "host_rev")
+    }
+    with pq.ParquetWriter(target, schema, compression="zstd") as writer:
+        for lines in line_batches(local, lambda _: False):
+            connection.register("lines", lines)
+            table: pa.Table = connection.sql(load_statement("split_ranks"), params=positions).to_arrow_table()
+            wrong = table.filter(pc.invert(table["is_whole"]))
+            if len(wrong):
+                raise SourceError(
+                    f"{location}, line {wrong['line_number'][0]}: has no whole number as harmonicc_pos or pr_pos, or "
+                    f"no host_rev; expected the columns {header}, separated by tabs"
+                )
+            writer.write_table(table.select(schema.names).cast(schema))
+
+
+class _Spool:
+    """Elements on disk until their crawl is complete."""
+
+    def __init__(self, path: Path) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        self.path = path
+        self._schema: pa.Schema = pa.schema([("element", pa.string())])
+        self._writer = pq.ParquetWriter(path, self._schema, compression="zstd")
+
+    def write(self, elements: Any) -> None:
+        import pyarrow as pa
+
+        self._writer.write_table(pa.table({"element": pa.array(elements, pa.string())}))
+
+    def close(self) -> None:
+        self._writer.close()

@@ -1,0 +1,194 @@
+"""Presence lists as CSV or Parquet files: which element was in which crawl.
+
+Here: reading a raw list, once, into Parquet. Not here: archives' own index formats, or counting.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field, model_validator
+
+from crawl_urn_dagster.sources.calendar import MAX_CRAWLS, check_label
+from crawl_urn_dagster.sources.formats.converted import ConvertedSource
+from crawl_urn_dagster.sources.formats.count_tables import find_column, is_gzip, open_text, read_header
+from crawl_urn_dagster.sources.inputs import SourceError
+from crawl_urn_dagster.sources.transport.connection import connect
+from crawl_urn_dagster.sources.transport.locations import is_glob, label_in_path
+from crawl_urn_dagster.sql_loader import load_statement
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import duckdb
+    from typing_extensions import Self
+
+    from crawl_urn_dagster.sources.interface import StratumColumn
+    from crawl_urn_dagster.sources.transport.files import Files, LocalFile
+
+_DEFAULT_CRAWL_COLUMN = "crawl"
+_RANK = "a whole number from 1, because stratum.bands are of ranks"
+_STRATUM = "1 to 64 letters, digits, spaces or ._:+/-, starting with a letter or digit"
+
+
+class PresenceListSource(ConvertedSource):
+    """Lists of captures, a row per crawl and element, as CSV (gzip-compressed or not) or Parquet.
+
+    A raw file is read once: it is converted to Parquet in the cache, and the crawls and the selected captures
+    come from there. Of a glob's files only new and changed ones are converted.
+
+    Parameters
+    ----------
+    path
+        One file, a folder, or a glob such as ``lists/*.csv.gz``.
+    crawl_column
+        Name of the column with the crawl's label. None: ``crawl``; files of a folder or a glob that have no such column
+        hold one crawl each, whose label is the file's name, or the part of the path that the glob's one ``*`` matches,
+        without endings such as ``.csv.gz``.
+    element_column
+        Name of the column with the element.
+    calendar
+        When the crawls started: CSV with columns ``id, from``, or Common Crawl's collinfo.json. None: labels
+        are dates or Common Crawl ids.
+    """
+
+    type: Literal["presence_list"] = "presence_list"
+    crawl_column: str | None = Field(default=None, min_length=1)
+    element_column: str = Field(default="element", min_length=1)
+
+    @model_validator(mode="after")
+    def _two_columns(self) -> Self:
+        if self.crawl_column == self.element_column:
+            raise ValueError(f"crawl_column and element_column are both {self.element_column!r}; expected two columns")
+        return self
+
+    def with_stratum(self, column: StratumColumn) -> Self:
+        """Return the source that gives the values of a column with its captures."""
+        source = self.model_copy()
+        source._stratum = column
+        return source
+
+    def _settings(self) -> tuple[str, ...]:
+        stratum = () if self._stratum is None else (self._stratum.name,)
+        return self.crawl_column or "", self.element_column, *stratum
+
+    def _convert(self, files: Files, local: LocalFile) -> Path:
+        """Parquet file with the columns ``crawl, element, stratum`` of one raw file."""
+        ranks = self._stratum is not None and self._stratum.ranks
+        label = label_in_path(self.path, local.input.location)
+        key = ("presence with stratum", local.input.location, label, *self._settings(), ranks)
+
+        def make(target: Path) -> None:
+            with connect(files.cache) as connection:
+                self._copy(connection, local, target)
+                _check_rows(connection, target, local.input.location, ranks=ranks)
+
+        return files.derive(repr(key), local.input.sha256, make, size=local.input.bytes)
+
+    def _copy(self, connection: duckdb.DuckDBPyConnection, local: LocalFile, target: Path) -> None:
+        import duckdb
+
+        location = local.input.location
+        parameters: dict[str, Any] = {"source": str(local.path), "target": str(target)}
+        try:
+            raw = _describe_parquet(connection, local) if _is_parquet(local) else _describe_csv(local)
+            element = raw.identifiers[find_column(raw.header, self.element_column, location, meaning="element")]
+            label = self._label_of_path(raw.header, location)
+            if label is None:
+                name = self.crawl_column or _DEFAULT_CRAWL_COLUMN
+                crawl = raw.identifiers[find_column(raw.header, name, location, meaning="crawl")]
+            else:
+                crawl = "$label"
+                parameters["label"] = label
+            stratum = "''"
+            if self._stratum is not None:
+                position = find_column(raw.header, self._stratum.name, location, meaning="stratum")
+                stratum = raw.identifiers[position]
+            statement = load_statement(raw.statement).format(crawl=crawl, element=element, stratum=stratum)
+            connection.execute(statement, {**parameters, **raw.parameters})
+        except duckdb.Error as error:
+            # What follows is DuckDB's own options, which are not the user's to set.
+            reason = " ".join(str(error).split("\nPossible")[0].split())
+            raise SourceError(f"{location}: cannot be read: {reason[:500]}") from error
+
+    def _label_of_path(self, header: list[str], location: str) -> str | None:
+        """Label that a file's path gives its one crawl; None when a column gives it."""
+        if self.crawl_column is not None or _DEFAULT_CRAWL_COLUMN in header:
+            return None
+        label = label_in_path(self.path, location)
+        if label is None and is_glob(self.path):
+            raise SourceError(
+                f"{location}: has no column {_DEFAULT_CRAWL_COLUMN!r}, so its crawl is the part of the path "
+                f"that * matches, but {self.path} has not exactly one *; set crawl_column (the columns are "
+                f"{header}), or write the path with one *"
+            )
+        return None if label is None else check_label(label, location)
+
+
+@dataclass(frozen=True)
+class _RawList:
+    """How DuckDB reads a raw file: with which statement, and under which identifier each column."""
+
+    statement: str
+    header: list[str]
+    identifiers: list[str]
+    parameters: dict[str, Any]
+
+
+def _describe_csv(local: LocalFile) -> _RawList:
+    if is_gzip(local):
+        with open_text(local) as stream:
+            while stream.read(1 << 20):  # to the end: DuckDB 1.5 takes a truncated file for whole
+                pass
+    header = read_header(local)
+    # Named by position: nothing of the file gets into the statement.
+    names = [f"column_{position}" for position in range(len(header))]
+    parameters = {
+        "columns": dict.fromkeys(names, "VARCHAR"),
+        "compression": "gzip" if is_gzip(local) else "none",
+    }
+    return _RawList("convert_presence_csv", header, names, parameters)
+
+
+def _describe_parquet(connection: duckdb.DuckDBPyConnection, local: LocalFile) -> _RawList:
+    described = connection.execute(load_statement("describe_parquet"), {"source": str(local.path)}).fetchall()
+    header = [row[0] for row in described]
+    return _RawList("convert_presence_parquet", header, [_quote(name) for name in header], {})
+
+
+def _quote(identifier: str) -> str:
+    """Quote an identifier, which cannot be bound; only ever one that DuckDB itself found in a file."""
+    return '"' + identifier.replace('"', '""') + '"'
+
+
+def _is_parquet(local: LocalFile) -> bool:
+    with local.path.open("rb") as file:
+        return file.read(4) == b"PAR1"
+
+
+def _check_rows(connection: duckdb.DuckDBPyConnection, presence: Path, location: str, *, ranks: bool) -> None:
+    """Refuse a list without rows, and rows without a crawl's label or an element, or of a stratum that is none."""
+    rows = connection.execute(
+        load_statement("check_presence"), {"presence": str(presence), "limit": MAX_CRAWLS + 1, "ranks": ranks}
+    ).fetchall()
+    if not rows:
+        raise SourceError(f"{location}: has a header and no rows; expected a row per crawl and element")
+    for label, first_row, row_without_element, row_of_wrong_stratum, wrong_stratum in rows:
+        check_label(label or "", f"{location}, data row {first_row}")
+        if row_without_element is not None:
+            raise SourceError(
+                f"{location}, data row {row_without_element}: found no element (crawl {label}), expected one "
+                "in every row; remove the row or complete it"
+            )
+        if row_of_wrong_stratum is not None:
+            expected = _RANK if ranks else _STRATUM
+            raise SourceError(
+                f"{location}, data row {row_of_wrong_stratum}: found the stratum {wrong_stratum[:80]!r}, expected "
+                f"{expected}, or nothing where it is not known"
+            )
+    if len(rows) > MAX_CRAWLS:
+        raise SourceError(
+            f"{location}: has more than {MAX_CRAWLS:,} crawls ({rows[0][0]!r}, {rows[1][0]!r}, ...); check "
+            "which column crawl_column is"
+        )

@@ -1,0 +1,146 @@
+"""A crawl of a simulated urn, whose true parameters are known: no network, no file.
+
+Here: an uneven calendar like Common Crawl's, and presence lists from the simulator. Not here: the process
+itself (`urn.simulate`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
+
+from crawl_urn_dagster.sources.calendar import DatedCrawl, select_run
+from crawl_urn_dagster.sources.inputs import InputFile, fingerprint
+from crawl_urn_dagster.sources.interface import Captures, Listing, PresenceSource, Selection
+from crawl_urn_dagster.sources.transport.connection import connect
+from crawl_urn_dagster.sql_loader import load_statement
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pandas as pd
+
+    from crawl_urn_dagster.sources.transport.files import Files
+
+_FIRST_CRAWL = datetime(2020, 1, 17)  # noqa: DTZ001 - UTC without zone, as all dates of crawls
+_SHORTEST_GAP_DAYS, _LONGEST_GAP_DAYS = 21, 120
+# Mean of the exponential part of a gap: with 51 crawls the mean gap is 43 days, all together 5.9 years.
+_MEAN_EXCESS_DAYS = 22.0
+
+
+class SimulatedSource(PresenceSource):
+    """Presence lists of a core-shell urn crawled at an uneven cadence.
+
+    Survival is constant per year, so that a long gap loses more of the shell than a short one.
+
+    Parameters
+    ----------
+    kappa
+        Core's share of the urn, in [0, 1).
+    alpha
+        Survival of the shell over the mean gap between crawls, in (0, 1].
+    coverage
+        Fraction of the living shell that a crawl samples, in (0, 1].
+    crawls
+        Number of crawls.
+    elements
+        Elements in the urn at any time; over 51 crawls about seven times as many are captured.
+    seed
+        Seed of the calendar and of the process.
+    """
+
+    type: Literal["simulated"] = "simulated"
+    kappa: float = Field(default=0.4, ge=0, lt=1)
+    alpha: float = Field(default=0.75, gt=0, le=1)
+    coverage: float = Field(default=0.6, gt=0, le=1)
+    crawls: int = Field(default=51, ge=3, le=500)
+    elements: int = Field(default=30_000, ge=10, le=5_000_000)
+    seed: int = Field(default=1, ge=0)
+
+    def list_crawls(self, files: Files, selection: Selection) -> Listing:  # noqa: ARG002 - there are no files
+        """List the crawls of the calendar; nothing is simulated, and captures are as many as are expected."""
+        crawls = select_run(self._calendar(), selection, self._input().location)
+        labels = [crawl.crawl for crawl in crawls]
+        expected = round(self.elements * (self.kappa + (1 - self.kappa) * self.coverage))
+        return Listing(
+            tuple(crawls),
+            (self._input(),),
+            dict.fromkeys(labels, fingerprint((self._input(),))),
+            dict.fromkeys(labels, expected),
+        )
+
+    def captures(self, files: Files, crawls: Sequence[str]) -> Iterator[Captures]:
+        """Simulate all crawls, and give the captures of some."""
+        import pandas as pd
+
+        from crawl_urn_dagster.urn.simulation import simulate
+
+        core = round(self.kappa * self.elements)
+        histories = simulate(
+            times=self._years(),
+            core=core,
+            shell=self.elements - core,
+            alpha=self._alpha_per_year(),
+            coverage=self.coverage,
+            seed=self.seed,
+        )
+        with connect(files.cache) as connection:
+            for index, crawl in enumerate(self._calendar()):
+                if crawl.crawl in crawls:
+                    connection.register("numbers", pd.DataFrame({"number": histories.captured(index)}))
+                    named = connection.execute(load_statement("name_simulated_elements")).df()
+                    yield Captures(crawl.crawl, named["element"].to_numpy(dtype=object), complete=True)
+
+    def truth(self) -> pd.DataFrame:
+        """Table `truth`: the parameters, per crawl at the mean gap and per year.
+
+        Returns
+        -------
+        Columns ``clock, kappa, core_share, alpha, coverage``, a row per clock.
+        """
+        import pandas as pd
+
+        from crawl_urn_dagster.urn.curves.model import core_share_from_kappa
+
+        shared = {
+            "kappa": self.kappa,
+            "core_share": float(core_share_from_kappa(self.kappa, self.coverage)),
+            "coverage": self.coverage,
+        }
+        return pd.DataFrame(
+            [
+                {"clock": "crawl", **shared, "alpha": self.alpha},
+                {"clock": "year", **shared, "alpha": self._alpha_per_year()},
+            ]
+        )[["clock", "kappa", "core_share", "alpha", "coverage"]]
+
+    def _input(self) -> InputFile:
+        """Return the parameters in the place of a file."""
+        parameters = ",".join(f"{name}={getattr(self, name)}" for name in type(self).model_fields if name != "type")
+        text = f"simulated:{parameters}"
+        return InputFile(text, len(text), hashlib.sha256(text.encode()).hexdigest())
+
+    def _calendar(self) -> list[DatedCrawl]:
+        """Crawls labelled by their date, at gaps that are the quantiles of a shifted exponential, shuffled.
+
+        A seed only orders the gaps: the mean gap, and with it survival per year, is the same for all.
+        """
+        import numpy as np
+
+        quantiles = (np.arange(self.crawls - 1) + 0.5) / (self.crawls - 1)
+        gaps = np.minimum(_SHORTEST_GAP_DAYS - _MEAN_EXCESS_DAYS * np.log1p(-quantiles), _LONGEST_GAP_DAYS)
+        shuffled = np.random.default_rng(self.seed).permutation(np.rint(gaps))
+        starts = [_FIRST_CRAWL + timedelta(days=float(days)) for days in np.cumsum([0, *shuffled])]
+        return [DatedCrawl(f"{start:%Y-%m-%d}", start, "label") for start in starts]
+
+    def _years(self) -> list[float]:
+        """Start of each crawl, in years after the first."""
+        from crawl_urn_dagster.urn import DAYS_PER_YEAR
+
+        return [(crawl.started_at - _FIRST_CRAWL).days / DAYS_PER_YEAR for crawl in self._calendar()]
+
+    def _alpha_per_year(self) -> float:
+        return float(self.alpha ** ((self.crawls - 1) / self._years()[-1]))

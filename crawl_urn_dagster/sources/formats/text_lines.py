@@ -1,0 +1,137 @@
+"""Long text files as batches of numbered lines, in bounded memory.
+
+Here: decompressing, cutting into lines, encoding. Not here: what a line means (`cdx_lines`).
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from crawl_urn_dagster.sources.formats.count_tables import is_gzip
+from crawl_urn_dagster.sources.inputs import SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import BinaryIO
+
+    from crawl_urn_dagster.sources.transport.files import LocalFile
+
+MAX_LINE_BYTES = 2**20
+_BATCH_BYTES = 2**23
+_READ_BYTES = 2**20
+_GZIP = 16 + zlib.MAX_WBITS
+
+
+def line_batches(local: LocalFile, is_line: Callable[[str], bool]) -> Iterator[pa.Table]:
+    """Give the lines of a file, gzip-compressed or not.
+
+    Parameters
+    ----------
+    local
+        The file. Bytes that are no UTF-8 become U+FFFD. Where a gzip member ends in the middle of a line, that is where
+        a line ends if both sides are lines, as in an index made of blocks.
+    is_line
+        Whether a text is a line of the format.
+
+    Returns
+    -------
+    Tables ``line_number`` (from 1), ``line`` (without its LF or CR LF) of about 8 MiB.
+
+    Raises
+    ------
+    SourceError
+        When a line is longer than `MAX_LINE_BYTES`, or the gzip is damaged or ends too soon.
+    """
+    whole: list[bytes | memoryview] = []
+    tail, size, lines, is_seam = bytearray(), 0, 0, False
+    for block, ends_member in _blocks(local):
+        if is_seam and tail and _are_lines(tail, block, is_line):
+            tail += b"\n"
+        is_seam = ends_member
+        cut = block.rfind(b"\n") + 1
+        if cut:
+            whole += [bytes(tail), memoryview(block)[:cut]]
+            tail.clear()
+        tail += memoryview(block)[cut:]
+        size += len(block)
+        if len(tail) > MAX_LINE_BYTES:
+            raise SourceError(
+                f"{local.input.location}, line {lines + 1} or later: is longer than the {MAX_LINE_BYTES:,} bytes "
+                "that a line may have; check that the file is text"
+            )
+        if size >= _BATCH_BYTES and whole:
+            batch = _batch(b"".join(whole), lines)
+            yield batch
+            lines += len(batch)
+            whole, size = [], 0
+    rest = b"".join((*whole, tail))
+    if rest:
+        yield _batch(rest if rest.endswith(b"\n") else rest + b"\n", lines)
+
+
+def read_start(local: LocalFile, lines: int) -> list[str]:
+    """Read the first lines of a file that are not empty, of its first MiB."""
+    start = b""
+    for block, _ in _blocks(local):
+        start += block
+        if len(start) >= _READ_BYTES:
+            break
+    texts: list[str] = _batch(start + b"\n", 0)["line"].to_pylist()
+    return [text for text in texts if text][:lines]
+
+
+def _are_lines(tail: bytearray, block: bytes, is_line: Callable[[str], bool]) -> bool:
+    """Whether what is on both sides of the end of a member is a line."""
+    head = block[: block.find(b"\n")] if b"\n" in block else block
+    return is_line(tail.decode(errors="replace")) and is_line(head.decode(errors="replace"))
+
+
+def _batch(data: bytes, before: int) -> pa.Table:
+    """Table of the lines of a text, each of which ends with a line feed; some lines came before it."""
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n")
+    ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == ord("\n"))
+    offsets = np.zeros(len(ends) + 1, dtype=np.int32)
+    offsets[1:] = ends - np.arange(len(ends))
+    lines = pa.StringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(data.replace(b"\n", b"")))
+    try:
+        lines.validate(full=True)
+    except pa.ArrowInvalid:
+        return _batch(data.decode(errors="replace").encode(), before)
+    return pa.table({"line_number": np.arange(before + 1, before + 1 + len(ends)), "line": lines})
+
+
+def _blocks(local: LocalFile) -> Iterator[tuple[bytes, bool]]:
+    """Give a file's content in blocks, and whether a gzip member ends with each."""
+    with local.path.open("rb") as file:
+        if is_gzip(local):
+            try:
+                yield from _gzip_blocks(file)
+            except (EOFError, zlib.error) as error:
+                raise SourceError(f"{local.input.location}: is damaged gzip: {error}; get the file again") from error
+        else:
+            while block := file.read(_READ_BYTES):
+                yield block, False
+
+
+def _gzip_blocks(file: BinaryIO) -> Iterator[tuple[bytes, bool]]:
+    compressed = file.read(_READ_BYTES)
+    while compressed:
+        member = zlib.decompressobj(_GZIP)
+        while not member.eof:
+            block = member.decompress(compressed, _READ_BYTES)
+            compressed = member.unconsumed_tail or member.unused_data
+            if block or member.eof:
+                yield block, member.eof
+            if not compressed:
+                compressed = file.read(_READ_BYTES)
+            if not compressed and not member.eof and not block:
+                raise EOFError("it ends in the middle of a member")
+        # Some tools pad the file with zeros.
+        compressed = compressed.lstrip(b"\0")
+        while not compressed and (compressed := file.read(_READ_BYTES)):
+            compressed = compressed.lstrip(b"\0")

@@ -1,0 +1,1 @@
+"""Locate, download and cache the files of a source."""

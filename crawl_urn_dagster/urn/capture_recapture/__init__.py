@@ -1,0 +1,1 @@
+"""Estimate survival and population size by capture-recapture models."""

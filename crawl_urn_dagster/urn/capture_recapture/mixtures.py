@@ -1,0 +1,243 @@
+"""Mixtures of two classes of elements in the Cormack-Jolly-Seber model, from capture histories.
+
+Here: a finite mixture of constant survival and coverage, and the mixture whose first class is the core. Not here:
+one class (`cormack_jolly_seber`), or the urn of core and shell from crawl sizes and overlaps (`fits`).
+
+The likelihood is of what follows the first capture. With coverage constant in time a history's chance depends on
+its first crawl, its last crawl and the number of captures alone, so histories are counted by these three.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+from scipy.special import expit, logit, xlog1py
+
+from crawl_urn_dagster.urn.capture_recapture.cormack_jolly_seber import (
+    fit_cormack_jolly_seber,
+    gaps_of,
+    never_seen_again,
+    never_seen_again_gradient,
+    smallest_gap,
+)
+from crawl_urn_dagster.urn.data.histories import count_cells
+from crawl_urn_dagster.urn.optimise.maximum_likelihood import (
+    Estimates,
+    estimates_at,
+    maximise,
+    nothing_estimated,
+    withdrawn,
+)
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from crawl_urn_dagster.urn.data.histories import CaptureHistoryCounts, FloatArray, IntArray
+
+Varying = Literal["common", "class"]
+
+_NO_RECAPTURES = "No element was captured in two crawls."
+_START_SHARES = (0.3, 0.7)
+# Classes start so far, on the logit scale of survival and of coverage, to either side of what one class fits.
+_SPREADS = ((-1.0, 0.0), (0.0, -1.0), (-1.0, -1.0), (-1.0, 1.0))
+# Gain in -2 ln L over one class that is no more than rounding.
+_NO_GAIN = 1e-3
+
+
+class _Histories(NamedTuple):
+    """Histories by first crawl, last crawl and number of captures; arrays of shape (cells,) but for the gaps.
+
+    Attributes
+    ----------
+    first, last
+        Crawls of the first and the last capture.
+    captured, missed
+        Crawls after the first capture and up to the last in which the element was captured, and was not.
+    elapsed
+        Time between the two.
+    elements
+        Elements of the cell.
+    gaps
+        Shape (gaps,): times between crawls.
+    """
+
+    first: IntArray
+    last: IntArray
+    captured: FloatArray
+    missed: FloatArray
+    elapsed: FloatArray
+    elements: FloatArray
+    gaps: FloatArray
+
+    @property
+    def releases(self) -> int:
+        """Captures that another crawl follows."""
+        return int((self.elements * (self.captured + (self.last < self.gaps.size))).sum())
+
+    def log_probability(self, alpha: float, coverage: float) -> FloatArray:
+        """Log of the chance of what follows the first capture, shape (cells,)."""
+        chi = never_seen_again(alpha**self.gaps, np.full(self.gaps.size, coverage))
+        return np.asarray(
+            self.elapsed * np.log(alpha)
+            + self.captured * np.log(coverage)
+            + xlog1py(self.missed, -coverage)
+            + np.log(chi)[self.last]
+        )
+
+    def gradient(self, members: FloatArray, alpha: float, coverage: float) -> tuple[float, float]:
+        """Differentiate ``sum(members * log_probability)`` by alpha and by coverage."""
+        phi, p = alpha**self.gaps, np.full(self.gaps.size, coverage)
+        never = np.bincount(self.last, weights=members, minlength=self.gaps.size + 1).astype(np.float64)
+        by_phi, by_p = never_seen_again_gradient(never, phi, p, never_seen_again(phi, p))
+        by_alpha = (members @ self.elapsed + by_phi @ (self.gaps * phi)) / alpha
+        by_coverage = members @ self.captured / coverage - members @ self.missed / (1 - coverage) + by_p.sum()
+        return float(by_alpha), float(by_coverage)
+
+
+def fit_two_classes(
+    counts: CaptureHistoryCounts,
+    times: npt.ArrayLike | None = None,
+    *,
+    survival: Varying = "class",
+    coverage: Varying = "class",
+) -> Estimates:
+    """Maximise the likelihood of a mixture of two classes of constant survival and coverage.
+
+    The chance of what follows an element's first capture is the mean over the classes, weighted by their shares
+    of the elements first captured, the same at every crawl (Pledger, Pollock and Norris 2003, Biometrics
+    59:786-794). In an urn they are not the same: who lives long and is sampled often is captured first.
+
+    Parameters
+    ----------
+    counts
+        Elements of each capture history.
+    times
+        Times of the crawls, shape (crawls,), not decreasing; one unit apart when None.
+    survival, coverage
+        ``class``, one per class, or ``common``.
+
+    Returns
+    -------
+    `Estimates` of ``share``, that of the first class, then ``alpha_1`` and ``alpha_2``, or ``alpha``, per unit of
+    time, and ``coverage_1`` and ``coverage_2``, or ``coverage``. The first class is the one of lower survival, or
+    of lower coverage when survival is common. Where two classes fit no better than one, none of them is identified.
+
+    Raises
+    ------
+    ValueError
+        When the times do not fit or decrease, or what varies is neither ``class`` nor ``common``.
+    """
+    alpha_names, alpha_index = _parameters("alpha", survival, 1)
+    coverage_names, coverage_index = _parameters("coverage", coverage, 1 + len(alpha_names))
+    names = ["share", *alpha_names, *coverage_names]
+    histories, unit = _histories(counts, times)
+    if not histories.captured.any():
+        return nothing_estimated(names, histories.releases, _NO_RECAPTURES)
+
+    def log_likelihood(parameters: FloatArray) -> tuple[float, FloatArray]:
+        share, of_classes = parameters[0], list(zip(alpha_index, coverage_index, strict=True))
+        joint = np.log([[share], [1 - share]]) + [
+            histories.log_probability(parameters[a], parameters[c]) for a, c in of_classes
+        ]
+        total = np.logaddexp(*joint)
+        members = histories.elements * np.exp(joint - total)
+        gradient = np.zeros(len(names))
+        gradient[0] = members[0].sum() / share - members[1].sum() / (1 - share)
+        for (a, c), of_class in zip(of_classes, members, strict=True):
+            gradient[[a, c]] += histories.gradient(of_class, parameters[a], parameters[c])
+        return float(histories.elements @ total), gradient
+
+    one_class = _one_class(counts, histories)
+    centre = logit(_start(one_class))
+    starts = []
+    for share, (by_alpha, by_coverage) in product(_START_SHARES, _SPREADS):
+        start = np.full(len(names), share)
+        start[alpha_index] = expit(centre[0] + by_alpha * np.array([1, -1]))
+        start[coverage_index] = expit(centre[1] + by_coverage * np.array([1, -1]))
+        starts.append(start)
+    best = maximise(log_likelihood, starts, histories.releases)
+    if tuple(best[[alpha_index[0], coverage_index[0]]]) > tuple(best[[alpha_index[1], coverage_index[1]]]):
+        best[0] = 1 - best[0]
+        for index in (alpha_index, coverage_index):
+            best[index] = best[index[::-1]]
+    powers = np.ones(len(names))
+    powers[alpha_index] = 1 / unit
+    found = estimates_at(log_likelihood, best, names, histories.releases, powers)
+    if one_class.minus_two_log_likelihood - found.minus_two_log_likelihood > _NO_GAIN:
+        return found
+    return withdrawn(found, one_class.n_parameters, "Two classes fit no better than one.")
+
+
+def fit_core_and_shell(counts: CaptureHistoryCounts, times: npt.ArrayLike | None = None) -> Estimates:
+    """Maximise the likelihood of the urn of core and shell: a mixture whose first class is in every crawl.
+
+    The core has survival and coverage 1 exactly and was there from the start, so only elements of the first crawl
+    may belong to it, and do if they are in every crawl (not only if: elements of the shell may be, too).
+
+    Parameters
+    ----------
+    counts, times
+        As in `fit_two_classes`.
+
+    Returns
+    -------
+    `Estimates` of ``core_share``, μ, the core's share of the first crawl, and ``alpha`` and ``coverage`` of the
+    shell, survival per unit of time. `kappa_from_core_share` gives the core's share of the urn.
+
+    Raises
+    ------
+    ValueError
+        When the times do not fit or decrease.
+    """
+    names = ["core_share", "alpha", "coverage"]
+    histories, unit = _histories(counts, times)
+    if not histories.captured.any():
+        return nothing_estimated(names, histories.releases, _NO_RECAPTURES)
+    may_be_core = histories.first == 0
+    is_complete = histories.captured == histories.gaps.size
+
+    def log_likelihood(parameters: FloatArray) -> tuple[float, FloatArray]:
+        share, alpha, coverage = (float(parameter) for parameter in parameters)
+        shell = histories.log_probability(alpha, coverage) + np.where(may_be_core, np.log1p(-share), 0.0)
+        total = np.logaddexp(np.where(is_complete, np.log(share), -np.inf), shell)
+        in_shell = histories.elements * np.exp(shell - total)
+        in_core = (histories.elements - in_shell)[is_complete].sum()
+        by_share = in_core / share - in_shell[may_be_core].sum() / (1 - share)
+        return float(histories.elements @ total), np.array([by_share, *histories.gradient(in_shell, alpha, coverage)])
+
+    centre = _start(_one_class(counts, histories))
+    starts = [np.array([share, *centre]) for share in _START_SHARES]
+    best = maximise(log_likelihood, starts, histories.releases)
+    return estimates_at(log_likelihood, best, names, histories.releases, np.array([1, 1 / unit, 1]))
+
+
+def _histories(counts: CaptureHistoryCounts, times: npt.ArrayLike | None) -> tuple[_Histories, float]:
+    """Count histories by first crawl, last crawl and captures; times are in the unit of the smallest gap."""
+    gaps = gaps_of(times, counts.n_crawls)
+    unit = smallest_gap(gaps)
+    clock = np.append(0.0, np.cumsum(gaps / unit))
+    first, last, captures, elements = count_cells(counts)
+    captured, missed, members = (
+        numbers.astype(np.float64) for numbers in (captures - 1, last - first - captures + 1, elements)
+    )
+    return _Histories(first, last, captured, missed, clock[last] - clock[first], members, gaps / unit), unit
+
+
+def _one_class(counts: CaptureHistoryCounts, histories: _Histories) -> Estimates:
+    """Fit survival, in the unit of the smallest gap, and coverage that all elements have in common."""
+    clock = np.append(0.0, np.cumsum(histories.gaps))
+    return fit_cormack_jolly_seber(np.diagonal(counts.intersections()), counts.recaptures(), times=clock)
+
+
+def _start(one_class: Estimates) -> FloatArray:
+    """Survival and coverage off the bounds, and a half where they are not identified."""
+    return np.asarray(np.where(np.isnan(one_class.values), 0.5, one_class.values).clip(0.05, 0.95))
+
+
+def _parameters(name: str, varying: Varying, first: int) -> tuple[list[str], list[int]]:
+    """Names of one or two parameters, and the place of each class's own among all parameters."""
+    if varying not in {"class", "common"}:
+        raise ValueError(f"{name} varies by {varying!r}; expected 'class' or 'common'")
+    return ([f"{name}_1", f"{name}_2"], [first, first + 1]) if varying == "class" else ([name], [first, first])

@@ -1,0 +1,1 @@
+"""Compute the expected observables of each urn in closed form."""

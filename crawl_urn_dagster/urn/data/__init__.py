@@ -1,0 +1,1 @@
+"""Hold the counts that urns are fitted to."""

@@ -1,0 +1,224 @@
+"""The raw counts of a collection, and the points that a joint fit makes of them.
+
+Here: overlaps of pairs, recaptures from windows, their expectation and its variance. Not here: what is expected of a
+class of elements (`expectations`), or the fit (`joint`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from crawl_urn_dagster.urn.curves.expectations import table_of_pairs
+from crawl_urn_dagster.urn.curves.model import gaps_between
+from crawl_urn_dagster.urn.data.histories import recaptures_from_unions, unions_from_recaptures, window_sums
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from crawl_urn_dagster.urn.curves.expectations import ClassSlopes, ElementClass
+    from crawl_urn_dagster.urn.data.histories import BoolArray, FloatArray, IntArray
+
+_KINDS = ("overlap", "recapture", "window")
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Raw counts of a collection, or of many replicates of it on leading axes.
+
+    Parameters
+    ----------
+    times
+        Times of the crawls, shape (crawls,), in units of the clock, not decreasing.
+    sizes
+        M_t, shape (..., crawls), above 0.
+    intersections
+        Elements in both of crawls i < j, shape (..., crawls, crawls); NaN where not published. Only what is above
+        the diagonal is read. Sketched ones may be negative.
+    unions
+        U(i..j), distinct elements in crawls i < j and those between, of the same shape; likewise. All windows are the
+        same data as the m-array; see `recaptures_from_unions`.
+    relative_error
+        One standard error of a sketched size or union, as a fraction of it, in [0, 1); 0 for exact counts.
+        Intersections are taken to be M_i + M_j less a union.
+    one_in
+        Counts are this number times those of a sample of one element in so many, at least 1; 1 for all elements.
+
+    Raises
+    ------
+    ValueError
+        When shapes do not fit, times do not advance, a size is not above 0, or an error or number is out of range.
+    """
+
+    times: FloatArray
+    sizes: FloatArray
+    intersections: FloatArray
+    unions: FloatArray
+    relative_error: float = 0.0
+    one_in: float = 1.0
+
+    def __post_init__(self) -> None:
+        gaps_between(self.times)
+        if not self.times[-1] > self.times[0]:
+            raise ValueError("all crawls are at the same time; expected times that advance")
+        table = (*self.sizes.shape, len(self.times))
+        if not self.sizes.shape[-1:] == self.times.shape or {self.intersections.shape, self.unions.shape} != {table}:
+            raise ValueError(
+                f"times, sizes, intersections and unions have shapes {self.times.shape}, {self.sizes.shape}, "
+                f"{self.intersections.shape} and {self.unions.shape}; "
+                "expected (crawls,), (..., crawls) and twice (..., crawls, crawls)"
+            )
+        known = np.isfinite(self.sizes) & (self.sizes > 0)
+        if not known.all():
+            at = tuple(np.argwhere(~known)[0])
+            raise ValueError(f"the size of crawl {at[-1]} is {self.sizes[at]}; expected a number above 0")
+        if not 0 <= self.relative_error < 1:
+            raise ValueError(f"relative_error is {self.relative_error}; expected a fraction from 0 to below 1")
+        if not self.one_in >= 1:
+            raise ValueError(f"one_in is {self.one_in}; expected 1 for all elements, or k for one element in k")
+
+    @property
+    def mean_gap(self) -> float:
+        """Mean time between neighbouring crawls, in units of the clock."""
+        return float(self.times[-1] - self.times[0]) / (len(self.times) - 1)
+
+    @property
+    def in_mean_gaps(self) -> FloatArray:
+        """Times in units of the mean gap, shape (crawls,)."""
+        return self.times / self.mean_gap
+
+    def some(self, rows: slice | npt.NDArray[np.intp]) -> Counts:
+        """Select problems on the first leading axis."""
+        return replace(self, sizes=self.sizes[rows], intersections=self.intersections[rows], unions=self.unions[rows])
+
+    def repeated(self, n: int) -> Counts:
+        """Repeat the counts n times on a new leading axis, without copying them."""
+        sizes, intersections, unions = (
+            np.broadcast_to(values, (n, *values.shape)) for values in (self.sizes, self.intersections, self.unions)
+        )
+        return replace(self, sizes=sizes, intersections=intersections, unions=unions)
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Which points the published counts give; the methods return overlaps, then recaptures, then windows.
+
+    Attributes
+    ----------
+    overlaps
+        Crawls i and j, shape (overlaps,) each, of m_ij.
+    recaptures
+        Of r_ij from four windows; at lag 1, where r_ij is m_ij, only those whose overlap is not published.
+    windows
+        First and last crawl of windows that give no recaptures, because one of the other three is not published. Their
+        count is all recaptures within, sum of M less U(i..j).
+    """
+
+    overlaps: tuple[IntArray, IntArray]
+    recaptures: tuple[IntArray, IntArray]
+    windows: tuple[IntArray, IntArray]
+
+    @classmethod
+    def of(cls, counts: Counts) -> Points:
+        """Points of counts without leading axes."""
+        overlap, window = np.triu(np.isfinite(counts.intersections), 1), np.triu(np.isfinite(counts.unions), 1)
+        window &= ~(overlap & np.eye(len(window), k=1, dtype=bool))
+        # Windows of one crawl and of none are known.
+        known = np.isfinite(counts.unions) | np.tri(len(window), dtype=bool)
+        recapture = np.zeros_like(window)
+        recapture[:-1, 1:] = window[:-1, 1:] & known[:-1, :-1] & known[1:, 1:] & known[1:, :-1]
+        return cls(_crawls(overlap), _crawls(recapture), _crawls(window & ~recapture))
+
+    @property
+    def kind(self) -> npt.NDArray[np.str_]:
+        """``overlap``, ``recapture`` or ``window``, shape (points,)."""
+        return np.repeat(_KINDS, [len(first) for first, _ in self._all])
+
+    @property
+    def i(self) -> IntArray:
+        """First crawl of each point, shape (points,)."""
+        return np.concatenate([first for first, _ in self._all])
+
+    @property
+    def j(self) -> IntArray:
+        """Last crawl of each point, shape (points,)."""
+        return np.concatenate([last for _, last in self._all])
+
+    @property
+    def _all(self) -> tuple[tuple[IntArray, IntArray], ...]:
+        return self.overlaps, self.recaptures, self.windows
+
+    def count(self, counts: Counts) -> FloatArray:
+        """Each point's count as observed, shape (..., points)."""
+        (a, b), (i, j), (first, last) = self._all
+        unions = np.where(np.eye(len(counts.times), dtype=bool), counts.sizes[..., None], counts.unions)
+        recaptures = recaptures_from_unions(unions)[..., i, j]
+        within = window_sums(counts.sizes)[..., first, last] - unions[..., first, last]
+        return np.concatenate([counts.intersections[..., a, b], recaptures, within], axis=-1)
+
+    def expect(self, core: FloatArray, shell: ElementClass) -> FloatArray:
+        """Each point's expected count, shape (..., points), of a core of K elements, shape (...), and a shell."""
+        (a, b), (i, j), (first, last) = self._all
+        parts = [
+            core[..., None] + shell.intersections(a, b),
+            core[..., None] * (j - i == 1) + shell.recaptures(i, j),
+        ]
+        if first.size:
+            shells = window_sums(shell.size * shell.coverage) - shell.unions()
+            parts.append(core[..., None] * (last - first) + shells[..., first, last])
+        return np.concatenate(parts, axis=-1)
+
+    def slopes(self, core: FloatArray, shell: ElementClass, of_shell: ClassSlopes) -> FloatArray:
+        """Differentiate `expect`, shape (..., n, points), the core's derivatives being of shape (..., n)."""
+        (a, b), (i, j), (first, last) = self._all
+        parts = [
+            core[..., None] + shell.slopes_of_intersections(of_shell, a, b),
+            core[..., None] * (j - i == 1) + shell.slopes_of_recaptures(of_shell, i, j),
+        ]
+        if first.size:
+            n = shell.size.shape[-1]
+            crawls = np.triu_indices(n, k=1)
+            recaptures = table_of_pairs(shell.slopes_of_recaptures(of_shell, *crawls), *crawls, n)
+            within = -unions_from_recaptures(np.zeros(recaptures.shape[:-1]), recaptures)
+            parts.append(core[..., None] * (last - first) + within[..., first, last])
+        return np.concatenate(parts, axis=-1)
+
+    def variance(self, counts: Counts, core: FloatArray, shell: ElementClass) -> FloatArray:
+        """Variance of each point's count that the weights are one over, shape (..., points).
+
+        A count of a sample of one in k elements is Poisson, so k times it has k times the expected count; it is known
+        to no better than one element of the sample, so another k² keep rare counts from weighing without limit. To
+        it comes the error of the sketches that the count is a sum of, which err alike as far as their elements are the
+        same (see `counting_error`); of sums of sizes only that of the union.
+        """
+        k = counts.one_in
+        variance = k * (self.expect(core, shell) + k)
+        if counts.relative_error == 0:
+            return variance
+        (a, b), (i, j), (first, last) = self._all
+        unions = np.triu(core[..., None, None] + shell.unions())
+        size = counts.sizes
+        both = core[..., None] + shell.intersections(a, b)
+        squares = [
+            _squared_error(size[..., a] + size[..., b] - both, size[..., a], size[..., b]),
+            _squared_error(unions[..., i, j], unions[..., i, j - 1], unions[..., i + 1, j])
+            - unions[..., i + 1, j - 1] ** 2,
+            unions[..., first, last] ** 2,
+        ]
+        return np.asarray(variance + counts.relative_error**2 * np.maximum(np.concatenate(squares, axis=-1), 0))
+
+
+def _squared_error(union: FloatArray, one: FloatArray, other: FloatArray) -> FloatArray:
+    """Variance of the intersection of two sets, as their sizes less their union, over the squared relative error.
+
+    The covariance of a set and a part of it is the square of the part; that of the two is their product times their
+    Jaccard coefficient. When less is taken off that is a part of all three, its square goes off, too.
+    """
+    return union**2 - one**2 - other**2 + 2 * one * other * (one + other - union) / union
+
+
+def _crawls(table: BoolArray) -> tuple[IntArray, IntArray]:
+    i, j = np.nonzero(table)
+    return i.astype(np.int64), j.astype(np.int64)

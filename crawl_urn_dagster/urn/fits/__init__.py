@@ -1,0 +1,1 @@
+"""Fit urns to curves, counts and capture histories."""

@@ -1,0 +1,356 @@
+"""Least squares of the two urns to many curves at once: replicates, rolling windows, strata.
+
+Here: fits of B mean curves at shared lags or at equal gaps, with the target, bounds and global optimum of `fits`.
+Not here: windows with gaps of their own, whose curve does not separate as below (`fits`), or the curves (`model`).
+
+The method is variable projection (Golub and Pereyra, 1973). For a fixed decay r both curves are linear in two
+coefficients, and the bounds of the parameters are a triangle of these, a ≥ 0, b ≥ 0, a + b ≤ 1:
+
+- containment: g(d) = a + b r^d with r = α; the floor μ is a, and b = (1-μ) c;
+- discovery curve: t + 1 - U(t)/M = a t + b φ(t) with φ(t) = Σ_(k ≤ t) (1 - r^k) and r = α (1-c); μ is a, and
+  b = (1-μ) ρ∞, from which α = r + ρ∞ (1-r) and α c = ρ∞ (1-r).
+
+The homogeneous urn has a = 0. Least squares over the triangle are exact, and leave a smooth function of r alone.
+Each interval of a grid of r in which its slope turns from falling to rising is refined, and the least minimum is
+the fit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from crawl_urn_dagster.urn.curves.model import Form, kappa_from_core_share, whole_numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from crawl_urn_dagster.urn.data.histories import BoolArray, FloatArray, IntArray
+
+BatchedModel = Literal["homogeneous", "core_shell"]
+
+_N_PARAMETERS: dict[BatchedModel, int] = {"homogeneous": 2, "core_shell": 3}
+# Decays are denser towards 0 and 1: what moves a curve there is r or 1 - r in proportion, of every order of magnitude.
+# At 0 and 1 themselves the two columns are one, and which coefficients are best is open.
+_NEAR_END = np.geomspace(1e-9, 5e-4, 12)
+_GRID = np.concatenate([_NEAR_END, np.sin(np.linspace(0, np.pi / 2, 49)[1:-1]) ** 2, 1 - _NEAR_END[::-1]])
+# Values of one array held at once, 8 MB.
+_CHUNK = 2**20
+_STEPS = 60
+_RESOLUTION = 1e-12
+# Columns are one when the second has no larger share, in squares, outside the first: r = 0, or r = 1.
+_COLLINEAR = 1e-24
+# A parameter this close to a bound is on it: rounding moves one of a noiseless curve as far.
+_ON_BOUND = 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class BatchedFits:
+    """Fitted urns, one per problem; every array but ``fitted`` has shape (problems,).
+
+    Attributes
+    ----------
+    kappa, core_share
+        Core's share of the urn and of one crawl, in [0, 1]; 0 in the homogeneous urn. In the paper's form of
+        containment both are the printed κ.
+    alpha, coverage
+        Survival per unit of the lags, and coverage, of the urn or of its shell, in [0, 1]. Where nothing but the
+        core is seen again they could be many; they are 0 and 1.
+    residual_rms
+        Root mean square of the residuals, in the unit of the curves.
+    n_points
+        Known points.
+    status
+        ``too_few_points``, ``at_bound`` or ``ok``, as in `fits.STATUSES`. Whether the curve leaves a parameter
+        open is not judged here; `fits` does.
+    fitted
+        The model at every point, known or not; shape (problems, points).
+
+    Notes
+    -----
+    Numbers are NaN where there are too few points.
+    """
+
+    kappa: FloatArray
+    core_share: FloatArray
+    alpha: FloatArray
+    coverage: FloatArray
+    residual_rms: FloatArray
+    n_points: IntArray
+    status: npt.NDArray[np.str_]
+    fitted: FloatArray
+
+
+class _Columns(NamedTuple):
+    """The two columns at some decays and the slope of the second; shape (points,) or (..., points)."""
+
+    first: FloatArray
+    second: FloatArray
+    second_slope: FloatArray
+
+
+class _Optimum(NamedTuple):
+    """Least squares, one row per problem: decay and coefficients of shape (...), combination (..., points)."""
+
+    decay: FloatArray
+    a: FloatArray
+    b: FloatArray
+    combination: FloatArray
+
+
+if TYPE_CHECKING:
+    Basis: TypeAlias = Callable[[FloatArray], _Columns]
+
+
+def fit_containment_batch(
+    lag: npt.ArrayLike, containment: npt.ArrayLike, *, model: BatchedModel, form: Form = "exact"
+) -> BatchedFits:
+    """Fit floor + (1 - floor) c α^d to many containment curves; the homogeneous urn has floor 0.
+
+    Parameters
+    ----------
+    lag
+        Shape (points,), above 0, in any unit of time.
+    containment
+        Shape (problems, points); NaN where unknown.
+    model
+        ``homogeneous`` is fitted to g itself, not to log g as in `fits.fit_containment_log_linear`.
+    form
+        Whether the floor is μ (``exact``) or the printed κ (``paper``).
+
+    Raises
+    ------
+    ValueError
+        When shapes do not fit, a containment is infinite, or a lag is not a finite number above 0.
+    """
+    d, g = _checked("lag", lag, containment)
+    unit = float(d.min())
+    rounds = d / unit
+
+    def basis(decay: FloatArray) -> _Columns:
+        one_less = decay[..., None] ** (rounds - 1)
+        return _Columns(np.ones_like(rounds), one_less * decay[..., None], one_less * rounds)
+
+    best = _minimise(basis, g, model)
+    coverage = np.where(best.b > 0, _quotient(best.b, 1 - best.a), 1.0)
+    kappa = best.a if form == "paper" else kappa_from_core_share(best.a, coverage)
+    return _fits(
+        model,
+        abscissa=d,
+        observed=g,
+        fitted=best.combination,
+        core_share=best.a,
+        parameters=(kappa, best.decay ** (1 / unit), coverage),
+    )
+
+
+def fit_discovery_batch(t: npt.ArrayLike, ratio: npt.ArrayLike, *, model: BatchedModel) -> BatchedFits:
+    """Fit the discovery curve of crawls at equal gaps to many curves.
+
+    Parameters
+    ----------
+    t
+        Crawls after the first, whole numbers above 0; shape (points,).
+    ratio
+        Distinct elements of t + 1 crawls over those of the first, shape (problems, points); NaN where unknown.
+    model
+        Which urn.
+
+    Raises
+    ------
+    ValueError
+        When shapes do not fit, a ratio is infinite, or a t is not a whole number above 0.
+    """
+    lengths, curve = _checked("t", t, ratio)
+    crawls = whole_numbers("t", lengths, least=1).astype(np.int64)
+    k = np.arange(1.0, crawls.max() + 1)
+
+    def basis(decay: FloatArray) -> _Columns:
+        one_less = decay[..., None] ** (k - 1)
+        resolved = (1 - one_less * decay[..., None]).cumsum(axis=-1)
+        return _Columns(lengths, resolved[..., crawls - 1], -(one_less * k).cumsum(axis=-1)[..., crawls - 1])
+
+    best = _minimise(basis, lengths + 1 - curve, model)
+    sampled = _quotient(best.b, 1 - best.a) * (1 - best.decay)
+    alpha = best.decay + sampled
+    coverage = np.where(best.b > 0, _quotient(sampled, alpha), 1.0)
+    return _fits(
+        model,
+        abscissa=lengths,
+        observed=curve,
+        fitted=lengths + 1 - best.combination,
+        core_share=best.a,
+        parameters=(kappa_from_core_share(best.a, coverage), alpha, coverage),
+    )
+
+
+def _checked(name: str, abscissa: npt.ArrayLike, curves: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    x, y = np.asarray(abscissa, dtype=np.float64), np.asarray(curves, dtype=np.float64)
+    if x.ndim != 1 or x.size == 0 or y.ndim != 2 or y.shape[1] != x.size:
+        raise ValueError(f"{name} has shape {x.shape} and the curves {y.shape}; expected (points,), (problems, points)")
+    outside = ~((x > 0) & np.isfinite(x))
+    if outside.any():
+        raise ValueError(f"{name} is {x[outside][0]}; expected finite numbers above 0")
+    if np.isinf(y).any():
+        row, column = np.argwhere(np.isinf(y))[0]
+        raise ValueError(f"problem {row}, point {column} is {y[row, column]}; expected finite numbers, NaN if unknown")
+    return x, y
+
+
+def _minimise(basis: Basis, target: FloatArray, model: BatchedModel) -> _Optimum:
+    """Least squares of a first + b second to each row, over the triangle and over decays in [0, 1]."""
+    rows = max(1, _CHUNK // (_GRID.size * target.shape[1]))
+    chunks = [
+        _minimise_chunk(basis, target[low : low + rows], with_core=model == "core_shell")
+        for low in range(0, max(1, len(target)), rows)
+    ]
+    return _Optimum(*(np.concatenate(part) for part in zip(*chunks, strict=True)))
+
+
+def _minimise_chunk(basis: Basis, target: FloatArray, *, with_core: bool) -> _Optimum:
+    known = np.isfinite(target)
+    observed = np.where(known, target, 0.0)
+
+    def slope_of(problem: IntArray, decay: FloatArray) -> FloatArray:
+        return _project(basis(decay), observed[problem], known[problem], with_core=with_core)[2]
+
+    # Where problems know the same points, sums over columns alone need one row.
+    rows = known[:1] if len(known) and (known == known[0]).all() else known
+    slopes = _project(basis(_GRID), observed[:, None], rows[:, None], with_core=with_core)[2]
+    problem, cell = np.nonzero((slopes[:, :-1] < 0) & (slopes[:, 1:] >= 0))
+    inside = _turning_points(slope_of, problem, cell, slopes)
+    at_0, at_1 = np.flatnonzero(slopes[:, 0] >= 0), np.flatnonzero(slopes[:, -1] <= 0)
+    problem = np.concatenate([problem, at_0, at_1])
+    decay = np.concatenate([inside, np.zeros(at_0.size), np.ones(at_1.size)])
+
+    columns = basis(decay)
+    a, b, _ = _project(columns, observed[problem], known[problem], with_core=with_core)
+    combination = a[:, None] * columns.first + b[:, None] * columns.second
+    cost = (((observed[problem] - combination) * known[problem]) ** 2).sum(axis=1)
+    order = np.lexsort((cost, problem))
+    least = order[np.unique(problem[order], return_index=True)[1]]
+    # Without the second column any decay will do.
+    return _Optimum(np.where(b[least] > 0, decay[least], 0.0), a[least], b[least], combination[least])
+
+
+def _project(
+    columns: _Columns, observed: FloatArray, known: BoolArray, *, with_core: bool
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Coefficients of the least squares over the triangle, and the slope of the sum of squares in the decay.
+
+    The sum of squares is convex in the coefficients: its least value is inside the triangle, or else the least
+    along one of the three edges. By the envelope theorem only the columns' own slope changes it.
+    """
+    first, second, second_slope = (known * column for column in columns)
+    if with_core:
+        a, b = _over_triangle(first, second, observed)
+    else:
+        b = _clipped(_dot(second, observed), _dot(second, second))
+        a = np.zeros_like(b)
+    return a, b, 2 * b * (a * _dot(first, second_slope) + b * _dot(second, second_slope) - _dot(observed, second_slope))
+
+
+def _over_triangle(first: FloatArray, second: FloatArray, observed: FloatArray) -> tuple[FloatArray, FloatArray]:
+    first_first, first_second, second_second = _dot(first, first), _dot(first, second), _dot(second, second)
+    first_observed, second_observed = _dot(first, observed), _dot(second, observed)
+    # Inside: b by the part of the second column outside the first, so that rounding is not squared.
+    outside = second - _quotient(first_second, first_first)[..., None] * first
+    outside_outside = _dot(outside, outside)
+    b_inside = _quotient(_dot(outside, observed), outside_outside)
+    a_inside = _quotient(first_observed - b_inside * first_second, first_first)
+    feasible = (outside_outside > _COLLINEAR * second_second) & (a_inside >= 0) & (b_inside >= 0)
+    feasible &= a_inside + b_inside <= 1
+    # Along the edges.
+    b_only = _clipped(second_observed, second_second)
+    a_only = _clipped(first_observed, first_first)
+    b_slant = _clipped(
+        second_observed - first_observed - first_second + first_first, second_second - 2 * first_second + first_first
+    )
+    a = np.stack(np.broadcast_arrays(0.0, a_only, 1 - b_slant))
+    b = np.stack(np.broadcast_arrays(b_only, 0.0, b_slant))
+    cost = a**2 * first_first + 2 * a * b * first_second + b**2 * second_second
+    cost -= 2 * (a * first_observed + b * second_observed)
+    edge = cost.argmin(axis=0)[None]
+    on_edge = np.take_along_axis(a, edge, axis=0)[0], np.take_along_axis(b, edge, axis=0)[0]
+    return np.where(feasible, a_inside, on_edge[0]), np.where(feasible, b_inside, on_edge[1])
+
+
+def _turning_points(
+    slope_of: Callable[[IntArray, FloatArray], FloatArray], problem: IntArray, cell: IntArray, slopes: FloatArray
+) -> FloatArray:
+    """Zeros of the slope within cells of the grid, by the method of Ridders (1979), which also halves the bracket."""
+    low, high = _GRID[cell], _GRID[cell + 1]
+    slope_low, slope_high = slopes[problem, cell], slopes[problem, cell + 1]
+    found = high.copy()
+    active = np.arange(problem.size)
+    for _ in range(_STEPS):
+        if not active.size:
+            break
+        lo, hi, at_lo, at_hi = low[active], high[active], slope_low[active], slope_high[active]
+        middle = (lo + hi) / 2
+        at_middle = slope_of(problem[active], middle)
+        new = middle - (middle - lo) * _quotient(at_middle, np.sqrt(at_middle**2 - at_lo * at_hi))
+        at_new = slope_of(problem[active], new)
+        points = np.stack([lo, np.minimum(middle, new), np.maximum(middle, new), hi])
+        values = np.stack(
+            [at_lo, np.where(new < middle, at_new, at_middle), np.where(new < middle, at_middle, at_new), at_hi]
+        )
+        # The first interval of the three at whose end the slope is not negative.
+        end = 1 + (values[1:] >= 0).argmax(axis=0)
+        column = np.arange(active.size)
+        low[active], high[active] = points[end - 1, column], points[end, column]
+        slope_low[active], slope_high[active] = values[end - 1, column], values[end, column]
+        moved = abs(new - found[active])
+        found[active] = new
+        active = active[(moved > _RESOLUTION) & (high[active] - low[active] > _RESOLUTION)]
+    return found
+
+
+def _fits(
+    model: BatchedModel,
+    *,
+    abscissa: FloatArray,
+    observed: FloatArray,
+    fitted: FloatArray,
+    core_share: FloatArray,
+    parameters: tuple[FloatArray, FloatArray, FloatArray],
+) -> BatchedFits:
+    """Judge fits, and take what is as good as on a bound for on it."""
+    known = np.isfinite(observed)
+    n_points = known.sum(axis=1)
+    distinct = (known @ (abscissa[:, None] == np.unique(abscissa))).sum(axis=1)
+    too_few = distinct <= _N_PARAMETERS[model]
+    squares = (np.where(known, observed - fitted, 0) ** 2).sum(axis=1)
+    snapped = [
+        np.where(abs(value - np.rint(value)) <= _ON_BOUND, np.rint(value), value) for value in (core_share, *parameters)
+    ]
+    at_bound = np.any([(value == 0) | (value == 1) for value in snapped[-_N_PARAMETERS[model] :]], axis=0)
+    rms = np.sqrt(squares / np.maximum(n_points, 1))
+    share, kappa, alpha, coverage, rms = (np.where(too_few, np.nan, value) for value in (*snapped, rms))
+    return BatchedFits(
+        kappa=kappa,
+        core_share=share,
+        alpha=alpha,
+        coverage=coverage,
+        residual_rms=rms,
+        n_points=n_points,
+        status=np.where(too_few, "too_few_points", np.where(at_bound, "at_bound", "ok")),
+        fitted=np.where(too_few[:, None], np.nan, fitted),
+    )
+
+
+def _dot(u: FloatArray, v: FloatArray) -> FloatArray:
+    return np.asarray(np.einsum("...p,...p->...", u, v))
+
+
+def _quotient(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
+    """Quotient, 0 where the denominator is 0."""
+    shape = np.broadcast_shapes(np.shape(numerator), np.shape(denominator))
+    return np.divide(numerator, denominator, out=np.zeros(shape), where=denominator != 0)
+
+
+def _clipped(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
+    return np.clip(_quotient(numerator, denominator), 0, 1)

@@ -1,0 +1,1 @@
+"""Test whether an urn fits and compare urns."""

@@ -1,0 +1,192 @@
+"""Which urn to prefer: information criteria for likelihoods, cross-validation for least squares.
+
+Here: the criteria, and a table of models with the one that is preferred. Not here: the fits (`likelihood`, `shells`,
+`revisit`), or whether any urn holds at all (`violation`).
+
+Points of a curve share crawls, so their residuals are no sample of independent errors, and no information criterion
+can be had from their sum of squares: it would take one crawl's accident for dozens of observations. What least squares
+are judged by is how well they predict start crawls that they have not seen.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from crawl_urn_dagster.urn.fits.status import WITHHELD
+from crawl_urn_dagster.urn.goodness_of_fit.violation import BLOCK, block_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from crawl_urn_dagster.urn.curves.shells import UrnFit
+    from crawl_urn_dagster.urn.data.histories import FloatArray
+    from crawl_urn_dagster.urn.fits.histories_likelihood import HistoriesFit
+
+    AnyFit: TypeAlias = HistoriesFit | UrnFit
+
+InformationCriterion = Literal["aicc", "bic"]
+
+# Models whose criteria differ by less are supported alike (Burnham and Anderson, 2002).
+_SUPPORTED_ALIKE = 2.0
+
+
+class ComparedModel(NamedTuple):
+    """A row of a comparison.
+
+    Attributes
+    ----------
+    model, projection, n_parameters
+        What was fitted to what, with how many parameters.
+    criterion
+        ``aicc``, ``bic`` or ``cross_validation``.
+    value
+        Of the criterion, lower is better; for ``cross_validation`` the mean squared error of prediction, in units
+        of squared crawls. None when the fit is not to be shown.
+    delta
+        Value less the lowest one.
+    at_bound, identified
+        Whether the fit to all the data has a parameter on its bound, and whether it leaves none open.
+    status, reason
+        Of the fit to all the data.
+    preferred
+        True of one row: of the models that are as good as the best, the one with the fewest parameters, and of several
+        the one that comes first.
+    """
+
+    model: str
+    projection: str
+    n_parameters: int
+    criterion: str
+    value: float | None
+    delta: float | None
+    at_bound: bool
+    identified: bool
+    status: str
+    reason: str | None
+    preferred: bool
+
+
+def compare_likelihoods(fits: Sequence[HistoriesFit], criterion: InformationCriterion = "aicc") -> list[ComparedModel]:
+    """Compare urns fitted to the same capture histories.
+
+    AICc = -2 log L + 2 k + 2 k (k+1)/(n-k-1) and BIC = -2 log L + k log n, for k parameters and n captured elements.
+    Models within 2 of the lowest value are as good as the best.
+
+    Raises
+    ------
+    ValueError
+        When the fits are of different histories.
+    """
+    if len({fit.n_elements for fit in fits}) > 1:
+        raise ValueError(
+            f"fits are of {[fit.n_elements for fit in fits]} elements; expected fits of the same histories"
+        )
+    values = [_information(fit, criterion) for fit in fits]
+    known = [value for value in values if value is not None]
+    alike = [value is not None and value - min(known) <= _SUPPORTED_ALIKE for value in values]
+    return _rows({str(fit.model): fit for fit in fits}, criterion, values, alike)
+
+
+def cross_validate(curves: npt.ArrayLike, models: Mapping[str, Callable[[FloatArray], UrnFit]]) -> list[ComparedModel]:
+    """Compare urns fitted by least squares, by their errors in predicting start crawls that were left out.
+
+    Blocks of 4 consecutive start crawls are left out in turn. A model is fitted to the mean curve of the others, but
+    for the 4 start crawls on either side of the block, whose windows share the most crawls with it (h-block
+    cross-validation; Burman, Chow and Nolan, 1994), and is judged by the mean square of its misses of the block's mean
+    curve. Windows of the other start crawls still share crawls with the block, so the errors are less than
+    those for crawls to come. Models are as good as the best when their errors exceed its by no more than one standard
+    error of the difference, over the blocks (the one-standard-error rule).
+
+    Parameters
+    ----------
+    curves
+        Shape (start crawls, points), in time order: observables of each start crawl, such as g(i, i+d) and
+        U(i, t)/M_i; NaN where unknown.
+    models
+        By name, a function that fits the model to a mean curve, shape (points,).
+
+    Raises
+    ------
+    ValueError
+        When there are fewer than 16 start crawls, or a point is known for no start crawl outside a block.
+    """
+    values = np.asarray(curves, dtype=np.float64)
+    values = values[np.isfinite(values).any(axis=1)]
+    n = len(values)
+    if n < 4 * BLOCK:
+        raise ValueError(f"there are {n} start crawls; expected at least {4 * BLOCK} to leave out {BLOCK} at a time")
+    blocks = np.array_split(np.arange(n), n // BLOCK)
+    outside = [(np.arange(n) < block[0] - BLOCK) | (np.arange(n) > block[-1] + BLOCK) for block in blocks]
+    training = [_mean_curve(values[others]) for others in outside]
+    unknown = np.isnan(training).any(axis=0)
+    if unknown.any():
+        raise ValueError(
+            f"point {int(unknown.argmax())} is known for start crawls of one neighbourhood only; leave it out"
+        )
+    held_out = [_mean_curve(values[block]) for block in blocks]
+    fits = {name: fit(_mean_curve(values)) for name, fit in models.items()}
+    errors = {
+        name: [_mean_square(seen - fit(mean).fitted) for mean, seen in zip(training, held_out, strict=True)]
+        for name, fit in models.items()
+        if fits[name].status not in WITHHELD
+    }
+    least = min(errors.values(), key=np.mean, default=[])
+    excess = {name: block_mean(np.subtract(error, least), block=1) for name, error in errors.items()}
+    alike = [name in excess and excess[name][0] <= excess[name][1] for name in fits]
+    scores = [float(np.mean(errors[name])) if name in errors else None for name in fits]
+    return _rows(fits, "cross_validation", scores, alike)
+
+
+def _information(fit: HistoriesFit, criterion: InformationCriterion) -> float | None:
+    if fit.log_likelihood is None or fit.status in WITHHELD:
+        return None
+    k, n = fit.n_parameters, fit.n_elements
+    if n <= k + 1:  # AICc is not defined, and neither criterion means anything
+        return None
+    penalty = k * np.log(n) if criterion == "bic" else 2 * k + 2 * k * (k + 1) / (n - k - 1)
+    return float(penalty - 2 * fit.log_likelihood)
+
+
+def _mean_curve(values: FloatArray) -> FloatArray:
+    """Mean over start crawls of each point, NaN where none is known."""
+    known = np.isfinite(values)
+    counts = known.sum(axis=0)
+    sums = np.where(known, values, 0).sum(axis=0)
+    return np.asarray(np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0))
+
+
+def _mean_square(values: FloatArray) -> float:
+    """Mean square of the known values."""
+    return float(np.mean(values[np.isfinite(values)] ** 2))
+
+
+def _rows(
+    fits: Mapping[str, AnyFit],
+    criterion: str,
+    values: list[float | None],
+    alike: list[bool],
+) -> list[ComparedModel]:
+    lowest = min((value for value in values if value is not None), default=None)
+    candidates = [
+        name for name, value, as_good in zip(fits, values, alike, strict=True) if value is not None and as_good
+    ]
+    preferred = min(candidates, key=lambda name: fits[name].n_parameters, default=None)
+    return [
+        ComparedModel(
+            model=name,
+            projection=fit.projection,
+            n_parameters=fit.n_parameters,
+            criterion=criterion,
+            value=value,
+            delta=None if value is None or lowest is None else value - lowest,
+            at_bound=fit.status == "at_bound",
+            identified=fit.identified,
+            status=fit.status,
+            reason=fit.reason,
+            preferred=name == preferred,
+        )
+        for (name, fit), value in zip(fits.items(), values, strict=True)
+    ]

@@ -1,0 +1,1 @@
+"""Detect drift, forecast the next crawls and evaluate crawl plans."""

@@ -1,0 +1,1 @@
+"""Search for least-squares and maximum-likelihood estimates."""

@@ -1,0 +1,113 @@
+"""A simulator of the urn, element by element: the process that the model describes, with nothing averaged.
+
+Here: the process and its histories. Not here: what is expected of it (`model`), or names for elements.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from crawl_urn_dagster.urn.curves.model import gaps_between, require_fraction
+from crawl_urn_dagster.urn.data.histories import CaptureHistoryCounts, IntArray
+
+ByteArray = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedHistories:
+    """Histories of all elements that were captured at least once.
+
+    Attributes
+    ----------
+    packed
+        Shape (elements, bytes): a bit per crawl in the order of `numpy.packbits`, oldest crawl first. An
+        element's number is its row; the core comes first.
+    n_crawls
+        Number of crawls.
+    """
+
+    packed: ByteArray
+    n_crawls: int
+
+    def counts(self) -> CaptureHistoryCounts:
+        """Return how many elements have each history."""
+        n_elements, n_bytes = self.packed.shape
+        words = np.zeros((n_elements, (n_bytes + 7) // 8 * 8), dtype=np.uint8)
+        words[:, :n_bytes] = self.packed
+        order = np.lexsort(words.view(np.uint64).T)
+        ordered = self.packed[order]
+        is_first = np.ones(n_elements, dtype=np.bool_)
+        is_first[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+        first = np.flatnonzero(is_first)
+        seen = np.unpackbits(ordered[first], axis=1, count=self.n_crawls).astype(np.bool_)
+        return CaptureHistoryCounts(seen, np.diff(np.append(first, n_elements)))
+
+    def captured(self, crawl: int) -> IntArray:
+        """Return the numbers of the elements that a crawl captured, ascending."""
+        return np.flatnonzero(self.packed[:, crawl // 8] & _bit(crawl))
+
+
+def simulate(
+    *,
+    times: npt.ArrayLike,
+    core: int,
+    shell: int,
+    alpha: npt.ArrayLike,
+    coverage: npt.ArrayLike,
+    seed: int,
+) -> SimulatedHistories:
+    """Sample an urn at every crawl and replace part of its shell after it.
+
+    Each element of the shell is sampled with probability c_t at crawl t, independently, and then survives the
+    gap δ to the next crawl with probability α^δ; one that does not is replaced by a new element.
+
+    Parameters
+    ----------
+    times
+        Times of the crawls, shape (crawls,), not decreasing.
+    core
+        Elements that are in every crawl, at least 0; 0 makes the homogeneous urn.
+    shell
+        Elements that live in the shell at any one time, at least 0.
+    alpha
+        Survival of the shell per unit of ``times``, in [0, 1]; a scalar, or one per gap.
+    coverage
+        Fraction of the shell that a crawl samples, in [0, 1]; a scalar, or one per crawl.
+    seed
+        Equal seeds give equal histories.
+
+    Raises
+    ------
+    ValueError
+        When the times decrease, or a number is outside its range.
+    """
+    gaps = gaps_between(times)
+    if min(core, shell) < 0:
+        raise ValueError(f"core is {core} and shell {shell}; expected numbers of elements of at least 0")
+    require_fraction("alpha", alpha)
+    require_fraction("coverage", coverage)
+    n_crawls = gaps.size + 1
+    survival = np.broadcast_to(alpha, gaps.shape) ** gaps
+    sampled_at = np.broadcast_to(coverage, n_crawls)
+    rng = np.random.default_rng(seed)
+
+    alive = np.zeros((shell, (n_crawls + 7) // 8), dtype=np.uint8)
+    histories = [np.tile(np.packbits(np.ones(n_crawls, dtype=np.uint8)), (core, 1))]
+    for crawl in range(n_crawls):
+        alive[:, crawl // 8] |= (rng.random(shell) < sampled_at[crawl]) * _bit(crawl)
+        if crawl < n_crawls - 1:
+            replaced = rng.random(shell) >= survival[crawl]
+            histories.append(_captured(alive[replaced]))
+            alive[replaced] = 0
+    return SimulatedHistories(np.concatenate([*histories, _captured(alive)]), n_crawls)
+
+
+def _bit(crawl: int) -> np.uint8:
+    return np.uint8(0x80 >> crawl % 8)
+
+
+def _captured(packed: ByteArray) -> ByteArray:
+    return packed[packed.any(axis=1)]

@@ -1,0 +1,1 @@
+"""Compute intervals of fitted parameters."""

@@ -1,0 +1,132 @@
+"""A collection with strata, from the lists to the page."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from crawl_urn_dagster.config.collection import Collection, load_collections
+from crawl_urn_dagster.observables.strata import StratumSettings
+from crawl_urn_dagster.observables.tables import read_strata
+from crawl_urn_dagster_tests.collections_for_tests import histories, lists_collection, presence_of
+from crawl_urn_dagster_tests.pipeline import FIGURES, Line
+
+STRATUM = {"column": "tld"}
+OBSERVABLES = ("crawls", "containment", "discovery_curve", "m_array", "first_returns")
+FITTED = ("parameters", "operator_terms")
+SIMULATED = histories(6, urn=400)
+
+
+def tld(element, crawl):
+    """Of an element; some change in later crawls, and some have none."""
+    number = int(element[1:])
+    if number % 10 == 0:
+        return ""
+    return "org" if number % 3 == 0 and crawl < 3 else "com"
+
+
+def write_lists(folder, crawls):
+    (folder / "lists").mkdir(exist_ok=True)
+    for crawl, (label, elements) in enumerate(crawls.items()):
+        rows = [f"{element},{tld(element, crawl)}" for element in elements]
+        (folder / "lists" / f"{label}.csv").write_text("\n".join(["element,tld", *rows, ""]))
+
+
+def expected(crawls):
+    """Elements of each stratum and their captures, by pandas."""
+    rows = pd.DataFrame(
+        [(element, crawl, tld(element, crawl)) for crawl, some in enumerate(crawls.values()) for element in some],
+        columns=["element", "crawl", "tld"],
+    )
+    rows["tld"] = rows.groupby("element")["tld"].transform("first").replace("", "unknown")
+    return {
+        stratum: (some["element"].nunique(), some["crawl"].value_counts().sort_index().tolist())
+        for stratum, some in rows.groupby("tld")
+    }
+
+
+def found(line):
+    return {
+        stratum: (counts.distinct_elements, (counts.elements @ counts.seen).tolist())
+        for stratum, counts in read_strata(line.home.observables).items()
+    }
+
+
+@pytest.fixture
+def crawls(tmp_path):
+    crawls = presence_of(SIMULATED)
+    write_lists(tmp_path, crawls)
+    return crawls
+
+
+@pytest.mark.slow
+def test_strata_follow_the_lists_and_change_nothing_else(tmp_path, crawls):
+    """A crawl is revised between ingest and update; then the collection is made anew without its strata."""
+    line = Line(lists_collection(tmp_path, stratum=STRATUM), tmp_path)
+    line.ingest()
+    revised = list(crawls)[2]
+    crawls[revised] = crawls[revised][::2]
+    write_lists(tmp_path, crawls)
+    assert line.find_ingest().crawls == (revised,)
+    line.run(without=FIGURES)
+    assert line.outcome.errors == ()
+    assert "histories_sum_to_elements" not in {check.check for check in line.outcome.failed_checks}
+    assert found(line) == expected(crawls)
+    assert list(found(line)) == ["com", "org", "unknown"]
+    assert line.metadata("capture_history_counts")["strata"] == line.metadata("parameters")["strata"] == 3
+
+    with_strata = line.tables(*OBSERVABLES, *FITTED)
+    spoken = with_strata["parameters"].query("headline and component != 'core'")
+    assert spoken["stratum"].fillna("all").tolist() == ["all", "com", "org", "unknown"]
+    with line.home.observables.reading() as connection:
+        assert connection.execute("SELECT count(*) FROM headline WHERE stratum IS NOT NULL").fetchone() == (0,)
+    assert (line.home.figures / "parameters_by_stratum.png").exists()
+    page = line.page()
+    assert "figures/parameters_by_stratum.png" in page
+    section = page.split("## By stratum")[1].split("\n## ")[0]
+    first_cells = [row.split("|")[1].strip() for row in section.splitlines() if row.startswith("| ")]
+    assert first_cells == ["stratum", "com", "org", "unknown"]
+
+    line.configure(lists_collection(tmp_path))
+    assert line.find_ingest().crawls == tuple(crawls)
+    line.run(without=FIGURES)
+    plain = line.tables(*OBSERVABLES, *FITTED)
+    # A partition's content has its strata in it.
+    whole = [some["crawls"].drop(columns="content") for some in (with_strata, plain)]
+    pd.testing.assert_frame_equal(*whole, check_exact=True)
+    for name in set(OBSERVABLES) - {"crawls"}:
+        pd.testing.assert_frame_equal(with_strata[name], plain[name], check_exact=True, obj=name)
+    for name in FITTED:
+        whole = [some.query("stratum.isna()").drop(columns="stratum") for some in (with_strata[name], plain[name])]
+        pd.testing.assert_frame_equal(*whole, check_exact=True, check_dtype=False, obj=name)
+    assert line.tables("capture_history_counts")["capture_history_counts"]["stratum"].isna().all()
+    assert read_strata(line.home.observables) == {}
+    assert "## By stratum" not in line.page()
+
+
+def test_a_source_without_the_column_is_an_error_that_names_it(tmp_path, crawls):
+    line = Line(lists_collection(tmp_path, stratum={"column": "language"}), tmp_path)
+    with pytest.raises(ValueError, match=r"2020-01-06.csv: has no column 'language' \(stratum\)"):
+        line.find_ingest()
+
+
+def test_a_collection_keeps_its_stratum_through_the_component_and_the_file(tmp_path):
+    collection = lists_collection(tmp_path, stratum={"column": "rank", "bands": [50, 200]})
+    again = Collection.model_validate(collection.model_dump())
+    assert again == collection
+    assert again.source.relative_to(tmp_path) == collection.source
+
+
+def test_the_documentation_configures_strata_as_shown(tmp_path):
+    text = (Path(__file__).resolve().parents[3] / "docs" / "strata.md").read_text()
+    (shown,) = re.findall(r"^```yaml\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    (tmp_path / "ranks.csv.gz").touch()
+    (tmp_path / "collections.yaml").write_text(shown)
+    (collection,) = load_collections(tmp_path / "collections.yaml")
+    stratum = StratumSettings(column="harmonicc_pos", bands=[50, 200, 500, 1000], take="first")
+    assert collection.stratum == stratum
+    values = np.array(["50", "51", "500", "1000", "1001"], dtype=object)
+    position, labels = stratum.encode(values)
+    assert [labels[number] for number in position] == ["1-50", "51-200", "201-500", "501-1000", "1001+"]

@@ -1,0 +1,282 @@
+"""Alerts on a real instance, to real HTTP receivers."""
+
+import logging
+import time
+from datetime import datetime, timedelta, timezone
+
+import dagster as dg
+import pytest
+from dagster._core.definitions.run_request import InstigatorType
+from dagster._core.remote_origin import InProcessCodeLocationOrigin, RemoteRepositoryOrigin
+from dagster._core.scheduler.instigation import InstigatorState, InstigatorStatus, TickData, TickStatus
+from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
+from dagster_shared.error import SerializableErrorInfo
+
+from crawl_urn_dagster.config.collection import AutomationSettings
+from crawl_urn_dagster.orchestration.alerts import Alert, AlertError, deliver
+from crawl_urn_dagster.orchestration.asset_keys import FINGERPRINT
+from crawl_urn_dagster.orchestration.build import build_defs
+from crawl_urn_dagster.orchestration.partitions import INGEST
+from crawl_urn_dagster_tests.collections_for_tests import (
+    avoiding_histories,
+    histories,
+    labels,
+    presence_collection,
+    tables_collection,
+)
+from crawl_urn_dagster_tests.pipeline import ALL_BUT_OBSERVABLES, QUIET, UNCHECKED, Line
+from crawl_urn_dagster_tests.servers import Receiver
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def receiver():
+    receiver = Receiver()
+    yield receiver
+    receiver.close()
+
+
+@pytest.fixture
+def other():
+    receiver = Receiver()
+    yield receiver
+    receiver.close()
+
+
+def tick(line, *targets, collection=None):
+    """Evaluate the collection's alert sensor, as the daemon does; gives what it says."""
+    one = collection or line.collection
+    defs = build_defs([one], home=line.home.path.parent, alerts=targets, ui_url="http://ui.example/")
+    with dg.build_sensor_context(instance=line.instance, definitions=defs) as context:
+        return defs.resolve_sensor_def(f"{one.name}_alerts").evaluate_tick(context).skip_message
+
+
+def test_a_finding_is_told_once_as_a_failed_fit_and_never_as_a_failed_run(tmp_path, receiver):
+    line = Line(presence_collection(tmp_path, avoiding_histories(12), name="avoiding"), tmp_path)
+    assert not line.run(without=UNCHECKED).success
+    run_id = line.instance.get_runs(dg.RunsFilter(job_name="avoiding_update"))[0].run_id
+    assert tick(line, receiver.address) == "Told of 1 event."
+    (message,) = receiver.received
+    assert message["title"] == "avoiding: headline_fit failed"
+    assert message["type"] == "failure"
+    assert "model_violation" in message["message"]
+    assert message["message"].splitlines()[-2:] == [
+        f"Run: http://ui.example/runs/{run_id}",
+        "Figure: http://ui.example/assets/avoiding/containment_by_lag",
+    ]
+    line.execute("update", without=UNCHECKED)  # again, as by hand: the same event
+    assert tick(line, receiver.address) == "Nothing new to tell."
+    assert len(receiver.received) == 1
+
+
+def check_drift(line):
+    """Run the check of the core's drift alone, as the last step of an update."""
+    key = dg.AssetCheckKey(dg.AssetKey([line.collection.name, "drift"]), "kappa_drift")
+    update = dg.define_asset_job(f"{line.collection.name}_update", selection=dg.AssetSelection.checks(key))
+    defs = dg.Definitions(
+        assets=line.defs.assets, asset_checks=line.defs.asset_checks, resources=line.defs.resources, jobs=[update]
+    )
+    job = defs.resolve_job_def(update.name)
+    assert job.execute_in_process(instance=line.instance, run_config=QUIET).success
+
+
+@pytest.fixture(scope="module")
+def tabled(tmp_path_factory):
+    """A collection of pairs that was run, without any alert."""
+    folder = tmp_path_factory.mktemp("tabled")
+    line = Line(tables_collection(folder, histories(12), windows=False), folder)
+    assert line.run(without=UNCHECKED).success
+    return line
+
+
+def test_drift_is_told_when_it_begins_and_when_it_begins_again(tabled, receiver):
+    tick(tabled, receiver.address)
+    assert receiver.received == []
+    for by, told in ((-0.2, 1), (-0.2, 1), (-0.25, 1), (0.0, 1), (0.3, 2)):
+        set_drift(tabled, by)
+        check_drift(tabled)
+        tick(tabled, receiver.address)
+        assert len(receiver.received) == told
+    assert set(receiver.titles) == {"tabled: kappa_drift failed"}
+    assert "κ went from 0.400 to 0.200" in receiver.received[0]["message"]
+    assert receiver.received[0]["message"].endswith("Figure: http://ui.example/assets/tabled/control_charts")
+    assert receiver.received[0]["type"] == "warning"
+
+
+def set_drift(line, by):
+    """Write what table drift would say of the core."""
+    table = line.home.observables.read("drift")
+    said = {"reference_value": 0.4, "value": 0.4 + by, "difference": by, "statistic": abs(by), "reason": None}
+    line.home.observables.replace({"drift": table.assign(**said, drifted=abs(by) > 0.1)})
+
+
+def test_a_fit_that_does_not_speak_for_the_collection_is_no_event(tmp_path, receiver):
+    line = Line(tables_collection(tmp_path, histories(12), pairs=False), tmp_path)
+    line.run(without=UNCHECKED)
+    assert "discovery_curve_core_shell_exact_per_crawl" in {check.check for check in line.outcome.failed_checks}
+    tick(line, receiver.address)
+    assert receiver.received == []
+
+
+def test_an_error_is_told_once_however_often_it_is_tried_again(tmp_path, receiver):
+    collection = presence_collection(tmp_path, histories(4, urn=200))
+    listed = tmp_path / "listed.csv.gz"
+    listed.rename(tmp_path / "away")
+    line = Line(collection, tmp_path)
+    for sensor in ("listed_ingested", "listed_new_crawl"):  # whoever asks
+        asked = {FINGERPRINT: "content", "dagster/sensor_name": sensor}
+        line.execute("update", asked, without=ALL_BUT_OBSERVABLES)
+    tick(line, receiver.address)
+    assert receiver.titles == ["listed: run of listed_update failed"]
+    assert "listed.csv.gz: there is no such file" in receiver.received[0]["message"]
+    line.execute("update", {FINGERPRINT: "content"}, without=ALL_BUT_OBSERVABLES)
+    line.execute("update", {FINGERPRINT: "other content"}, without=ALL_BUT_OBSERVABLES)
+    line.execute("update", without=ALL_BUT_OBSERVABLES)  # by hand: nobody tries that again
+    tick(line, receiver.address)
+    assert len(receiver.received) == 3
+
+
+def test_what_was_not_taken_is_sent_later_to_those_that_did_not_take_it(tabled, receiver, other, caplog):
+    set_drift(tabled, 0.0)
+    check_drift(tabled)
+    assert tick(tabled, other.address) == "Nothing new to tell."  # of what others were told
+    set_drift(tabled, 0.5)
+    check_drift(tabled)
+    caplog.set_level(logging.DEBUG)
+    receiver.answers = [503]
+    targets = (receiver.address, other.address)
+    with pytest.raises(
+        AlertError, match=r"'tabled: kappa_drift failed' was not taken by target 1 of 2 \(JSON\)"
+    ) as raised:
+        tick(tabled, *targets)
+    assert (len(receiver.received), len(other.received)) == (0, 1)
+    assert tick(tabled, *targets) == "Told of 1 event."
+    assert tick(tabled, *targets) == "Nothing new to tell."
+    assert (len(receiver.received), len(other.received)) == (1, 1)
+    assert "s3cret" not in str(raised.value)
+    assert "s3cret" not in "".join(
+        record.getMessage() for record in caplog.records if record.name.startswith("apprise")
+    )
+
+
+def test_a_receiver_out_of_reach_raises_without_the_address(tabled, receiver):
+    receiver.close()
+    alert = Alert("crawl_urn/tabled/test", "title", "body", "warning")
+    with pytest.raises(AlertError, match="not taken by target 1 of 1") as raised:
+        deliver(tabled.instance, [receiver.address], [alert])
+    assert "s3cret" not in str(raised.value)
+
+
+def test_an_address_that_is_none_silences_no_other_and_is_told_when_it_is_mended(tabled, receiver, other):
+    wrong = "https://chat.example.org/s3cret"
+    alerts = [Alert(f"crawl_urn/tabled/mistyped/{number}", f"title {number}", "body", "warning") for number in (1, 2)]
+    with pytest.raises(AlertError, match=r"^target 2 of 2 of the alerts is no address that apprise knows") as raised:
+        deliver(tabled.instance, [receiver.address, wrong], alerts)
+    assert "s3cret" not in str(raised.value)
+    assert deliver(tabled.instance, [receiver.address, other.address], alerts) == 2
+    assert receiver.titles == other.titles == ["title 1", "title 2"]
+    with pytest.raises(AlertError, match="target 2 of 2 of the alerts is no address"):
+        tick(tabled, receiver.address, wrong)  # also when there is nothing to tell
+
+
+def test_a_target_that_takes_nothing_holds_up_no_other(tabled, receiver, other):
+    alerts = [Alert(f"crawl_urn/tabled/refused/{number}", f"title {number}", "body", "warning") for number in (1, 2)]
+    receiver.answers = [503]
+    with pytest.raises(AlertError, match=r"^the alert 'title 1' was not taken by target 1 of 2 \(JSON\)"):
+        deliver(tabled.instance, [receiver.address, other.address], alerts)
+    assert (receiver.titles, other.titles) == ([], ["title 1", "title 2"])
+    deliver(tabled.instance, [receiver.address, other.address], alerts)
+    assert receiver.titles == other.titles == ["title 1", "title 2"]
+
+
+def test_what_is_no_address_at_all_is_refused_when_definitions_are_loaded(tabled):
+    with pytest.raises(ValueError, match="target 2 of 2 of the alerts is no address") as raised:
+        build_defs([tabled.collection], alerts=["json://example.org/", "s3cret"])
+    assert "s3cret" not in str(raised.value)
+
+
+def test_without_a_target_the_sensor_is_off_and_says_so(tabled):
+    assert tick(tabled) == "No target is set."
+    defs = build_defs([tabled.collection])
+    assert defs.resolve_sensor_def("tabled_alerts").default_status == dg.DefaultSensorStatus.STOPPED
+
+
+def test_a_source_that_falls_silent_is_told_once_until_it_is_heard_again(tabled, receiver):
+    age = (datetime.now(timezone.utc) - datetime.fromisoformat(f"{labels(12)[-1]}T00:00+00:00")) / timedelta(days=1)
+
+    def expecting(days):
+        automation = AutomationSettings(expect_every_days=days, grace_days=10)
+        return tabled.collection.model_copy(update={"automation": automation})
+
+    tick(tabled, receiver.address)
+    before = len(receiver.received)
+    tick(tabled, receiver.address, collection=expecting(age - 9))
+    assert len(receiver.received) == before
+    for _ in range(2):
+        tick(tabled, receiver.address, collection=expecting(age - 11))
+    (message,) = receiver.received[before:]
+    assert message["title"] == "tabled: the source is stale"
+    assert f"The last crawl, {labels(12)[-1]}, started {age:.0f} days ago" in message["message"]
+
+    def arrives(days_old):
+        start = (datetime.now(timezone.utc) - timedelta(days=days_old)).replace(tzinfo=None)
+        metadata = {"last_crawl": f"{start:%Y-%m-%d}", "last_crawl_started_at": start.isoformat()}
+        tabled.instance.report_runless_asset_event(dg.AssetMaterialization(["tabled", "crawls"], metadata=metadata))
+
+    tabled.instance.report_runless_asset_event(dg.AssetMaterialization(["tabled", "crawls"]))
+    for days_old in (age - 0.5, age - 1):
+        arrives(days_old)  # later than the last, and older than is allowed: the silence goes on
+        tick(tabled, receiver.address, collection=expecting(age - 12))
+    assert len(receiver.received) == before + 1
+    arrives(age - 2 - 3 / 86_400)  # it ends, and begins again seconds later
+    end = time.monotonic() + 60
+    while len(receiver.received) == before + 1 and time.monotonic() < end:
+        time.sleep(0.5)
+        tick(tabled, receiver.address, collection=expecting(age - 12))
+    assert len(receiver.received) == before + 2
+
+
+def test_a_source_that_cannot_be_read_is_told_once_until_it_can(tmp_path, receiver):
+    automation = {"attempts": 2}
+    line = Line(tables_collection(tmp_path, histories(2), automation=automation), tmp_path, on_disk=True)
+    origin = RemoteRepositoryOrigin(
+        InProcessCodeLocationOrigin(LoadableTargetOrigin(python_file="definitions.py")), "repository"
+    ).get_instigator_origin("tabled_new_crawl")
+    state = InstigatorState(origin, InstigatorType.SENSOR, InstigatorStatus.DECLARED_IN_CODE)
+    line.instance.add_instigator_state(state)
+    error = SerializableErrorInfo(
+        "wrapped", [], "SensorExecutionError", SerializableErrorInfo("pairs.csv: status 404\n", [], None)
+    )
+    failed = (TickStatus.FAILURE, error)
+    told = []
+    for at, (status, why) in enumerate([failed, failed, failed, (TickStatus.SKIPPED, None), failed, failed, failed]):
+        line.instance.create_tick(
+            TickData(
+                state.instigator_origin_id,
+                state.instigator_name,
+                InstigatorType.SENSOR,
+                status,
+                timestamp=1_600_000_000.0 + 60 * at,
+                error=why,
+                selector_id=state.selector_id,
+            )
+        )
+        tick(line, receiver.address)
+        told.append(len(receiver.received))
+    assert told == [0, 1, 1, 1, 1, 2, 2]
+    assert receiver.titles[0] == "tabled: the source cannot be read"
+    said = "The last 2 looks at it failed, since 2020-09-13 12:26 UTC. Error: pairs.csv: status 404\n"
+    assert receiver.received[0]["message"].startswith(said)
+
+
+def test_runs_of_one_ingest_that_fail_together_are_one_event(tmp_path, receiver):
+    collection = presence_collection(tmp_path, histories(4, urn=200))
+    line = Line(collection, tmp_path)
+    (tmp_path / "listed.csv.gz").unlink()
+    found = {"dagster/asset_partition_range_start": "a", "dagster/asset_partition_range_end": "a", INGEST: "content"}
+    line.add_partitions(["a"])
+    for _ in range(2):
+        assert not line.execute("ingest", found).success
+    tick(line, receiver.address)
+    assert receiver.titles == ["listed: run of listed_ingest failed"]

@@ -1,0 +1,80 @@
+"""What a person sees in the UI, in a real browser; skipped where there is none."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import requests
+
+from crawl_urn_dagster.cli import launching
+from crawl_urn_dagster_tests.collections_for_tests import histories, tables_collection
+from crawl_urn_dagster_tests.command import Ui, configure
+from crawl_urn_dagster_tests.pipeline import Line
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def page(browser):
+    """A page that fails the test when a script on it fails."""
+    errors = []
+    page = browser.new_page(viewport={"width": 1700, "height": 1100})
+    page.on("pageerror", lambda error: errors.append(error))  # noqa: PLW0108 - a bound built-in takes no attributes
+    page.set_default_timeout(60_000)
+    yield page
+    assert errors == []
+
+
+@pytest.fixture(scope="module")
+def ui(page, tmp_path_factory):
+    """The UI on a collection that was run, with its sensors off the network."""
+    folder = tmp_path_factory.mktemp("browser")
+    collection = tables_collection(folder, histories(12), windows=False, owners=["team:crawling"])
+    line = Line(collection, folder, on_disk=True)
+    assert line.run().success, line.outcome.errors
+    shutil.copy(Path(launching.__file__).with_name("dagster.yaml"), line.instance.root_directory)
+    one = Ui(folder, configure(folder, collection), DAGSTER_HOME=line.instance.root_directory)
+    try:
+        loaded = "{ repositoriesOrError { ... on RepositoryConnection { nodes { name } } } }"
+        one.wait_until(lambda: one.ask(loaded)["repositoriesOrError"].get("nodes"), 120)
+        assert requests.get(one.address, timeout=30).ok
+        yield one
+    finally:
+        one.close()
+
+
+def test_the_graph_shows_the_assets(ui, page):
+    page.set_viewport_size({"width": 3000, "height": 6000})  # what is out of sight is not in the page
+    page.goto(f"{ui.address}/locations/crawl_urn_dagster/asset-groups/tabled/lineage")
+    for name in ("crawls", "containment", "parameters", "report"):
+        page.get_by_text(name, exact=True).first.wait_for()
+
+
+def test_a_figure_is_seen_on_its_page(ui, page):
+    page.goto(f"{ui.address}/assets/tabled/containment_by_lag")
+    for text in ("crawling", "figures.py"):
+        page.get_by_text(text).first.wait_for()
+    page.get_by_text("[Show Markdown]").first.click()
+    picture = page.locator("img[src^='data:image/png']").first
+    picture.wait_for()
+    assert picture.evaluate("image => image.naturalWidth") > 300
+
+
+def test_a_table_shows_its_columns_and_first_rows(ui, page):
+    page.goto(f"{ui.address}/assets/tabled/containment")
+    page.get_by_text("elements in both; sketched ones may be negative").first.wait_for()
+    page.get_by_text("[Show Markdown]").first.click()
+    page.get_by_role("cell", name="2020-01-06").first.wait_for()
+
+
+def test_a_check_says_what_was_found_and_what_is_allowed(ui, page):
+    page.goto(f"{ui.address}/assets/tabled/containment?view=checks&checkDetail=coverage_drop")
+    page.get_by_text("is the median of the").first.wait_for()
+    for label in ("figure", "threshold"):
+        page.get_by_text(label, exact=True).first.wait_for()
+
+
+def test_a_sensor_is_on_and_says_what_it_found(ui, page):
+    page.goto(f"{ui.address}/locations/crawl_urn_dagster/sensors/tabled_new_crawl")
+    page.get_by_text("Requests the jobs of tabled when its source has a new crawl or a revision.").wait_for()
+    page.get_by_text("tabled_update", exact=True).first.wait_for()

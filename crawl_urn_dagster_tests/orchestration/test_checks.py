@@ -1,0 +1,269 @@
+"""Every check passes on good tables and fails on tables that break its rule."""
+
+import dagster as dg
+import numpy as np
+import pandas as pd
+import pytest
+
+from crawl_urn_dagster.observables.tables import capture_history_counts_table, read_capture_histories
+from crawl_urn_dagster.urn import CaptureHistoryCounts
+from crawl_urn_dagster_tests.collections_for_tests import (
+    histories,
+    labels,
+    presence_collection,
+    tables_collection,
+)
+from crawl_urn_dagster_tests.pipeline import ALL_BUT_OBSERVABLES, QUIET, UNCHECKED, Line
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def line(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("checks")
+    line = Line(presence_collection(folder, drift={"window_crawls": 12}), folder)
+    assert line.run(without=UNCHECKED).success, line.outcome.errors
+    return line
+
+
+def run_checks(line, *names):
+    """Results of the named checks (without names: of all), by name, without materialising anything."""
+    keys = [spec.key for checks in line.defs.asset_checks for spec in checks.check_specs]
+    selection = dg.AssetSelection.checks(*(key for key in keys if not names or key.name in names))
+    job = dg.define_asset_job("only_checks", selection=selection, executor_def=dg.in_process_executor)
+    defs = dg.Definitions.merge(line.defs, dg.Definitions(jobs=[job]))
+    result = defs.resolve_job_def("only_checks").execute_in_process(
+        instance=line.instance, raise_on_error=False, run_config=QUIET
+    )
+    return {evaluation.check_name: evaluation for evaluation in result.get_asset_check_evaluations()}
+
+
+class Broken:
+    """Replaces a table while its rule is broken, and puts it back."""
+
+    def __init__(self, line, name, change):
+        self._file, self._name, self._change = line.home.observables, name, change
+
+    def __enter__(self):
+        self._good = self._file.read(self._name)
+        self._file.replace({self._name: self._change(self._good.copy())})
+
+    def __exit__(self, *_):
+        self._file.replace({self._name: self._good})
+
+
+def test_all_rules_hold_of_a_good_collection(line):
+    results = run_checks(line)
+    rules = {
+        *("calendar_strictly_increasing", "calendar_complete", "histories_sum_to_elements", "non_decreasing"),
+        *(
+            "at_least_largest_crawl",
+            "in_range",
+            "headline_fit",
+            "coverage_drop",
+            "revised_history",
+            "projections_agree",
+        ),
+        *("kappa_drift", "core_share_drift", "alpha_drift", "coverage_drift", "observed_drift"),
+    }
+    assert rules <= set(results)
+    assert [name for name in rules if not results[name].passed] == []
+
+
+def set_row(row, **values):
+    def change(table):
+        for column, value in values.items():
+            table.loc[row, column] = value
+        return table
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("table", "change", "check", "severity", "words"),
+    [
+        (
+            "crawls",
+            set_row(3, started_at=pd.Timestamp("2020-01-06")),
+            "calendar_strictly_increasing",
+            "ERROR",
+            "2020-03-30",
+        ),
+        ("crawls", set_row(2, dated_by="iso_week"), "calendar_complete", "WARN", "2020-03-02"),
+        ("discovery_curve", set_row(5, distinct_elements=1), "non_decreasing", "ERROR", "end_crawl 2020-05-25"),
+        (
+            "discovery_curve",
+            set_row(5, distinct_elements=1),
+            "at_least_largest_crawl",
+            "ERROR",
+            "end_crawl 2020-05-25",
+        ),
+        ("containment", set_row(0, intersection=-1), "in_range", "ERROR", "intersection -1"),
+        (
+            "parameters",
+            lambda table: table.assign(status="not_converged", reason="no end was found"),
+            "headline_fit",
+            "ERROR",
+            "no end was found",
+        ),
+        (
+            "parameters",
+            lambda table: table.assign(status="at_bound", reason="alpha is at its bound 1."),
+            "containment_homogeneous_exact_per_year",
+            "WARN",
+            "at_bound: alpha is at its bound 1.",
+        ),
+        (
+            "drift",
+            lambda table: table.assign(
+                drifted=True,
+                value=0.2,
+                reference_value=0.4,
+                difference=-0.2,
+                statistic=9.0,
+                threshold=4.0,
+                since_crawl="2021-03-01",
+                reason=None,
+            ),
+            "kappa_drift",
+            "WARN",
+            "κ went from 0.400 to 0.200 since 2021-03-01: a change of -0.200; the average of its chart is 9 "
+            "standard deviations off, and any chart gives the alarm above 4.",
+        ),
+        (
+            "containment",
+            lambda table: table.assign(
+                **{
+                    name: table[name].where(table["crawl_j"] != table["crawl_j"].iloc[-1], 0.5)
+                    for name in ("containment", "containment_high")
+                }
+            ),
+            "coverage_drop",
+            "WARN",
+            "Crawl 2021-10-11 sees 50.0% of the crawl before it again; 74.2% is the median of the 12 pairs before",
+        ),
+        (
+            "diagnosis",
+            lambda table: table.assign(
+                verdict=table["verdict"].where(table["test"] != "projections", "fails"),
+                p_value=table["p_value"].where(table["subject"] != "alpha", 1e-9),
+                observed=table["observed"].where(table["subject"] != "alpha", 0.987),
+            ),
+            "projections_agree",
+            "WARN",
+            "alpha is 0.987 by containment and 0.7",
+        ),
+        *(
+            (
+                "parameters",
+                lambda table, status=status: table.assign(status=status, reason="for a test"),
+                "joint_core_shell_exact_per_crawl",
+                "WARN",
+                words,
+            )
+            for status, words in (
+                ("model_violation", "model_violation: for a test. No numbers are given of it."),
+                ("at_bound", "at_bound: for a test. Take its numbers with this reservation."),
+            )
+        ),
+        (
+            "revisions",
+            lambda _: pd.DataFrame(
+                [("crawls", "2020-02-03", "2020-02-03", 3752, 3000)],
+                columns=["observable", "first_crawl", "last_crawl", "count_before", "count_now"],
+            ),
+            "revised_history",
+            "WARN",
+            "first_crawl 2020-02-03, last_crawl 2020-02-03, count_before 3752, count_now 3000",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_broken_rule_is_found_and_explained(line, table, change, check, severity, words):
+    with Broken(line, table, change):
+        result = run_checks(line, check)[check]
+    assert not result.passed
+    assert result.severity.value == severity
+    assert words in result.description
+    stated = {name: entry.value for name, entry in result.metadata.items()}
+    assert {"figure", "threshold", "reason", "what_to_do"} <= set(stated)
+    assert result.description == f"{stated['reason']} {stated['what_to_do']}"
+
+
+def test_a_change_that_is_attributed_to_another_parameter_is_said_there(line):
+    def moved(table):
+        changed = table.assign(
+            drifted=True, value=0.2, reference_value=0.4, difference=-0.2, statistic=0.2, reason=None
+        )
+        return changed.assign(attributed=changed["parameter"] == "coverage")
+
+    with Broken(line, "drift", moved):
+        results = run_checks(line, "kappa_drift", "core_share_drift", "alpha_drift", "coverage_drift")
+    assert {name for name, result in results.items() if not result.passed} == {"coverage_drift"}
+
+
+def test_histories_that_lost_elements_are_found(line):
+    counts = read_capture_histories(line.home.observables)
+    wrong = CaptureHistoryCounts(counts.seen[1:], counts.elements[1:])
+
+    def keep(counts):
+        line.home.observables.replace({"capture_history_counts": capture_history_counts_table(counts)})
+
+    keep(wrong)
+    result = run_checks(line, "histories_sum_to_elements")["histories_sum_to_elements"]
+    keep(counts)
+    assert not result.passed
+    assert result.severity == dg.AssetCheckSeverity.ERROR
+    assert result.metadata["figure"].value == counts.seen[0].sum()
+    assert result.metadata["distinct_in_presence"].value == counts.distinct_elements
+    assert result.metadata["elements"].value == wrong.distinct_elements
+    first = int(counts.seen[0].argmax())
+    assert f"The first crawl of another size: {{'crawl': '{labels()[first]}'" in result.description
+    assert "Delete the folder histories" in result.description
+
+
+def test_a_partition_that_changed_since_is_found(tmp_path):
+    line = Line(presence_collection(tmp_path, histories(4, urn=200)), tmp_path)
+    line.run(without=ALL_BUT_OBSERVABLES)
+    crawl = labels()[1]
+    captures = [(crawl, np.array(["only this"], dtype=object), True)]
+    list(line.home.presence.write(captures, {crawl: "another"}))
+    result = run_checks(line, "histories_sum_to_elements")["histories_sum_to_elements"]
+    assert not result.passed
+    assert result.metadata["figure"].value == 1
+    assert f"'crawl': '{crawl}'" in result.description
+    assert "'in_presence': 1}" in result.description
+
+
+def test_only_the_headline_blocks(line):
+    specs = [spec for checks in line.defs.asset_checks for spec in checks.check_specs]
+    blocking = {spec.key.name for spec in specs if spec.blocking}
+    assert blocking == {"headline_fit"}
+
+
+def test_a_check_that_raises_hides_no_other(line):
+    with Broken(line, "drift", lambda table: table.iloc[:0]):
+        results = run_checks(line, "kappa_drift", "headline_fit", "in_range")
+    assert "kappa_drift" not in results
+    assert results["headline_fit"].passed
+    assert results["in_range"].passed
+
+
+def test_the_error_of_the_source_is_allowed_for(tmp_path):
+    collection = tables_collection(tmp_path, histories(12), pairs=False)
+    exact = Line(collection, tmp_path)
+    exact.run(without=ALL_BUT_OBSERVABLES)
+    sketched = collection.model_copy(update={"source": collection.source.model_copy(update={"relative_error": 0.01})})
+    tolerant = Line(sketched, tmp_path)
+    change = set_row(1, distinct_elements=exact.home.observables.read("discovery_curve")["distinct_elements"][0] - 1)
+    with Broken(exact, "discovery_curve", change):
+        assert not run_checks(exact, "non_decreasing")["non_decreasing"].passed
+        assert run_checks(tolerant, "non_decreasing")["non_decreasing"].passed
+
+
+def test_drift_that_cannot_be_judged_is_said_not_guessed(tmp_path):
+    line = Line(tables_collection(tmp_path, histories(12), windows=False), tmp_path)
+    line.run(without=UNCHECKED)
+    result = run_checks(line, "kappa_drift")["kappa_drift"]
+    assert result.passed
+    assert result.description == ("Drift of κ was not judged: a reference of 24 crawls needs 25 crawls; there are 12.")

@@ -1,0 +1,210 @@
+"""The component in a sandboxed project of somebody else."""
+
+import os
+import re
+import subprocess
+import sys
+import textwrap
+import traceback
+from pathlib import Path
+
+import dagster as dg
+import jsonschema
+import pytest
+import yaml
+from dagster.components.core.component_tree import ComponentTreeException
+from dagster.components.testing import create_defs_folder_sandbox
+
+from crawl_urn_dagster import CrawlUrnComponent
+from crawl_urn_dagster_tests.collections_for_tests import histories, tables_collection
+
+
+def contents(**collection):
+    return {
+        "type": "crawl_urn_dagster.CrawlUrnComponent",
+        "attributes": {"collection": {"granularity": "url", "source": {"type": "simulated"}, **collection}},
+    }
+
+
+def keys_of(defs):
+    return {key.to_user_string() for key in defs.resolve_all_asset_keys()}
+
+
+def test_the_scaffolded_component_is_valid_as_it_is():
+    with create_defs_folder_sandbox() as sandbox:
+        path = sandbox.scaffold_component(component_cls=CrawlUrnComponent, defs_path="2_My-Crawl")
+        written = path / "defs.yaml"
+        text = written.read_text()
+        assert set(yaml.safe_load(text)["attributes"]["collection"]) == {"name", "granularity", "source"}
+        written.write_text(re.sub("^  # (home|alerts|ui_url):", r"  \1:", text, flags=re.MULTILINE))
+        assert {"home", "alerts", "ui_url"} <= set(yaml.safe_load(written.read_text())["attributes"])
+        with sandbox.load_component_and_build_defs(defs_path=path) as (component, defs):
+            assert isinstance(component, CrawlUrnComponent)
+            assert {"my_crawl/presence", "my_crawl/parameters", "my_crawl/report"} <= keys_of(defs)
+
+
+def test_paths_are_taken_from_the_folder_of_the_component(tmp_path):
+    with create_defs_folder_sandbox() as sandbox:
+        source = {"type": "observable_tables", "pairs": "pairs.csv"}
+        path = sandbox.scaffold_component(
+            component_cls=CrawlUrnComponent, defs_yaml_contents=contents(name="mine", source=source)
+        )
+        table = Path(tables_collection(tmp_path, histories(12), windows=False).source.pairs)
+        table.rename(path / "pairs.csv")
+        with sandbox.load_component_and_build_defs(defs_path=path) as (_, defs):
+            assert "mine/containment" in keys_of(defs)
+            instance = dg.DagsterInstance.ephemeral()
+            with dg.build_sensor_context(instance=instance, resources=defs.resources, definitions=defs) as context:
+                tick = defs.resolve_sensor_def("mine_new_crawl").evaluate_tick(context)
+            assert len(tick.run_requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("home", "folder"),
+    [(None, "crawl_urn_home"), ("data", "data"), ("/data", "/data"), ("{{ env.NOT_SET }}", "crawl_urn_home")],
+)
+def test_the_home_folder_is_taken_from_the_root_of_the_project(home, folder):
+    with create_defs_folder_sandbox() as sandbox:
+        content = contents(name="mine")
+        content["attributes"] |= {"alerts": "{{ env.NOT_SET }}"} | ({} if home is None else {"home": home})
+        path = sandbox.scaffold_component(component_cls=CrawlUrnComponent, defs_yaml_contents=content)
+        with sandbox.load_component_and_build_defs(defs_path=path) as (_, defs):
+            assert defs.resources["mine_home"].folder == str(sandbox.project_root / folder)
+            assert defs.resolve_sensor_def("mine_alerts").default_status == dg.DefaultSensorStatus.STOPPED
+
+
+def test_two_components_live_in_one_project():
+    with create_defs_folder_sandbox() as sandbox:
+        for name in ("first", "second"):
+            sandbox.scaffold_component(
+                component_cls=CrawlUrnComponent, defs_path=name, defs_yaml_contents=contents(name=name)
+            )
+        with sandbox.build_all_defs() as defs:
+            assert {"first/report", "second/report"} <= keys_of(defs)
+            assert {job.name for job in defs.jobs} == {
+                f"{name}_{job}" for name in ("first", "second") for job in ("ingest", "update")
+            }
+
+
+@pytest.mark.parametrize(
+    ("collection", "said"),
+    [
+        ({"name": "Not a name"}, "attributes.collection.name"),
+        ({"name": "mine", "granularty": "url"}, "attributes.collection.granularty"),
+        (
+            {"name": "mine", "automation": {"refresh_cron": "monthly"}},
+            "attributes.collection.automation.refresh_cron",
+        ),
+    ],
+)
+def test_a_wrong_attribute_is_named(collection, said):
+    with create_defs_folder_sandbox() as sandbox:
+        path = sandbox.scaffold_component(component_cls=CrawlUrnComponent, defs_yaml_contents=contents(**collection))
+        with (
+            pytest.raises(ComponentTreeException) as raised,
+            sandbox.load_component_and_build_defs(defs_path=path),
+        ):
+            pass
+        text = "".join(traceback.format_exception(raised.value))
+        assert f"`{said} at " in text
+        assert "1 validation error for" in text
+
+
+@pytest.mark.parametrize(
+    ("collection", "at", "said"),
+    [
+        ({"source": {"type": "presence_list", "path": "a.csv", "pth": "x"}}, ["source"], "'pth' was unexpected"),
+        ({"source": {"type": "simulatd"}}, ["source", "type"], "'simulatd' is not one of ['simulated', "),
+        ({"engine": {"type": "local", "cores": 2}}, ["engine"], "'cores' was unexpected"),
+        ({"automation": {"refresh_cron": 5}}, ["automation", "refresh_cron"], "5 is not of type 'string'"),
+        ({"name": "A"}, ["name"], "'A' does not match"),
+    ],
+)
+def test_what_dg_check_yaml_finds_is_named_and_nothing_else(collection, at, said):
+    schema = CrawlUrnComponent.get_model_cls().model_json_schema()
+    validator = jsonschema.Draft202012Validator(schema)
+    assert list(validator.iter_errors(contents(name="a")["attributes"])) == []
+    (error,) = validator.iter_errors(contents(**{"name": "a", **collection})["attributes"])
+    assert said in error.message
+    assert list(error.path) == ["collection", *at]
+
+
+ROOT = Path(__file__).resolve().parents[2]
+HOST = {
+    "pyproject.toml": """
+        [project]
+        name = "host"
+        version = "0.1"
+
+        [tool.dg]
+        directory_type = "project"
+
+        [tool.dg.project]
+        root_module = "host"
+        """,
+    "host/__init__.py": "",
+    "host/definitions.py": """
+        from pathlib import Path
+
+        import dagster as dg
+
+        @dg.definitions
+        def defs():
+            return dg.load_from_defs_folder(path_within_project=Path(__file__).parent)
+        """,
+    "host/defs/__init__.py": "",
+    "host/defs/own.py": """
+        import dagster as dg
+
+        @dg.asset(deps=[["documented", "report"]])
+        def newsletter(): ...
+        """,
+}
+
+
+@pytest.fixture
+def host(tmp_path):
+    """Somebody's project, with an asset that follows a collection's report."""
+    for name, text in HOST.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text))
+    return tmp_path
+
+
+def dg_says(host, *arguments):
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("CRAWL_URN", "DAGSTER", "VIRTUAL_ENV"))
+    }
+    paths = [str(host), *filter(None, [environment.get("PYTHONPATH")])]
+    environment |= {"PYTHONPATH": os.pathsep.join(paths)}  # and not what the documented component takes from it
+    environment |= {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}", "COLUMNS": "200"}
+    result = subprocess.run(["dg", *arguments], cwd=host, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+@pytest.mark.slow
+def test_a_host_project_takes_collections_beside_its_own_assets(host, tmp_path):
+    """As docs/production.md shows it, and one that is scaffolded: twice in one location."""
+    assert "crawl_urn_dagster.CrawlUrnComponent" in dg_says(host, "list", "components")
+    dg_says(host, "scaffold", "defs", "crawl_urn_dagster.CrawlUrnComponent", "my_crawl")
+    text = (ROOT / "docs" / "production.md").read_text()
+    documented = re.findall("```yaml\n(type: .*?)```", text, flags=re.DOTALL)
+    content = yaml.safe_load(documented[0])
+    content["attributes"]["collection"]["name"] = "documented"
+    folder = host / "host" / "defs" / "documented"
+    folder.mkdir()
+    (folder / "defs.yaml").write_text(yaml.safe_dump(content))
+    (compared,) = re.findall("```python\n(.*?)```", text, flags=re.DOTALL)
+    (host / "host" / "defs" / "crawls.py").write_text(compared)
+    two = [{"name": name, "granularity": "url", "source": {"type": "simulated"}} for name in ("one", "two")]
+    (host / "host" / "defs" / "collections.yaml").write_text(yaml.safe_dump({"collections": two}))
+    dg_says(host, "check", "yaml")
+    dg_says(host, "check", "defs")
+    listed = dg_says(host, "list", "defs", "--json")
+    assert {"newsletter", "my_crawl/report", "documented/report", "_comparison/one"} <= set(
+        re.findall('"([^"]+)"', listed)
+    ), listed

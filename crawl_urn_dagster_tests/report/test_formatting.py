@@ -1,0 +1,99 @@
+"""Numbers and untrusted text as Markdown."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from crawl_urn_dagster.report.formatting import called, escape, estimate, number, percent, table
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (0.123456, "0.1235"),
+        (1761.4, "1,761"),
+        (-0.005205, "-0.005205"),
+        (12_000_000, "12,000,000"),
+        (np.inf, "∞"),
+        (np.nan, "–"),
+        (None, "–"),
+        (pd.NA, "–"),
+        (True, "yes"),
+        (pd.Timestamp("2020-01-17 04:00"), "2020-01-17"),
+        ("a|b", r"a\|b"),
+    ],
+)
+def test_numbers_are_written_with_four_digits(value, written):
+    assert number(value) == written
+
+
+@pytest.mark.parametrize(
+    ("share", "written"), [(0.526, "52.6"), (0, "0.0"), (1, "100.0"), (0.99996, "99.996"), (0.0001, "0.01")]
+)
+def test_a_share_is_told_from_none_and_all(share, written):
+    assert percent(share) == written
+
+
+def test_a_number_that_is_withheld_or_unknown_is_a_dash():
+    row = {"kappa": 0.4, "kappa_low": 0.3, "kappa_high": 0.5, "status": "ok"}
+    assert estimate(row, "kappa") == "0.40 (0.30 to 0.50)"
+    assert estimate(row, "kappa", share=True) == "40 % (30 to 50)"
+    open_to_both_sides = {**row, "kappa_low": 0.01, "kappa_high": 0.99}
+    assert estimate(open_to_both_sides, "kappa", share=True) == "not identified (1 to 99)"
+    assert estimate({**row, "kappa_low": np.nan}, "kappa") == "0.4"
+    assert estimate(open_to_both_sides, "kappa") == "not identified (0.01 to 0.99)"
+    assert estimate({**row, "status": "not_identified"}, "kappa") == "0.30 to 0.50"
+    assert estimate({**row, "status": "not_identified"}, "kappa", share=True) == "30 to 50 %"
+    assert estimate({**row, "status": "not_identified", "kappa_low": np.nan}, "kappa") == "not identified"
+    assert estimate({**row, "status": "model_violation"}, "kappa") == "–"
+    assert estimate({**row, "kappa": np.nan}, "kappa") == "–"
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "written"),
+    [
+        (0.75984, 0.75961, 0.76010, "0.7598 (0.7596 to 0.7601)"),
+        (0.9998, 0.9997, 0.9999, "0.99980 (0.99970 to 0.99990)"),
+        (-0.00004, -0.1, 0.1, "0.000 (-0.100 to 0.100)"),
+        (22_788.2, 22_644.4, 22_932.6, "22,790 (22,640 to 22,930)"),
+        (8.0e8, 4.15e8, 1.379e9, "800,000,000 (420,000,000 to 1,380,000,000)"),
+        (2.56, 0.19, 29.7, "2.6 (0.2 to 29.7)"),
+        (0.7186, 0.1573, 0.967, "0.72 (0.16 to 0.97)"),
+        (4.0, 4.0, 4.0, "4 (4 to 4)"),
+        (4.0, 3.0, np.inf, "4 (3 to ∞)"),
+        (np.inf, np.inf, np.inf, "∞ (∞ to ∞)"),
+    ],
+)
+def test_limits_are_told_apart(value, low, high, written):
+    assert estimate({"x": value, "x_low": low, "x_high": high}, "x") == written
+
+
+def test_elements_are_called_by_their_name():
+    said = "Elements return; an element's history, 3 elements, elementary."
+    assert called(said, "URL") == "URLs return; a URL's history, 3 URLs, elementary."
+    assert called(said, "host").startswith("Hosts return; a host's history")
+    assert called(said, "element") == said
+
+
+def test_what_is_cut_off_is_counted():
+    frame = pd.DataFrame({"crawl": list("abc")})
+    assert table(frame, at_most=2, where="crawls").endswith("1 more rows are in table `crawls`.")
+    assert "more rows" not in table(frame)
+    assert "reason" not in table(frame.assign(reason=None))
+    assert "| at 0" in table(frame.assign(reason=["at 0", None, None]))
+
+
+@given(st.text(min_size=1))
+def test_text_from_data_is_shown_as_it_is(text):
+    """Whatever it holds: no element but the cell's own, and the same characters, but for those that cannot be seen."""
+    seen = []
+    renderer = MarkdownIt("commonmark", {"html": False}).enable("table")
+    for token in renderer.parse(f"| a |\n|---|\n| x{escape(text)}x |"):
+        for child in token.children or []:
+            assert child.type in {"text", "text_special"}, (child.type, text)
+            seen.append(child.content)
+    shown = "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in text)
+    assert "".join(seen) == f"ax{shown}x"

@@ -1,0 +1,149 @@
+"""Small tables as text: dialects, encodings, numbers, and what is said when they are wrong."""
+
+import csv
+import io
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from crawl_urn_dagster.sources import SourceError
+from crawl_urn_dagster.sources.formats.count_tables import (
+    MAX_TABLE_CHARACTERS,
+    Row,
+    parse_count,
+    read_header,
+    read_rows,
+    read_text,
+)
+from crawl_urn_dagster_tests.sources.conftest import gz
+
+
+@pytest.fixture
+def local(files, write):
+    """Write a file and fetch it."""
+    return lambda content, name="table.csv": files.fetch(write(name, content))
+
+
+def cells(local_file, columns=None):
+    return [dict(row.cells) for row in read_rows(local_file, columns)[1]]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"crawl,union\na,1\nb,2\n",
+        b"crawl,union\r\na,1\r\nb,2\r\n",
+        b"\xef\xbb\xbfcrawl,union\na,1\n\nb,2",
+        b'\xef\xbb\xbf"crawl","union"\r\n"a","1"\r\n\r\nb,2\r\n',
+        gz(b"crawl,union\na,1\nb,2\n"),
+        gz(b"crawl,union\na,1\n") + gz(b"b,2\n"),
+        gz(b"\xef\xbb\xbfcrawl,union\na,1\nb,2\n"),
+    ],
+)
+def test_dialects(local, content):
+    assert cells(local(content)) == [{"crawl": "a", "union": "1"}, {"crawl": "b", "union": "2"}]
+
+
+def test_columns_are_taken_by_their_name_in_the_file(local):
+    table = local("x,how many\nignored,7\n")
+    assert cells(table, {"union": "how many"}) == [{"union": "7"}]
+
+
+def test_rows_know_their_line(local):
+    _, rows = read_rows(local('crawl,note\n\na,"two\nlines"\nb,x\n'))
+    assert [row.where.rsplit(", ", 1)[1] for row in rows] == ["line 4", "line 5"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", r"table\.csv: is empty; expected CSV with a line of column names"),
+        ("crawl,unions\n", r"has no column 'union' \(union\); did you mean 'unions'\? .*: crawl, unions"),
+        ("union,union\n", r"has 2 columns 'union', expected one"),
+        ("crawl,union\na,1\nb\n", r"table\.csv, line 3: has 1 cells, expected 2"),
+        ("crawl,union\na,1,2\n", r"line 2: has 3 cells, expected 2"),
+        ('crawl,union\na,"1"2\n', r"line 2: is no CSV"),
+        ('crawl,union\na,"1\n', r"is no CSV"),
+        (b"crawl,union\n\xe9,1\n", r"is not UTF-8 text"),
+        (gz(b"crawl,union\n" * 99)[:-12], r"is damaged gzip"),
+        (gz(b"crawl,union\n")[:5] + b"garbage", r"is damaged gzip"),
+        (b"PAR1\x15\x04\xff\xfe", r"is not UTF-8 text"),
+        ("<?xml version='1.0'?>", r"is a web page or XML"),
+    ],
+)
+def test_what_is_no_table(local, content, message):
+    with pytest.raises(SourceError, match=message):
+        read_rows(local(content), {"union": "union"})
+
+
+def test_size_is_capped_after_decompression(local):
+    with pytest.raises(SourceError, match="longer than the 67,108,864 characters"):
+        read_text(local(gz(b"x" * (MAX_TABLE_CHARACTERS + 1))))
+
+
+def test_header_of_a_long_file_is_read_alone(local):
+    assert read_header(local("crawl,element\n" + "a,b\n" * 100_000)) == ["crawl", "element"]
+
+
+TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=8)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rows=st.lists(st.tuples(TEXT, TEXT), max_size=5))
+def test_any_text_survives(local, rows):
+    written = io.StringIO(newline="")
+    csv.writer(written).writerows([("crawl", "union"), *rows])
+    assert cells(local(written.getvalue())) == [{"crawl": crawl, "union": union} for crawl, union in rows]
+
+
+class TestCounts:
+    @staticmethod
+    def parse(text, **kinds):
+        return parse_count(Row("t.csv, line 2", {"union": text}), "union", **{"estimated": False, **kinds})
+
+    @pytest.mark.parametrize(
+        ("text", "value"),
+        [("0", 0), (" 12 ", 12), ("12.0", 12), ("1e3", 1000), (str(2**63 - 1), 2**63 - 1), ("-0", 0)],
+    )
+    def test_whole_numbers(self, text, value):
+        assert self.parse(text) == value
+
+    @pytest.mark.parametrize("text", ["nan", "NaN", " nan"])
+    def test_nan_is_not_published(self, text):
+        assert self.parse(text) is None
+
+    def test_estimates_are_rounded_and_differences_of_them_negative(self):
+        assert self.parse("12.6", estimated=True) == 13
+        assert self.parse("-12.6", estimated=True, negative=True) == -13
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "",
+            "x",
+            "1_000",
+            "1,000",
+            "inf",
+            "-inf",
+            "0x10",
+            "١٢",
+            "1e999",
+            "1e99999",
+            "--1",
+            "-1",
+            str(2**63),
+            "9" * 5000,
+        ],
+    )
+    def test_what_is_no_count(self, text):
+        with pytest.raises(SourceError, match=r"t\.csv, line 2, union: found .*, expected a count of at least 0"):
+            self.parse(text)
+
+    def test_fraction_of_an_exact_count(self):
+        with pytest.raises(SourceError, match=r"found 12\.5, expected a whole number; .* set relative_error"):
+            self.parse("12.5")
+
+    @given(value=st.integers(0, 2**63 - 1))
+    def test_integers_are_exact(self, value):
+        assert self.parse(str(value)) == value

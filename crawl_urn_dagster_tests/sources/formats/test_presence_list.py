@@ -1,0 +1,424 @@
+"""Presence lists as CSV and Parquet."""
+
+import csv
+import gzip
+import io
+import json
+
+import duckdb
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from crawl_urn_dagster.sources import Files, PresenceListSource, Selection, SourceError, StratumColumn
+from crawl_urn_dagster.sources.formats import converted as converted_module
+from crawl_urn_dagster.sources.formats.presence_list import MAX_CRAWLS
+from crawl_urn_dagster_tests.sources.conftest import WHOLE, captures_of, gz, labels_of, reply
+
+CAPTURES = [("2024-01", "a"), ("2024-01", "b"), ("2024-02", "b")]
+LIST = "crawl,element\n2024-01,a\n2024-01,b\n2024-02,b\n"
+
+
+def source(path, **settings):
+    return PresenceListSource(path=path, **settings)
+
+
+def parquet(path, select):
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY ({select}) TO '{path}' (FORMAT parquet)")
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", LIST),
+        ("a.csv", LIST.replace("\n", "\r\n")),
+        ("a.csv", b"\xef\xbb\xbf" + LIST.encode()),
+        ("a.csv", '\ufeff"crawl","element"\r\n"2024-01","a"\r\n\r\n2024-01,b\r\n2024-02,"b"'),
+        ("a.csv", "x,element,crawl,y\n1,a,2024-01,\n,b,2024-01,2\n3,b,2024-02,\n"),
+        ("a.csv.gz", gz(LIST.encode())),
+        ("named without ending", gz(LIST[:24].encode()) + gz(LIST[24:].encode())),
+    ],
+)
+def test_csv_dialects(read, write, name, content):
+    listing, captures = read(source(write(name, content)))
+    assert captures == CAPTURES
+    assert listing.captures == {"2024-01": 2, "2024-02": 1}
+    assert [(crawl.crawl, crawl.dated_by) for crawl in listing.crawls] == [("2024-01", "label"), ("2024-02", "label")]
+
+
+def test_inputs_are_the_raw_list_and_the_calendar(files, write):
+    path, calendar = (
+        write("a.csv", LIST.replace("2024-0", "n")),
+        write("c.csv", "id,from\nn1,2024-01-05\nn2,2024-02\n"),
+    )
+    listing = source(path, calendar=calendar).list_crawls(files, WHOLE)
+    assert labels_of(listing) == ["n1", "n2"]
+    assert [file.location for file in listing.inputs] == [path, calendar]
+
+
+def test_columns_by_other_names(read, write):
+    hostile = 'x" FROM x; DROP TABLE y; --'
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows([["crawl", hostile, "{element}"], *(("no", *row) for row in CAPTURES)])
+    configured = source(write("a.csv", text.getvalue()), crawl_column=hostile, element_column="{element}")
+    assert read(configured)[1] == CAPTURES
+
+
+def test_names_that_differ_in_case_are_different(read, write):
+    path = write("a.csv", "CRAWL,crawl,Element,element\nx,2024-01,x,a\nx,2024-01,x,b\nx,2024-02,x,b\n")
+    assert read(source(path))[1] == CAPTURES
+
+
+RANKED = "crawl,element,rank\n2024-01,a,7\n2024-01,b,\n2024-02,b, 12 \n"
+
+
+def with_stratum(path, *, ranks=True):
+    return source(path).with_stratum(StratumColumn("rank", ranks=ranks))
+
+
+@pytest.mark.parametrize("as_parquet", [False, True])
+def test_the_values_of_a_stratum_come_with_the_captures(files, write, as_parquet):
+    path = write("a.csv", RANKED)
+    if as_parquet:
+        path = parquet(f"{path}.parquet", f"SELECT crawl, element, rank::INTEGER AS rank FROM '{path}'")
+    ranked = with_stratum(path)
+    found = [
+        (some.crawl, element, None if pd.isna(value) else value)
+        for some in ranked.captures(files, ["2024-01", "2024-02"])
+        for element, value in zip(some.elements, some.strata if len(some.elements) else [], strict=True)
+    ]
+    assert found == [("2024-01", "a", "7"), ("2024-01", "b", None), ("2024-02", "b", "12")]
+    assert all(some.strata is None for some in source(path).captures(files, ["2024-01"]))
+    revisions = [one.list_crawls(files, WHOLE).revisions for one in (ranked, source(path), with_stratum(path))]
+    assert revisions[0] == revisions[2] != revisions[1]
+
+
+@pytest.mark.parametrize(
+    ("value", "ranks", "expected"),
+    [
+        *((value, True, "a whole number from 1") for value in ("0", "-3", "1.5", "x", "nan", "inf", "1e300")),
+        *((value, False, "1 to 64 letters") for value in ("a|b", "<b>", "x" * 65, "=1")),
+    ],
+)
+def test_a_value_that_is_no_stratum_is_refused(files, write, value, ranks, expected):
+    path = write("a.csv", f"{RANKED}2024-02,c,{value}\n")
+    with pytest.raises(SourceError, match=rf"a.csv, data row 4: found the stratum .*, expected {expected}"):
+        with_stratum(path, ranks=ranks).list_crawls(files, WHOLE)
+
+
+def test_a_list_without_the_column_of_the_stratum_is_refused(files, write):
+    with pytest.raises(SourceError, match=r"a.csv: has no column 'rank' \(stratum\)"):
+        with_stratum(write("a.csv", LIST)).list_crawls(files, WHOLE)
+
+
+def test_repeated_captures_are_given_as_they_are(read, write):
+    listing, captures = read(source(write("a.csv", LIST + "2024-02,b\n2024-02,b\n")))
+    assert captures == [*CAPTURES, ("2024-02", "b"), ("2024-02", "b")]
+    assert listing.captures == {"2024-01": 2, "2024-02": 3}
+
+
+TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1, max_size=12)
+
+
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(elements=st.lists(TEXT.filter(lambda text: text.strip(" ")), min_size=1, max_size=40))
+def test_any_element_survives(read, write, elements):
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, quoting=csv.QUOTE_ALL)
+    writer.writerows([("crawl", "element"), *(("2024-01", element) for element in elements)])
+    _, captures = read(source(write("a.csv", text.getvalue())))
+    assert captures == sorted(("2024-01", element) for element in elements)
+
+
+class TestParquet:
+    def test_text_columns(self, read, tmp_path):
+        rows = ", ".join(f"('{crawl}', '{element}')" for crawl, element in CAPTURES)
+        path = parquet(tmp_path / "a.parquet", f"SELECT * FROM (VALUES {rows}) AS t(crawl, element)")
+        assert read(source(path))[1] == CAPTURES
+
+    def test_dates_and_bytes_become_text(self, read, tmp_path):
+        path = parquet(
+            tmp_path / "a.parquet",
+            'SELECT DATE \'2024-01-05\' AS "Fetch ""day""", \'\\xC3\\xBC\'::BLOB AS url, 1 AS url2',
+        )
+        configured = source(path, crawl_column='Fetch "day"', element_column="url")
+        assert read(configured)[1] == [("2024-01-05", "ü")]
+
+    def test_folder_gives_no_column(self, files, tmp_path):
+        (tmp_path / "crawl=2024-01").mkdir()
+        path = parquet(tmp_path / "crawl=2024-01" / "a.parquet", "SELECT 'a' AS element")
+        with pytest.raises(SourceError, match="has no column 'crawl'"):
+            source(path).list_crawls(files, WHOLE)
+
+    def test_missing_column_and_damage_are_named(self, files, tmp_path, write):
+        path = parquet(tmp_path / "a.parquet", "SELECT '2024-01' AS crawl, 'a' AS elements")
+        with pytest.raises(SourceError, match=r"a\.parquet: has no column 'element'.*did you mean 'elements'"):
+            source(path).list_crawls(files, WHOLE)
+        with pytest.raises(SourceError, match=r"b\.parquet: cannot be read: "):
+            source(write("b.parquet", b"PAR1" + b"x" * 40)).list_crawls(files, WHOLE)
+
+
+class TestOneFilePerCrawl:
+    def test_label_is_what_the_star_matches(self, read, write, tmp_path):
+        write("lists/hosts_2024-01.csv", "element\na\nb\n")
+        write("lists/hosts_2024-02.csv", "element\nb\n")
+        listing, captures = read(source(f"{tmp_path}/./lists//hosts_*.csv"))
+        assert captures == CAPTURES
+        assert [file.location.rsplit("_", 1)[1] for file in listing.inputs] == ["2024-01.csv", "2024-02.csv"]
+
+    @pytest.mark.parametrize("of", ["lists", "lists/", "lists/*", "lists/*.gz", "lists/*.csv.gz"])
+    def test_a_label_has_no_ending_of_a_file(self, read, write, tmp_path, of):
+        write("lists/2024-01.csv.gz", gz(b"element\na\nb\n"))
+        write("lists/2024-02.csv.gz", gz(b"element\nb\n"))
+        assert read(source(f"{tmp_path}/{of}"))[1] == CAPTURES
+
+    def test_star_may_be_a_folder(self, read, tmp_path):
+        for crawl in ("2024-01", "2024-02"):
+            (tmp_path / f"crawl={crawl}").mkdir()
+            elements = [element for label, element in CAPTURES if label == crawl]
+            parquet(tmp_path / f"crawl={crawl}" / "a.parquet", f"SELECT unnest({elements}) AS element")
+        assert read(source(f"{tmp_path}/crawl=*/a.parquet"))[1] == CAPTURES
+
+    def test_column_goes_before_the_name(self, read, write, tmp_path):
+        write("lists/first.csv", "crawl,element\n2024-01,a\n2024-01,b\n")
+        write("lists/second.csv", "crawl,element\n2024-02,b\n")
+        assert read(source(f"{tmp_path}/lists/*.csv"))[1] == CAPTURES
+
+    def test_files_may_share_crawls_and_a_copy_is_an_error(self, files, read, write, tmp_path):
+        write("lists/first.csv", "crawl,element\n2024-01,a\n")
+        write("lists/second.csv", "crawl,element\n2024-01,b\n2024-02,b\n")
+        assert read(source(f"{tmp_path}/lists/*"))[1] == CAPTURES
+        write("lists/first.csv.gz", gz(b"crawl,element\n2024-01,a\n"))
+        with pytest.raises(
+            SourceError, match=r"lists/first\.csv and .*lists/first\.csv\.gz: differ in their endings only"
+        ):
+            source(f"{tmp_path}/lists/*").list_crawls(files, WHOLE)
+
+    def test_configured_column_must_be_there(self, files, write, tmp_path):
+        write("lists/2024-01.csv", "element\na\n")
+        with pytest.raises(SourceError, match=r"2024-01\.csv: has no column 'snapshot'"):
+            source(f"{tmp_path}/lists/*.csv", crawl_column="snapshot").list_crawls(files, WHOLE)
+
+    @pytest.mark.parametrize("pattern", ["lists/*/*.csv", "lists/?/a.csv", "**/a.csv"])
+    def test_pattern_must_have_one_star(self, files, write, tmp_path, pattern):
+        write("lists/a/a.csv", "element\na\n")
+        with pytest.raises(SourceError, match=r"has not exactly one \*; set crawl_column"):
+            source(f"{tmp_path}/{pattern}").list_crawls(files, WHOLE)
+
+    def test_label_in_a_name_is_checked(self, files, write, tmp_path):
+        write("lists/2024-01(1).csv", "element\na\n")
+        with pytest.raises(SourceError, match=r"found the crawl label '2024-01\(1\)'"):
+            source(f"{tmp_path}/lists/*.csv").list_crawls(files, WHOLE)
+
+    def test_one_file_without_labels_is_an_error(self, files, write):
+        with pytest.raises(SourceError, match=r"2024-01\.csv: has no column 'crawl' .*: element"):
+            source(write("2024-01.csv", "element\na\n")).list_crawls(files, WHOLE)
+
+    def test_only_new_files_are_converted(self, files, write, tmp_path):
+        write("lists/2024-01.csv", "element\na\n")
+        configured = source(f"{tmp_path}/lists/*.csv")
+        configured.list_crawls(files, WHOLE)
+        converted = {path: path.stat().st_mtime_ns for path in _converted(files)}
+        write("lists/2024-02.csv", "element\nb\n")
+        assert labels_of(configured.list_crawls(files, WHOLE)) == ["2024-01", "2024-02"]
+        assert len(_converted(files)) == 2
+        assert all(path.stat().st_mtime_ns == mtime for path, mtime in converted.items())
+
+
+def _converted(files):
+    kept = [path for path in files.cache.rglob("*") if path.is_file() and len(path.name) == 64]
+    return [path for path in kept if "element" in pq.read_schema(path).names]
+
+
+def test_raw_list_is_read_once(files, write):
+    """What is converted when crawls are listed is all that reading them needs."""
+    configured = source(write("a.csv", LIST))
+    configured.list_crawls(files, WHOLE)
+    (converted,) = _converted(files)
+    state = converted.stat()
+    assert captures_of(configured, files, ["2024-01", "2024-02"]) == CAPTURES
+    assert _converted(files) == [converted]
+    assert (converted.stat().st_ino, converted.stat().st_mtime_ns) == (state.st_ino, state.st_mtime_ns)
+
+
+def test_changed_list_is_read_again(read, write):
+    read(source(write("a.csv", LIST)))
+    assert read(source(write("a.csv", LIST + "2024-03,c\n")))[1] == [*CAPTURES, ("2024-03", "c")]
+
+
+def test_other_columns_of_the_same_file_are_another_list(read, write):
+    path = write("a.csv", "crawl,element,host\n2024-01,a,x\n")
+    assert read(source(path))[1] == [("2024-01", "a")]
+    assert read(source(path, element_column="host"))[1] == [("2024-01", "x")]
+
+
+def test_selection(read, write):
+    configured = source(write("a.csv", LIST + "2024-03,c\n"))
+    listing, captures = read(configured, Selection("2024-02", "2024-03"))
+    assert captures == [("2024-02", "b"), ("2024-03", "c")]
+    assert labels_of(listing) == ["2024-02", "2024-03"]
+    with pytest.raises(SourceError, match=r"first_crawl '2024-2' .* did you mean '2024-02'"):
+        read(configured, Selection(first_crawl="2024-2"))
+
+
+def test_list_from_a_server(read, server):
+    server.answers["/list?format=csv"] = lambda handler: reply(handler, gz(LIST.encode()))
+    configured = source(server.url("/list?format=csv"))
+    listing, captures = read(configured)
+    assert captures == CAPTURES
+    assert listing.inputs[0].location == server.url("/list?format=csv")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", r"is empty"),
+        ("crawl,element\n", r"has a header and no rows"),
+        ("crawl,elements\n2024-01,a\n", r"has no column 'element' \(element\); did you mean 'elements'"),
+        ("crawl;element\n2024-01;a\n", r"its columns are separated by ';', expected ','"),
+        ("crawl\telement\n2024-01\ta\n", r"its columns are separated by '\\t', expected ','"),
+        ("crawl,element,element\n2024-01,a,b\n", r"has 2 columns 'element'"),
+        ("crawl,element\n2024-01,a\n2024-01,\n", r"data row 2: found no element \(crawl 2024-01\)"),
+        ("crawl,element\n2024-01,a\n2024-01,'  '\n".replace("'", '"'), r"data row 2: found no element"),
+        ("crawl,element\n2024-01,a\n,b\n", r"data row 2: found the crawl label ''"),
+        ("crawl,element\n2024-01,a\n../x,b\n", r"data row 2: found the crawl label '\.\./x'.* digit$"),
+        ("crawl,element\n2024...,a\n", r"data row 1: found the crawl label '2024\.\.\.'.*not three dots in a row"),
+        ("crawl,element\n2024-01,a\nspring,b\n", r"crawl 'spring' cannot be dated"),
+        (
+            "crawl,element\n2024-01,a\n2024-01\n",
+            r"cannot be read: .*Line: 3.*Expected Number of Columns: 2 Found: 1",
+        ),
+        ("crawl,element\n2024-01,a,b\n", r"cannot be read: .*Line: 2"),
+        ('crawl,element\n2024-01,"a\n', r"cannot be read: .*unterminated quote"),
+        (
+            b"crawl,element\n" + b"2024-01,a\n" * 9000 + b"2024-01,\xe9",
+            r"cannot be read: .*Line: 9002.*not utf-8",
+        ),
+        (b"cr\xe9,element\n", r"is not UTF-8 text"),
+        ("<!DOCTYPE html><html></html>", r"is a web page"),
+        (gz(b"crawl,element\n" + b"2024-01,a\n" * 50_000)[:-200], r"is damaged gzip"),
+        (b"\x1f\x8bgarbage", r"is damaged gzip"),
+    ],
+)
+def test_what_is_no_list_leaves_nothing(files, write, content, message):
+    with pytest.raises(SourceError, match=rf"list: {message}|list, {message}"):
+        source(write("list", content)).list_crawls(files, WHOLE)
+    if "cannot be dated" not in message:
+        assert _converted(files) == []
+    assert list(files.cache.rglob("*.partial")) == []
+
+
+def test_a_revision_is_of_a_crawls_own_captures(files, write):
+    """Of one file for all crawls, only those that were changed are read again."""
+
+    def revisions(rows):
+        return source(write("a.csv", f"crawl,element\n{rows}")).list_crawls(files, WHOLE).revisions
+
+    before = revisions("2024-01,a\n2024-01,b\n2024-02,b\n")
+    assert revisions("2024-02,b\n2024-01,b\n2024-01,a\n") == before
+    after = revisions("2024-01,a\n2024-01,b\n2024-02,c\n2024-03,b\n")
+    assert after["2024-01"] == before["2024-01"]
+    assert after["2024-02"] != before["2024-02"]
+    assert after["2024-03"] == before["2024-02"]  # labels are no part of it
+
+
+def test_a_revision_is_of_a_crawls_own_files_and_columns(files, write, tmp_path):
+    write("lists/2024-01.csv", "element,host\na,x\n")
+    write("lists/2024-02.csv", "element,host\nb,y\n")
+
+    def revisions(**settings):
+        return source(f"{tmp_path}/lists/*.csv", **settings).list_crawls(files, WHOLE).revisions
+
+    before = revisions()
+    assert revisions() == before
+    write("lists/2024-02.csv", "element,host\nc,y\n")
+    after = revisions()
+    assert after["2024-01"] == before["2024-01"]
+    assert after["2024-02"] != before["2024-02"]
+    assert not set(revisions(element_column="host").values()) & set(after.values())
+
+
+@pytest.mark.parametrize("vectors_at_once", [1, 512])
+def test_a_crawl_may_be_spread_over_files_and_batches(read, write, tmp_path, monkeypatch, vectors_at_once):
+    monkeypatch.setattr(converted_module, "VECTORS_AT_ONCE", vectors_at_once)
+    expected = []
+    for part in range(3):
+        rows = [(f"2024-0{1 + (number * 7 + part) % 3}", f"e{part}-{number}") for number in range(3000)]
+        expected += rows
+        write(f"lists/part{part}.csv", "crawl,element\n" + "".join(f"{crawl},{element}\n" for crawl, element in rows))
+    assert read(source(f"{tmp_path}/lists/*.csv"))[1] == sorted(expected)
+
+
+def test_only_the_crawls_that_are_asked_for_are_read(files, write):
+    configured = source(write("a.csv", LIST + "2024-03,c\n"))
+    assert captures_of(configured, files, ["2024-03", "2024-01"]) == [*CAPTURES[:2], ("2024-03", "c")]
+    assert captures_of(configured, files, []) == []
+
+
+def test_wrong_column_is_noticed_by_its_many_crawls(files, write):
+    rows = "".join(f"host{number},2024-01\n" for number in range(MAX_CRAWLS + 1))
+    with pytest.raises(SourceError, match=r"has more than 10,000 crawls \('host0', 'host1', \.\.\.\); check which"):
+        source(write("a.csv", f"crawl,element\n{rows}")).list_crawls(files, WHOLE)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"crawl_column": "element"}, "both 'element'"),
+        ({"element_column": ""}, "at least 1 character"),
+        ({"relative_error": 0.1}, "Extra inputs"),
+    ],
+)
+def test_configuration_is_checked(settings, message):
+    with pytest.raises(ValidationError, match=message):
+        source("a.csv", **settings)
+
+
+class TestRealLists:
+    @pytest.mark.parametrize("name", ["us_gov_hosts", "cc_webgraph_top1000"])
+    def test_crawls_and_sizes_are_the_independent_ones(self, read, shared_data, shared_reference, name):
+        path = shared_data / "presence" / f"{name}.csv.gz"
+        reference = json.loads((shared_reference / f"{name}.json").read_text())
+        listing, captures = read(source(str(path), crawl_column="snapshot"))
+        assert labels_of(listing) == reference["crawls"]
+        assert list(listing.captures.values()) == reference["sizes"]
+        with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+            assert captures == sorted((row["snapshot"], row["element"]) for row in csv.DictReader(file))
+
+    def test_ranked_list_gives_the_same_domains(self, read, shared_data):
+        folder = shared_data / "presence"
+        ranked = source(
+            str(folder / "cc_webgraph_top1000_ranks.csv.gz"), crawl_column="snapshot", element_column="domain"
+        )
+        plain = source(str(folder / "cc_webgraph_top1000.csv.gz"), crawl_column="snapshot")
+        last = Selection(first_crawl="2026-01-01")
+        assert read(ranked, last)[1] == read(plain, last)[1]
+
+    def test_one_file_per_crawl_gives_the_same(self, read, shared_data, write, tmp_path):
+        path = shared_data / "presence" / "us_gov_hosts.csv.gz"
+        by_crawl = {}
+        with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                by_crawl.setdefault(row["snapshot"], ["element"]).append(row["element"])
+        crawls = sorted(by_crawl)[:4]
+        for crawl in crawls:
+            write(f"lists/hosts-{crawl}.csv.gz", gz("\n".join(by_crawl[crawl]).encode()))
+        split = read(source(f"{tmp_path}/lists/hosts-*.csv.gz"))
+        whole = read(source(str(path), crawl_column="snapshot"), Selection(last_crawl=crawls[-1]))
+        assert split[1] == whole[1]
+        assert split[0].crawls == whole[0].crawls
+
+
+def test_files_of_another_process_are_used(write, tmp_path):
+    """The cache is on disk: a new process does not convert again."""
+    path = write("a.csv", LIST)
+    source(path).list_crawls(Files(tmp_path / "cache"), WHOLE)
+    (converted,) = _converted(Files(tmp_path / "cache"))
+    inode = converted.stat().st_ino
+    source(path).list_crawls(Files(tmp_path / "cache"), WHOLE)
+    assert converted.stat().st_ino == inode

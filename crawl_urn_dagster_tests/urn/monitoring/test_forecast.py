@@ -1,0 +1,103 @@
+import numpy as np
+import pytest
+
+from crawl_urn_dagster.urn import CoreShellUrn, recaptures_from_unions, simulate
+from crawl_urn_dagster.urn.curves.revisit import RevisitDelayUrn
+from crawl_urn_dagster.urn.monitoring.forecast import FEWEST, forecast, forecast_overlaps, interpolate_windows
+
+KAPPA, ALPHA, COVERAGE, URN = 0.4, 0.75, 0.6, 20_000
+N, HORIZON = 24, 12
+
+
+def counts_of(n_crawls, *, seed=5, coverage=COVERAGE):
+    core = round(KAPPA * URN)
+    return simulate(
+        times=np.arange(n_crawls), core=core, shell=URN - core, alpha=ALPHA, coverage=coverage, seed=seed
+    ).counts()
+
+
+def expected_unions(urn, size, n):
+    """U(i..j) of an urn in its steady state, without noise."""
+    i, j = np.indices((n, n))
+    return np.triu(size * urn.discovery_curve(np.maximum(j - i, 0)))
+
+
+@pytest.mark.parametrize("urn", [CoreShellUrn(KAPPA, ALPHA, COVERAGE), RevisitDelayUrn(0.86, 0.27, 0.03)])
+def test_an_urn_without_noise_is_forecast_exactly_also_one_that_avoids_recent_fetches(urn):
+    size, n = 1_000.0, 40
+    whole = expected_unions(urn, size, n + HORIZON)
+    unions = whole[:n, :n]
+    found = forecast(unions, recaptures_from_unions(unions), horizon=HORIZON)
+    # Returns after more than 40 crawls, which are not known, are less than 1 in 1,000 of a crawl.
+    for start in (0, 20, n - 1, n, n + 3):
+        value = found.distinct(start).value
+        inside = np.arange(HORIZON) + n >= start
+        np.testing.assert_allclose(value[inside], whole[start, n:][inside], atol=2e-3 * size * HORIZON)
+        assert np.isnan(value[~inside]).all()
+    new = np.diff(whole[0])[n - 1 :]
+    np.testing.assert_allclose(found.new().value, new, atol=2e-3 * size)
+    np.testing.assert_allclose(found.returning().value, size - new, atol=2e-3 * size)
+    np.testing.assert_allclose(found.crawl_sizes().value, size, rtol=1e-12)
+
+
+def test_intervals_hold_what_comes():
+    held = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        coverage = 1 / (1 + np.exp(-np.log(1.5) - 0.25 * rng.standard_normal(N + HORIZON)))
+        unions = counts_of(N + HORIZON, seed=seed, coverage=coverage).unions().astype(float)
+        known = unions[:N, :N]
+        low, high = forecast(known, recaptures_from_unions(known), n_futures=200).distinct(0)[1:]
+        held.append((low <= unions[0, N:]) & (unions[0, N:] <= high))
+    # Of 40 collections at 5 of 12 steps each, which depend on each other: at least as good as 95 % less 3 errors of 40.
+    assert np.mean(held) > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 40)
+
+
+def test_lags_that_are_not_known_do_not_count():
+    unions = counts_of(N).unions().astype(float)
+    i, j = np.indices(unions.shape)
+    unions[j - i > 5] = np.nan
+    found = forecast(unions, recaptures_from_unions(unions))
+    assert found.longest == 5
+    ahead = np.arange(HORIZON)
+    told = np.isfinite(found.distinct(N - 2).value)
+    assert told.tolist() == (ahead + 2 <= 5).tolist()
+    urn, size = CoreShellUrn(KAPPA, ALPHA, COVERAGE), KAPPA * URN + (1 - KAPPA) * URN * COVERAGE
+    # The error of one crawl's new elements is about their root.
+    np.testing.assert_allclose(found.new(0).value, size * urn.new_fraction(5), rtol=0.05)
+
+
+def test_overlaps_with_past_crawls_are_those_of_their_lag():
+    counts = counts_of(N + 1)
+    overlaps = counts.intersections().astype(float)
+    value, low, high = forecast_overlaps(overlaps[:N, :N])
+    for i in range(5, N):
+        assert low[i, 0] < value[i, 0] < high[i, 0]
+        assert value[i, 0] == pytest.approx(overlaps[i, N], rel=0.05)
+    assert np.isnan(value[0, 0])  # of lag 24 there is no pair
+
+
+def test_windows_between_known_lengths_are_interpolated():
+    exact = expected_unions(CoreShellUrn(KAPPA, ALPHA, COVERAGE), 1_000.0, 16)
+    published = exact.copy()
+    i, j = np.indices(exact.shape)
+    published[~np.isin(j - i + 1, (1, 2, 3, 4, 6, 9, 12))] = np.nan
+    filled = interpolate_windows(published)
+    inside = (j - i >= 0) & (j - i < 12) & (j >= 11)
+    np.testing.assert_allclose(filled[inside], exact[inside], rtol=2e-3)
+    assert np.isnan(filled[0, 15])
+
+
+def test_too_few_crawls_and_unknown_lags_are_said():
+    unions = counts_of(FEWEST).unions().astype(float)
+    with pytest.raises(ValueError, match=f"there are 7 crawls; a forecast needs {FEWEST}"):
+        forecast(unions[1:, 1:], recaptures_from_unions(unions[1:, 1:]))
+    with pytest.raises(ValueError, match="no lag is known of most crawls"):
+        forecast(unions, np.full(unions.shape, np.nan))
+
+
+def test_without_sizes_there_is_no_forecast():
+    counts = counts_of(N)
+    unions = np.where(np.eye(N, dtype=bool), np.nan, counts.unions().astype(float))
+    with pytest.raises(ValueError, match="sizes of the crawls"):
+        forecast(unions, counts.recaptures().astype(float))

@@ -1,0 +1,205 @@
+"""Intervals of the joint fit: what they are made of, what widens them, and that they hold the truth."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+from scipy.stats import t as student_t
+
+from crawl_urn_dagster.urn import OperatorTerms, Urn, simulate
+from crawl_urn_dagster.urn.data.data_points import Counts
+from crawl_urn_dagster.urn.fits.joint import fit_joint
+from crawl_urn_dagster.urn.uncertainty.bootstrap import bootstrap_joint, difference_interval, fraction_interval
+
+CRAWLS = 16
+TRUTH = {"kappa": 0.4, "core_share": 0.4 / 0.76, "alpha": 0.75, "coverage": 0.6}
+
+
+def simulated(seed=1, core=4000, shell=6000, crawls=CRAWLS, alpha=0.75, coverage=0.6):
+    histories = simulate(
+        times=np.arange(crawls), core=core, shell=shell, alpha=alpha, coverage=coverage, seed=seed
+    ).counts()
+    shared = histories.intersections().astype(float)
+    return Counts(np.arange(crawls, dtype=float), np.diagonal(shared), shared, histories.unions().astype(float))
+
+
+def fitted(counts, model="core_shell"):
+    return fit_joint(counts, model=model, clock="crawl")
+
+
+@pytest.fixture(scope="module")
+def bootstrap():
+    return bootstrap_joint(fitted(simulated()), seed=1, n_replicates=200)
+
+
+def width(interval):
+    return interval.high - interval.low
+
+
+def test_replicates_are_refitted_around_the_estimate(bootstrap):
+    assert bootstrap.converged.all()
+    for name, values in bootstrap.estimates.items():
+        assert values.shape == (200,)
+        assert values.mean() == pytest.approx(getattr(bootstrap.fit, name), abs=5 * values.std() / np.sqrt(200))
+
+
+def test_a_replicate_is_fitted_as_a_collection_is(bootstrap):
+    counts = bootstrap.replicates.counts
+    for row in (0, 101):
+        fit = fitted(Counts(counts.times, counts.sizes[row], counts.intersections[row], counts.unions[row]))
+        for name, values in bootstrap.estimates.items():
+            assert values[row] == pytest.approx(getattr(fit, name), abs=2e-5)
+
+
+def test_intervals_of_parameters_and_operator_terms(bootstrap):
+    intervals = bootstrap.intervals()
+    assert list(intervals) == [*TRUTH, *OperatorTerms._fields]
+    terms = Urn(bootstrap.fit.alpha, bootstrap.fit.coverage).operator_terms()._asdict()
+    for name, interval in intervals.items():
+        estimate = terms.get(name, getattr(bootstrap.fit, name, None))
+        assert 0 <= interval.low < estimate < interval.high
+        assert width(bootstrap.intervals(0.5)[name]) < width(interval)
+    # Life expectancy is alpha/(1 - alpha), whose limits are those of alpha.
+    assert np.array(intervals["life_expectancy"]) == pytest.approx(
+        [limit / (1 - limit) for limit in intervals["alpha"]], rel=1e-9
+    )
+
+
+def test_equal_seeds_give_equal_intervals(bootstrap):
+    again = bootstrap_joint(bootstrap.fit, seed=1, n_replicates=200)
+    assert again.intervals() == bootstrap.intervals()
+    assert bootstrap_joint(bootstrap.fit, seed=2, n_replicates=20).intervals() != bootstrap.intervals()
+
+
+def test_the_homogeneous_urn_has_no_core():
+    counts = simulated(core=0)
+    intervals = bootstrap_joint(fitted(counts, "homogeneous"), seed=1, n_replicates=50).intervals()
+    assert list(intervals) == ["alpha", "coverage", *OperatorTerms._fields]
+    assert intervals["alpha"].low < 0.75 < intervals["alpha"].high
+
+
+def test_an_empty_core_has_an_interval_from_zero():
+    counts = simulated(core=0)
+    seed = next(seed for seed in range(20) if fitted(simulated(seed, core=0)).status == "at_bound")
+    counts = simulated(seed, core=0)
+    interval = bootstrap_joint(fitted(counts), seed=1, n_replicates=100).intervals()["kappa"]
+    assert interval.low == 0
+    assert 0 < interval.high < 0.01
+
+
+def test_alpha_per_year_has_the_limits_of_alpha_per_crawl():
+    counts = simulated()
+    years = replace(counts, times=counts.times / 8)
+    per_crawl = bootstrap_joint(fitted(counts), seed=1, n_replicates=50).intervals()
+    per_year = bootstrap_joint(fit_joint(years, model="core_shell", clock="year"), seed=1, n_replicates=50).intervals()
+    assert np.array(per_year["alpha"]) ** (1 / 8) == pytest.approx(np.array(per_crawl["alpha"]), abs=2e-4)
+    assert np.array(per_year["life_expectancy"]) == pytest.approx(np.array(per_crawl["life_expectancy"]), rel=1e-3)
+    assert np.array(per_year["kappa"]) == pytest.approx(np.array(per_crawl["kappa"]), abs=1e-4)
+
+
+def test_a_sample_of_one_in_sixteen_is_four_times_less_sure():
+    counts = simulated(core=64_000, shell=96_000)
+    whole, sampled = (
+        bootstrap_joint(fitted(replace(counts, one_in=one_in)), seed=1, n_replicates=100) for one_in in (1.0, 16.0)
+    )
+    for name in ("alpha", "coverage"):
+        ratio = sampled.estimates[name].std() / whole.estimates[name].std()
+        # Noise of births is added to that of sampling, up to a factor of 1.3; the ratio has an error of 0.1.
+        assert 4 * 0.65 < ratio < 4 * 1.3 * 1.35
+    # The core itself is known from a sample of 4,000 elements of it.
+    assert sampled.estimates["kappa"].std() > 5 * whole.estimates["kappa"].std()
+
+
+def test_sketches_are_less_sure():
+    counts = simulated(core=64_000, shell=96_000)
+    exact, sketched = (
+        bootstrap_joint(fitted(replace(counts, relative_error=error)), seed=1, n_replicates=60) for error in (0.0, 0.02)
+    )
+    for name in TRUTH:
+        assert sketched.estimates[name].std() > 3 * exact.estimates[name].std()
+
+
+def test_coverage_noise_widens_the_interval_of_coverage(bootstrap):
+    rng = np.random.default_rng(3)
+    noisy = simulated(coverage=expit(logit(0.6) + 0.3 * rng.standard_normal(CRAWLS)))
+    found = bootstrap_joint(fitted(noisy), seed=1, n_replicates=100)
+    assert found.noise.coverage.sd > 0.1
+    assert width(found.intervals()["coverage"]) > 3 * width(bootstrap.intervals()["coverage"])
+    # Its mean over so many crawls has an error of sd c (1 - c)/sqrt(crawls).
+    expected = found.noise.coverage.sd * 0.24 * np.sqrt((1 + found.noise.coverage.rho) / (1 - found.noise.coverage.rho))
+    assert found.estimates["coverage"].std() == pytest.approx(expected / np.sqrt(CRAWLS), rel=0.35)
+
+
+def test_survival_noise_widens_the_interval_of_alpha(bootstrap):
+    rng = np.random.default_rng(4)
+    noisy = simulated(alpha=0.75 ** rng.gamma(9, 1 / 9, CRAWLS - 1))
+    found = bootstrap_joint(fitted(noisy), seed=1, n_replicates=100)
+    assert width(found.intervals()["alpha"]) > 3 * width(bootstrap.intervals()["alpha"])
+    assert width(found.intervals()["kappa"]) < 0.02
+
+
+@pytest.mark.slow
+def test_intervals_hold_the_truth_under_both_kinds_of_noise():
+    held = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        counts = simulated(
+            seed,
+            crawls=20,
+            coverage=expit(logit(0.6) + 0.3 * rng.standard_normal(20)),
+            alpha=0.75 ** rng.gamma(9, 1 / 9, 19),
+        )
+        intervals = bootstrap_joint(fitted(counts), seed=seed, n_replicates=60).intervals()
+        held.append([intervals[name].low <= true <= intervals[name].high for name, true in TRUTH.items()])
+    # Of 40 intervals of 95 %, fewer than 33 hold the truth with a probability of 0.0007.
+    assert (np.sum(held, axis=0) >= 33).all()
+
+
+def test_intervals_of_fractions_are_t_intervals_of_logits():
+    rng = np.random.default_rng(1)
+    replicates = 0.41 + 0.01 * rng.standard_normal(400)
+    interval = fraction_interval(0.4, replicates, freedom=7)
+    slope = 1 / 0.24
+    half = student_t.ppf(0.975, 7) * replicates.std(ddof=1) * slope
+    centre = logit(0.4) - slope * (replicates.mean() - 0.4)
+    assert interval == pytest.approx((expit(centre - half), expit(centre + half)))
+    assert fraction_interval(0.99, 0.99 + 0.01 * rng.standard_normal(400), freedom=7).high < 1
+
+
+def test_intervals_of_estimates_on_a_bound_are_quantiles():
+    replicates = np.maximum(np.random.default_rng(1).standard_normal(1000), 0)
+    assert fraction_interval(0.0, replicates, freedom=7, level=0.9) == (0, np.quantile(replicates, 0.95))
+    assert fraction_interval(1.0, np.full(10, 0.9), freedom=7) == (0.9, 1.0)
+
+
+def test_intervals_of_differences(bootstrap):
+    pairs = replace(bootstrap.replicates.counts, unions=np.full_like(bootstrap.replicates.counts.unions, np.nan))
+    others = [
+        fitted(Counts(pairs.times, pairs.sizes[k], pairs.intersections[k], pairs.unions[k])).kappa for k in range(20)
+    ]
+    replicates = bootstrap.estimates["kappa"][:20] - np.array(others)
+    counts = bootstrap.fit.counts
+    other = fitted(replace(counts, unions=np.full_like(counts.unions, np.nan))).kappa
+    interval = difference_interval(bootstrap.fit.kappa - other, replicates, freedom=bootstrap.freedom)
+    assert interval.low < 0 < interval.high  # both estimate the same κ
+    apart = difference_interval(bootstrap.fit.kappa - other + 1, replicates + 1, freedom=bootstrap.freedom)
+    assert apart.low > 0.9
+    sd = np.std(replicates, ddof=1)
+    assert width(interval) == pytest.approx(2 * student_t.ppf(0.975, bootstrap.freedom) * sd)
+
+
+def test_an_interval_that_its_bias_takes_away_goes_on_to_the_estimate(bootstrap):
+    replicates = 0.6 + 0.01 * np.random.default_rng(1).standard_normal(200)
+    low, high = fraction_interval(0.5, replicates, freedom=20)
+    assert high == 0.5
+    assert low < 0.42
+
+
+def test_corrected_replicates_have_the_intervals_for_quantiles(bootstrap):
+    intervals, corrected = bootstrap.intervals(), bootstrap.corrected
+    for name in ("kappa", "alpha"):
+        low, high = np.quantile(corrected[name], [0.025, 0.975])
+        # An end of a normal sample's quantiles errs by about 2.7 standard deviations over the root of its size.
+        error = 3 * 2.7 / np.sqrt(200) * np.std(corrected[name])
+        assert (low, high) == pytest.approx(intervals[name], abs=error)
