@@ -110,7 +110,7 @@ def test_the_exact_containment_is_the_simulated_one_and_the_printed_is_not(simul
     text = (DOCS / "mathematics.md").read_text()
     fits = {form: fit_containment_core_shell(lags, mean, form=form, clock="crawl") for form in ("paper", "exact")}
     assert (
-        f'it returns "κ" = {fits["paper"].kappa:.3f} = μ,\nwhere the exact form returns {fits["exact"].kappa:.3f}.'
+        f'it returns\n"κ" = {fits["paper"].kappa:.3f} = μ, where the exact form returns {fits["exact"].kappa:.3f}.'
         in text
     )
     assert fits["paper"].kappa == pytest.approx(core_share, abs=5e-4)
@@ -130,14 +130,18 @@ def test_how_far_the_printed_form_may_be_off(coverage):
 def test_the_example_of_the_concepts():
     terms = Urn(ALPHA, COVERAGE).operator_terms()
     seen = KAPPA + (1 - KAPPA) * COVERAGE
+    share = float(core_share_from_kappa(KAPPA, COVERAGE))
     text = (DOCS / "concepts.md").read_text()
     assert (
         f"stays eligible for another {terms.life_expectancy:.0f} crawls on average: {terms.sampled_time:.1f} of them"
         in text
     )
-    assert f"fetch it, {terms.hidden_time:.1f}\nmiss it." in text
-    assert f"that is {1 / (1 - ALPHA):.0f} crawls, of which {COVERAGE / (1 - ALPHA):.1f} fetch it" in text
-    assert f"For κ = 0.4 that is {100 * seen:.0f} %." in text
+    assert f"capture it, and {terms.hidden_time:.1f} miss it." in text
+    assert f"that is {1 / (1 - ALPHA):.0f} crawls, of which {COVERAGE / (1 - ALPHA):.1f} capture it" in text
+    assert f"crawl completeness is {100 * seen:.0f} %, and the core share μ of each crawl is {100 * share:.0f} %" in text
+    shell_rate = float(terms.nu_inf)
+    assert f"The shell unique rate is {100 * shell_rate:.0f} %, which corresponds to a\nunique rate of" in text
+    assert f"unique rate of {100 * (1 - share) * shell_rate:.0f} % of the whole crawl" in text
     assert f"is {ALPHA**6:.2f} a year" in text
 
 
