@@ -182,6 +182,17 @@ def test_a_mirror_of_common_crawl_is_read_as_shown(tmp_path):
     assert min(elements["mirrored_host_index"] + elements["mirrored_index"]) > 0
 
 
+def test_real_archives_configuration_loads(tmp_path, shared_data):
+    shown = (DOCS / "sources.md").read_text().split("## Real archives")[1]
+    (text,) = re.findall(r"```yaml\n(.*?)```", shown, flags=re.DOTALL)
+    files = {path.name: path for path in shared_data.rglob("*") if path.is_file()}
+    for name in set(re.findall(r"[\w-]+\.(?:csv\.gz|csv|json)", text)):
+        (tmp_path / name).symlink_to(files[name])
+    (tmp_path / "collections.yaml").write_text(text)
+    names = [collection.name for collection in load_collections(tmp_path / "collections.yaml")]
+    assert names == ["common_crawl_urls", "us_gov_hosts", "edu_urls", "edu_urls_2013_2016", "gaw"]
+
+
 def test_the_german_academic_web_is_as_shown(shared_data):
     names = {"size_i": "unique_urls_i", "size_j": "unique_urls_j", "intersection": "intersection_est"}
     dates = {"started_i": "start_i", "started_j": "start_j"}
