@@ -138,7 +138,9 @@ def test_the_example_of_the_concepts():
     )
     assert f"capture it, and {terms.hidden_time:.1f} miss it." in text
     assert f"that is {1 / (1 - ALPHA):.0f} crawls, of which {COVERAGE / (1 - ALPHA):.1f} capture it" in text
-    assert f"crawl completeness is {100 * seen:.0f} %, and the core share μ of each crawl is {100 * share:.0f} %" in text
+    assert (
+        f"crawl completeness is {100 * seen:.0f} %, and the core share μ of each crawl is {100 * share:.0f} %" in text
+    )
     shell_rate = float(terms.nu_inf)
     assert f"The shell unique rate is {100 * shell_rate:.0f} %, which corresponds to a\nunique rate of" in text
     assert f"unique rate of {100 * (1 - share) * shell_rate:.0f} % of the whole crawl" in text
@@ -180,6 +182,17 @@ def test_a_mirror_of_common_crawl_is_read_as_shown(tmp_path):
     assert elements["mirrored_counts"] == [10, 10]
     assert elements["mirrored_sketches"] == pytest.approx([200, 300], rel=0.05)
     assert min(elements["mirrored_host_index"] + elements["mirrored_index"]) > 0
+
+
+def test_large_crawl_configuration_loads(tmp_path):
+    (text,) = re.findall(r"```yaml\n(.*?)```", (DOCS / "scale.md").read_text(), flags=re.DOTALL)
+    (tmp_path / "urls").mkdir()
+    (tmp_path / "urls/a.parquet").touch()
+    on_spark = re.sub(r"^( *)engine: .*\n *# engine:", r"\1engine:", text, flags=re.MULTILINE)
+    for shown, engine in ((text, "local"), (on_spark, "spark")):
+        (tmp_path / "collections.yaml").write_text(shown)
+        (collection,) = load_collections(tmp_path / "collections.yaml")
+        assert (collection.sample_one_in, collection.engine.type) == (64, engine)
 
 
 def test_real_archives_configuration_loads(tmp_path, shared_data):
