@@ -1,4 +1,4 @@
-"""The contract is complete: columns say what they mean and in which unit, tables what tells their rows apart."""
+"""Completeness of the schema: descriptions, units and keys."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from crawl_urn_dagster.observables.schema import TABLES, Column
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES.keys())
-def test_columns_have_a_description_and_a_unit_and_keys_are_columns(table):
+def test_table_has_descriptions_units_and_a_key(table):
     assert table.description
     assert all(column.description and column.unit for column in table.columns)
     assert len(set(table.column_names)) == len(table.columns)
@@ -14,6 +14,6 @@ def test_columns_have_a_description_and_a_unit_and_keys_are_columns(table):
     assert set(table.key) <= set(table.column_names)
 
 
-def test_a_number_must_say_its_unit():
+def test_numeric_column_without_unit_is_an_error():
     with pytest.raises(KeyError, match="DOUBLE"):
         Column("value", "DOUBLE", "something")

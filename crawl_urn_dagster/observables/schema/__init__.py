@@ -1,0 +1,92 @@
+"""Schema of a collection's DuckDB file: every table and column, defined once.
+
+Does not compute or store tables; see `observables.tables`, `estimates` and `observables.database`.
+"""
+
+from crawl_urn_dagster.observables.schema.capture_recapture import CAPTURE_RECAPTURE, COMPARATORS, PER_CRAWL
+from crawl_urn_dagster.observables.schema.columns import Column, Table
+from crawl_urn_dagster.observables.schema.fits import (
+    KAPPA_PROFILE,
+    MODEL_COMPARISON,
+    OPERATOR_TERMS,
+    PARAMETER_HISTORY,
+    PARAMETERS,
+    REVISIT_REGIMES,
+)
+from crawl_urn_dagster.observables.schema.goodness_of_fit import DIAGNOSIS
+from crawl_urn_dagster.observables.schema.inputs import CRAWLS, FINDINGS, INPUTS, PUBLICATIONS, REVISIONS, TRUTH
+from crawl_urn_dagster.observables.schema.monitoring import CONTROL_CHART, DRIFT, FORECAST, PLANNING
+from crawl_urn_dagster.observables.schema.observables import (
+    CAPTURE_HISTORY_COUNTS,
+    CONTAINMENT,
+    DISCOVERY_CURVE,
+    FIRST_RETURNS,
+    M_ARRAY,
+)
+
+__all__ = [
+    "CAPTURE_HISTORY_COUNTS",
+    "CAPTURE_RECAPTURE",
+    "COMPARATORS",
+    "CONTAINMENT",
+    "CONTROL_CHART",
+    "CRAWLS",
+    "DIAGNOSIS",
+    "DISCOVERY_CURVE",
+    "DRIFT",
+    "FINDINGS",
+    "FIRST_RETURNS",
+    "FORECAST",
+    "INPUTS",
+    "KAPPA_PROFILE",
+    "MODEL_COMPARISON",
+    "M_ARRAY",
+    "OPERATOR_TERMS",
+    "PARAMETERS",
+    "PARAMETER_HISTORY",
+    "PER_CRAWL",
+    "PLANNING",
+    "PUBLICATIONS",
+    "REVISIONS",
+    "REVISIT_REGIMES",
+    "SYMBOLS",
+    "TABLES",
+    "TRUTH",
+    "Column",
+    "Table",
+]
+
+#: Mathematical symbol of each parameter, by column of `parameters`.
+SYMBOLS = {"kappa": "κ", "core_share": "μ", "alpha": "α", "coverage": "c"}
+
+#: Every table by name, in the order in which tables are exported and documented.
+TABLES = {
+    table.name: table
+    for table in (
+        CRAWLS,
+        CAPTURE_HISTORY_COUNTS,
+        DISCOVERY_CURVE,
+        CONTAINMENT,
+        M_ARRAY,
+        FIRST_RETURNS,
+        PARAMETERS,
+        OPERATOR_TERMS,
+        PARAMETER_HISTORY,
+        DRIFT,
+        CONTROL_CHART,
+        FORECAST,
+        PLANNING,
+        DIAGNOSIS,
+        MODEL_COMPARISON,
+        REVISIT_REGIMES,
+        KAPPA_PROFILE,
+        CAPTURE_RECAPTURE,
+        PER_CRAWL,
+        COMPARATORS,
+        TRUTH,
+        INPUTS,
+        REVISIONS,
+        FINDINGS,
+        PUBLICATIONS,
+    )
+}
