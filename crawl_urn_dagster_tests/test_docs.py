@@ -54,6 +54,14 @@ def test_relative_links_lead_to_files(page):
     assert [target for target in targets if not (page.parent / target).exists()] == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_link_anchors_match_headings(page):
+    for target, anchor in re.findall(r"\]\(([^)#:\s]*)#([^)\s]+)\)", page.read_text()):
+        text = (page.parent / target if target else page).read_text()
+        headings = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
+        assert anchor in [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings]
+
+
 def test_every_type_of_source_that_reads_something_has_a_section():
     types = {model.model_fields["type"].default for model in get_args(get_args(Source)[0])}
     headings = re.findall(r"^## .*\(`(\w+)`\)$", (DOCS / "sources.md").read_text(), flags=re.MULTILINE)
