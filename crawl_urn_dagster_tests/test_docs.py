@@ -4,6 +4,8 @@ import bz2
 import json
 import re
 import shutil
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import get_args
 
@@ -40,6 +42,12 @@ def prose(page):
     return " ".join((DOCS / page).read_text().split())
 
 
+def exists(name):
+    """Whether a dotted name is a module or an attribute of one."""
+    parent, _, attribute = name.rpartition(".")
+    return bool(parent and hasattr(import_module(parent), attribute)) or find_spec(name) is not None
+
+
 def table_under(page, heading):
     """Cells of the first table under a heading, by the first cell of its row."""
     text = (DOCS / page).read_text().split(heading, 1)[1]
@@ -60,6 +68,18 @@ def test_link_anchors_match_headings(page):
         text = (page.parent / target if target else page).read_text()
         headings = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
         assert anchor in [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_module_paths_exist(page):
+    for name in set(re.findall(r"`(?:python -m )?(crawl_urn_dagster[\w.]*\w)[`\s]", page.read_text())):
+        assert exists(name), name
+
+
+def test_fits_page_names_exist():
+    for cell in table_under("fits.md", "# Fits"):
+        for name in re.findall(r"`([\w.]+)`", cell):
+            assert exists(f"crawl_urn_dagster.urn.{name}"), name
 
 
 def test_every_type_of_source_that_reads_something_has_a_section():
