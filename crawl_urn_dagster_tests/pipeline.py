@@ -7,7 +7,7 @@ import dagster as dg
 
 from crawl_urn_dagster.config.collection import demo_collection
 from crawl_urn_dagster.orchestration.assets import collection_assets
-from crawl_urn_dagster.orchestration.assets.estimates import OF_INFERENCE
+from crawl_urn_dagster.orchestration.assets.estimates import INFERENCE_TABLES
 from crawl_urn_dagster.orchestration.build import build_defs
 from crawl_urn_dagster.orchestration.partitions import crawl_partitions, find_ingest
 from crawl_urn_dagster.orchestration.resources import CollectionHome
@@ -25,11 +25,18 @@ FIGURES = _made_with("matplotlib")
 ESTIMATES = _made_with("scipy") | {"headline"}
 ALL_BUT_OBSERVABLES = FIGURES | ESTIMATES | {"report", "export"}
 #: What no check reads.
-UNCHECKED = ALL_BUT_OBSERVABLES - {"parameters", "operator_terms", *OF_INFERENCE, "headline", "drift", "control_chart"}
+UNCHECKED = ALL_BUT_OBSERVABLES - {
+    "parameters",
+    "operator_terms",
+    *INFERENCE_TABLES,
+    "headline",
+    "drift",
+    "control_chart",
+}
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
-class Line:
+class Pipeline:
     """A collection's jobs, run in this process on an instance of its own.
 
     The log of the instance is in memory, or on disk as an operator's is, which takes as long as most steps of a test.

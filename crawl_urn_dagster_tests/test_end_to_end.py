@@ -133,7 +133,7 @@ def test_what_is_published_is_made_and_told_once_through_outage_and_crash(unatte
     assert "coverage_drift" in one.failed_checks()
     (message,) = one.receiver.received
     assert "coverage_drift" in message["message"]
-    assert f"c went from 0.592 to 0.396 since {labels[BEFORE]}" in message["message"]
+    assert f"c changed by -0.196, from 0.592 to 0.396, since {labels[BEFORE]}" in message["message"]
     assert message["message"].endswith("assets/remote/control_charts")
 
     one.source.close()

@@ -11,17 +11,17 @@ import pytest
 
 from crawl_urn_dagster.config.collection import load_collections
 from crawl_urn_dagster.estimates.headline import read_headline
-from crawl_urn_dagster.orchestration.assets.estimates import OF_INFERENCE
+from crawl_urn_dagster.orchestration.assets.estimates import INFERENCE_TABLES
 from crawl_urn_dagster.sources import Files
 from crawl_urn_dagster.urn import simulate
-from crawl_urn_dagster_tests.pipeline import ALL_BUT_OBSERVABLES, Line
+from crawl_urn_dagster_tests.pipeline import ALL_BUT_OBSERVABLES, Pipeline
 from crawl_urn_dagster_tests.sources.conftest import WHOLE, Server, captures_of, labels_of, running
 from crawl_urn_dagster_tests.sources.trees import serve_tree, write_domains, write_host_index, write_index
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 ADDRESSES = ("https://data.commoncrawl.org", "https://index.commoncrawl.org")
 FIGURES_OF_THE_PAPER = {"homogeneous_fits", "core_shell_fits"}
-WANTED = FIGURES_OF_THE_PAPER | {"parameters", "operator_terms", *OF_INFERENCE, "headline"}
+WANTED = FIGURES_OF_THE_PAPER | {"parameters", "operator_terms", *INFERENCE_TABLES, "headline"}
 KAPPA, COVERAGE, ALPHA_PER_CRAWL, URN = 0.4, 0.78, 0.9, 20_000
 
 
@@ -79,7 +79,7 @@ class TestCommonCrawlDomains:
         (tree / "collinfo.json").write_text(json.dumps(entries))
         serve_tree(module_server, tree)
         (collection,) = load("common_crawl_domains.yaml", folder, module_server.url(""))
-        line = Line(collection.model_copy(update={"sample_one_in": 1}), folder)
+        line = Pipeline(collection.model_copy(update={"sample_one_in": 1}), folder)
         assert line.run(without=ALL_BUT_OBSERVABLES - WANTED).success, line.outcome.errors
         return line
 
@@ -143,7 +143,7 @@ def test_the_german_academic_web(tmp_path):
         lines += "http://no-time.de/\n" if crawl == 13 else ""
         (tmp_path / "gaw" / f"{start:%Y-%m}.txt.gz").write_bytes(gzip.compress(lines.encode(), mtime=0))
     (collection,) = load("german_academic_web.yaml", tmp_path)
-    line = Line(collection, tmp_path)
+    line = Pipeline(collection, tmp_path)
     assert line.run(without=ALL_BUT_OBSERVABLES).success, line.outcome.errors
     containment = line.home.observables.read("containment")
     counts = simulated.counts().intersections()

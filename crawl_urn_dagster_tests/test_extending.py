@@ -12,7 +12,7 @@ import pytest
 import crawl_urn_dagster as cu
 from crawl_urn_dagster.sources import SourceError
 from crawl_urn_dagster_tests.collections_for_tests import ALPHA, COVERAGE, KAPPA, histories, labels, presence_of
-from crawl_urn_dagster_tests.pipeline import ALL_BUT_OBSERVABLES, Line
+from crawl_urn_dagster_tests.pipeline import ALL_BUT_OBSERVABLES, Pipeline
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples" / "extending"
@@ -42,7 +42,7 @@ def test_a_source_a_model_and_a_figure_of_ones_own_run_beside_ours(tmp_path, sit
     monkeypatch.setenv("CRAWL_URN_HOME", str(tmp_path / "home"))
     module = load("definitions", monkeypatch)
     dg.Definitions.validate_loadable(module.defs)
-    line = Line(module.sitemaps, tmp_path)
+    line = Pipeline(module.sitemaps, tmp_path)
     line.defs = module.defs
     assert line.run(without=ALL_BUT_OBSERVABLES).success, line.outcome.errors
     crawls = line.home.observables.read("crawls")

@@ -20,7 +20,7 @@ from crawl_urn_dagster.orchestration.build import build_defs
 from crawl_urn_dagster.sources import fingerprint
 from crawl_urn_dagster.urn import simulate
 from crawl_urn_dagster_tests.collections_for_tests import lists_collection, presence_of, write_list
-from crawl_urn_dagster_tests.pipeline import Line
+from crawl_urn_dagster_tests.pipeline import Pipeline
 
 COLLECTIONS, CRAWLS, REPEATS = 30, 130, 5
 
@@ -132,7 +132,7 @@ def tick_seconds(folder):
     simulated = simulate(times=np.arange(CRAWLS), core=100, shell=200, alpha=0.9, coverage=0.5, seed=7)
     for crawl, elements in presence_of(simulated).items():
         write_list(folder, crawl, elements)
-    line = Line(lists_collection(folder), folder, on_disk=True)
+    line = Pipeline(lists_collection(folder), folder, on_disk=True)
     line.ingest()
     listing = line.collection.source.list_crawls(line.home.files, line.collection.selection)
     report = dg.AssetMaterialization(["split", "report"], metadata={FINGERPRINT: fingerprint(listing.inputs)})

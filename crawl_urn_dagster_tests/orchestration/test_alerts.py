@@ -24,7 +24,7 @@ from crawl_urn_dagster_tests.collections_for_tests import (
     presence_collection,
     tables_collection,
 )
-from crawl_urn_dagster_tests.pipeline import ALL_BUT_OBSERVABLES, QUIET, UNCHECKED, Line
+from crawl_urn_dagster_tests.pipeline import ALL_BUT_OBSERVABLES, QUIET, UNCHECKED, Pipeline
 from crawl_urn_dagster_tests.servers import Receiver
 
 pytestmark = pytest.mark.slow
@@ -44,19 +44,19 @@ def other():
     receiver.close()
 
 
-def tick(line, *targets, collection=None):
+def tick(pipeline, *targets, collection=None):
     """Evaluate the collection's alert sensor, as the daemon does; gives what it says."""
-    one = collection or line.collection
-    defs = build_defs([one], home=line.home.path.parent, alerts=targets, ui_url="http://ui.example/")
-    with dg.build_sensor_context(instance=line.instance, definitions=defs) as context:
+    one = collection or pipeline.collection
+    defs = build_defs([one], home=pipeline.home.path.parent, alerts=targets, ui_url="http://ui.example/")
+    with dg.build_sensor_context(instance=pipeline.instance, definitions=defs) as context:
         return defs.resolve_sensor_def(f"{one.name}_alerts").evaluate_tick(context).skip_message
 
 
 def test_a_finding_is_told_once_as_a_failed_fit_and_never_as_a_failed_run(tmp_path, receiver):
-    line = Line(presence_collection(tmp_path, avoiding_histories(12), name="avoiding"), tmp_path)
-    assert not line.run(without=UNCHECKED).success
-    run_id = line.instance.get_runs(dg.RunsFilter(job_name="avoiding_update"))[0].run_id
-    assert tick(line, receiver.address) == "Told of 1 event."
+    pipeline = Pipeline(presence_collection(tmp_path, avoiding_histories(12), name="avoiding"), tmp_path)
+    assert not pipeline.run(without=UNCHECKED).success
+    run_id = pipeline.instance.get_runs(dg.RunsFilter(job_name="avoiding_update"))[0].run_id
+    assert tick(pipeline, receiver.address) == "Told of 1 event."
     (message,) = receiver.received
     assert message["title"] == "avoiding: headline_fit failed"
     assert message["type"] == "failure"
@@ -65,29 +65,32 @@ def test_a_finding_is_told_once_as_a_failed_fit_and_never_as_a_failed_run(tmp_pa
         f"Run: http://ui.example/runs/{run_id}",
         "Figure: http://ui.example/assets/avoiding/containment_by_lag",
     ]
-    line.execute("update", without=UNCHECKED)  # again, as by hand: the same event
-    assert tick(line, receiver.address) == "Nothing new to tell."
+    pipeline.execute("update", without=UNCHECKED)  # again, as by hand: the same event
+    assert tick(pipeline, receiver.address) == "Nothing new to tell."
     assert len(receiver.received) == 1
 
 
-def check_drift(line):
+def check_drift(pipeline):
     """Run the check of the core's drift alone, as the last step of an update."""
-    key = dg.AssetCheckKey(dg.AssetKey([line.collection.name, "drift"]), "kappa_drift")
-    update = dg.define_asset_job(f"{line.collection.name}_update", selection=dg.AssetSelection.checks(key))
+    key = dg.AssetCheckKey(dg.AssetKey([pipeline.collection.name, "drift"]), "kappa_drift")
+    update = dg.define_asset_job(f"{pipeline.collection.name}_update", selection=dg.AssetSelection.checks(key))
     defs = dg.Definitions(
-        assets=line.defs.assets, asset_checks=line.defs.asset_checks, resources=line.defs.resources, jobs=[update]
+        assets=pipeline.defs.assets,
+        asset_checks=pipeline.defs.asset_checks,
+        resources=pipeline.defs.resources,
+        jobs=[update],
     )
     job = defs.resolve_job_def(update.name)
-    assert job.execute_in_process(instance=line.instance, run_config=QUIET).success
+    assert job.execute_in_process(instance=pipeline.instance, run_config=QUIET).success
 
 
 @pytest.fixture(scope="module")
 def tabled(tmp_path_factory):
     """A collection of pairs that was run, without any alert."""
     folder = tmp_path_factory.mktemp("tabled")
-    line = Line(tables_collection(folder, histories(12), windows=False), folder)
-    assert line.run(without=UNCHECKED).success
-    return line
+    pipeline = Pipeline(tables_collection(folder, histories(12), windows=False), folder)
+    assert pipeline.run(without=UNCHECKED).success
+    return pipeline
 
 
 def test_drift_is_told_when_it_begins_and_when_it_begins_again(tabled, receiver):
@@ -99,23 +102,23 @@ def test_drift_is_told_when_it_begins_and_when_it_begins_again(tabled, receiver)
         tick(tabled, receiver.address)
         assert len(receiver.received) == told
     assert set(receiver.titles) == {"tabled: kappa_drift failed"}
-    assert "κ went from 0.400 to 0.200" in receiver.received[0]["message"]
+    assert "κ changed by -0.200, from 0.400 to 0.200" in receiver.received[0]["message"]
     assert receiver.received[0]["message"].endswith("Figure: http://ui.example/assets/tabled/control_charts")
     assert receiver.received[0]["type"] == "warning"
 
 
-def set_drift(line, by):
+def set_drift(pipeline, by):
     """Write what table drift would say of the core."""
-    table = line.home.observables.read("drift")
+    table = pipeline.home.observables.read("drift")
     said = {"reference_value": 0.4, "value": 0.4 + by, "difference": by, "statistic": abs(by), "reason": None}
-    line.home.observables.replace({"drift": table.assign(**said, drifted=abs(by) > 0.1)})
+    pipeline.home.observables.replace({"drift": table.assign(**said, drifted=abs(by) > 0.1)})
 
 
 def test_a_fit_that_does_not_speak_for_the_collection_is_no_event(tmp_path, receiver):
-    line = Line(tables_collection(tmp_path, histories(12), pairs=False), tmp_path)
-    line.run(without=UNCHECKED)
-    assert "discovery_curve_core_shell_exact_per_crawl" in {check.check for check in line.outcome.failed_checks}
-    tick(line, receiver.address)
+    pipeline = Pipeline(tables_collection(tmp_path, histories(12), pairs=False), tmp_path)
+    pipeline.run(without=UNCHECKED)
+    assert "discovery_curve_core_shell_exact_per_crawl" in {check.check for check in pipeline.outcome.failed_checks}
+    tick(pipeline, receiver.address)
     assert receiver.received == []
 
 
@@ -123,17 +126,17 @@ def test_an_error_is_told_once_however_often_it_is_tried_again(tmp_path, receive
     collection = presence_collection(tmp_path, histories(4, urn=200))
     listed = tmp_path / "listed.csv.gz"
     listed.rename(tmp_path / "away")
-    line = Line(collection, tmp_path)
+    pipeline = Pipeline(collection, tmp_path)
     for sensor in ("listed_ingested", "listed_new_crawl"):  # whoever asks
         asked = {FINGERPRINT: "content", "dagster/sensor_name": sensor}
-        line.execute("update", asked, without=ALL_BUT_OBSERVABLES)
-    tick(line, receiver.address)
+        pipeline.execute("update", asked, without=ALL_BUT_OBSERVABLES)
+    tick(pipeline, receiver.address)
     assert receiver.titles == ["listed: run of listed_update failed"]
     assert "listed.csv.gz: there is no such file" in receiver.received[0]["message"]
-    line.execute("update", {FINGERPRINT: "content"}, without=ALL_BUT_OBSERVABLES)
-    line.execute("update", {FINGERPRINT: "other content"}, without=ALL_BUT_OBSERVABLES)
-    line.execute("update", without=ALL_BUT_OBSERVABLES)  # by hand: nobody tries that again
-    tick(line, receiver.address)
+    pipeline.execute("update", {FINGERPRINT: "content"}, without=ALL_BUT_OBSERVABLES)
+    pipeline.execute("update", {FINGERPRINT: "other content"}, without=ALL_BUT_OBSERVABLES)
+    pipeline.execute("update", without=ALL_BUT_OBSERVABLES)  # by hand: nobody tries that again
+    tick(pipeline, receiver.address)
     assert len(receiver.received) == 3
 
 
@@ -239,19 +242,19 @@ def test_a_source_that_falls_silent_is_told_once_until_it_is_heard_again(tabled,
 
 def test_a_source_that_cannot_be_read_is_told_once_until_it_can(tmp_path, receiver):
     automation = {"attempts": 2}
-    line = Line(tables_collection(tmp_path, histories(2), automation=automation), tmp_path, on_disk=True)
+    pipeline = Pipeline(tables_collection(tmp_path, histories(2), automation=automation), tmp_path, on_disk=True)
     origin = RemoteRepositoryOrigin(
         InProcessCodeLocationOrigin(LoadableTargetOrigin(python_file="definitions.py")), "repository"
     ).get_instigator_origin("tabled_new_crawl")
     state = InstigatorState(origin, InstigatorType.SENSOR, InstigatorStatus.DECLARED_IN_CODE)
-    line.instance.add_instigator_state(state)
+    pipeline.instance.add_instigator_state(state)
     error = SerializableErrorInfo(
         "wrapped", [], "SensorExecutionError", SerializableErrorInfo("pairs.csv: status 404\n", [], None)
     )
     failed = (TickStatus.FAILURE, error)
     told = []
     for at, (status, why) in enumerate([failed, failed, failed, (TickStatus.SKIPPED, None), failed, failed, failed]):
-        line.instance.create_tick(
+        pipeline.instance.create_tick(
             TickData(
                 state.instigator_origin_id,
                 state.instigator_name,
@@ -262,7 +265,7 @@ def test_a_source_that_cannot_be_read_is_told_once_until_it_can(tmp_path, receiv
                 selector_id=state.selector_id,
             )
         )
-        tick(line, receiver.address)
+        tick(pipeline, receiver.address)
         told.append(len(receiver.received))
     assert told == [0, 1, 1, 1, 1, 2, 2]
     assert receiver.titles[0] == "tabled: the source cannot be read"
@@ -272,11 +275,11 @@ def test_a_source_that_cannot_be_read_is_told_once_until_it_can(tmp_path, receiv
 
 def test_runs_of_one_ingest_that_fail_together_are_one_event(tmp_path, receiver):
     collection = presence_collection(tmp_path, histories(4, urn=200))
-    line = Line(collection, tmp_path)
+    pipeline = Pipeline(collection, tmp_path)
     (tmp_path / "listed.csv.gz").unlink()
     found = {"dagster/asset_partition_range_start": "a", "dagster/asset_partition_range_end": "a", INGEST: "content"}
-    line.add_partitions(["a"])
+    pipeline.add_partitions(["a"])
     for _ in range(2):
-        assert not line.execute("ingest", found).success
-    tick(line, receiver.address)
+        assert not pipeline.execute("ingest", found).success
+    tick(pipeline, receiver.address)
     assert receiver.titles == ["listed: run of listed_ingest failed"]

@@ -9,7 +9,7 @@ import requests
 from crawl_urn_dagster.cli import launching
 from crawl_urn_dagster_tests.collections_for_tests import histories, tables_collection
 from crawl_urn_dagster_tests.command import Ui, configure
-from crawl_urn_dagster_tests.pipeline import Line
+from crawl_urn_dagster_tests.pipeline import Pipeline
 
 pytestmark = pytest.mark.slow
 
@@ -30,10 +30,10 @@ def ui(page, tmp_path_factory):
     """The UI on a collection that was run, with its sensors off the network."""
     folder = tmp_path_factory.mktemp("browser")
     collection = tables_collection(folder, histories(12), windows=False, owners=["team:crawling"])
-    line = Line(collection, folder, on_disk=True)
-    assert line.run().success, line.outcome.errors
-    shutil.copy(Path(launching.__file__).with_name("dagster.yaml"), line.instance.root_directory)
-    one = Ui(folder, configure(folder, collection), DAGSTER_HOME=line.instance.root_directory)
+    pipeline = Pipeline(collection, folder, on_disk=True)
+    assert pipeline.run().success, pipeline.outcome.errors
+    shutil.copy(Path(launching.__file__).with_name("dagster.yaml"), pipeline.instance.root_directory)
+    one = Ui(folder, configure(folder, collection), DAGSTER_HOME=pipeline.instance.root_directory)
     try:
         loaded = "{ repositoriesOrError { ... on RepositoryConnection { nodes { name } } } }"
         one.wait_until(lambda: one.ask(loaded)["repositoriesOrError"].get("nodes"), 120)
@@ -69,8 +69,8 @@ def test_a_table_shows_its_columns_and_first_rows(ui, page):
 
 def test_a_check_says_what_was_found_and_what_is_allowed(ui, page):
     page.goto(f"{ui.address}/assets/tabled/containment?view=checks&checkDetail=coverage_drop")
-    page.get_by_text("is the median of the").first.wait_for()
-    for label in ("figure", "threshold"):
+    page.get_by_text("The median of the previous").first.wait_for()
+    for label in ("observed", "threshold"):
         page.get_by_text(label, exact=True).first.wait_for()
 
 

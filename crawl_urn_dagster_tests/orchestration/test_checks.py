@@ -13,27 +13,27 @@ from crawl_urn_dagster_tests.collections_for_tests import (
     presence_collection,
     tables_collection,
 )
-from crawl_urn_dagster_tests.pipeline import ALL_BUT_OBSERVABLES, QUIET, UNCHECKED, Line
+from crawl_urn_dagster_tests.pipeline import ALL_BUT_OBSERVABLES, QUIET, UNCHECKED, Pipeline
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def line(tmp_path_factory):
+def pipeline(tmp_path_factory):
     folder = tmp_path_factory.mktemp("checks")
-    line = Line(presence_collection(folder, drift={"window_crawls": 12}), folder)
-    assert line.run(without=UNCHECKED).success, line.outcome.errors
-    return line
+    pipeline = Pipeline(presence_collection(folder, drift={"window_crawls": 12}), folder)
+    assert pipeline.run(without=UNCHECKED).success, pipeline.outcome.errors
+    return pipeline
 
 
-def run_checks(line, *names):
+def run_checks(pipeline, *names):
     """Results of the named checks (without names: of all), by name, without materialising anything."""
-    keys = [spec.key for checks in line.defs.asset_checks for spec in checks.check_specs]
+    keys = [spec.key for checks in pipeline.defs.asset_checks for spec in checks.check_specs]
     selection = dg.AssetSelection.checks(*(key for key in keys if not names or key.name in names))
     job = dg.define_asset_job("only_checks", selection=selection, executor_def=dg.in_process_executor)
-    defs = dg.Definitions.merge(line.defs, dg.Definitions(jobs=[job]))
+    defs = dg.Definitions.merge(pipeline.defs, dg.Definitions(jobs=[job]))
     result = defs.resolve_job_def("only_checks").execute_in_process(
-        instance=line.instance, raise_on_error=False, run_config=QUIET
+        instance=pipeline.instance, raise_on_error=False, run_config=QUIET
     )
     return {evaluation.check_name: evaluation for evaluation in result.get_asset_check_evaluations()}
 
@@ -41,8 +41,8 @@ def run_checks(line, *names):
 class Broken:
     """Replaces a table while its rule is broken, and puts it back."""
 
-    def __init__(self, line, name, change):
-        self._file, self._name, self._change = line.home.observables, name, change
+    def __init__(self, pipeline, name, change):
+        self._file, self._name, self._change = pipeline.home.observables, name, change
 
     def __enter__(self):
         self._good = self._file.read(self._name)
@@ -52,8 +52,8 @@ class Broken:
         self._file.replace({self._name: self._good})
 
 
-def test_all_rules_hold_of_a_good_collection(line):
-    results = run_checks(line)
+def test_all_rules_hold_of_a_good_collection(pipeline):
+    results = run_checks(pipeline)
     rules = {
         *("calendar_strictly_increasing", "calendar_complete", "histories_sum_to_elements", "non_decreasing"),
         *(
@@ -127,8 +127,8 @@ def set_row(row, **values):
             ),
             "kappa_drift",
             "WARN",
-            "κ went from 0.400 to 0.200 since 2021-03-01: a change of -0.200; the average of its chart is 9 "
-            "standard deviations off, and any chart gives the alarm above 4.",
+            "κ changed by -0.200, from 0.400 to 0.200, since 2021-03-01. Its control chart is at 9 standard deviations "
+            "(alarm threshold 4).",
         ),
         (
             "containment",
@@ -140,7 +140,7 @@ def set_row(row, **values):
             ),
             "coverage_drop",
             "WARN",
-            "Crawl 2021-10-11 sees 50.0% of the crawl before it again; 74.2% is the median of the 12 pairs before",
+            "Crawl 2021-10-11 contains 50.0 % of the previous crawl. The median of the previous 12 pairs is 74.2 %",
         ),
         (
             "diagnosis",
@@ -151,7 +151,7 @@ def set_row(row, **values):
             ),
             "projections_agree",
             "WARN",
-            "alpha is 0.987 by containment and 0.7",
+            "alpha is 0.987 in the containment fit and 0.7",
         ),
         *(
             (
@@ -162,8 +162,13 @@ def set_row(row, **values):
                 words,
             )
             for status, words in (
-                ("model_violation", "model_violation: for a test. No numbers are given of it."),
-                ("at_bound", "at_bound: for a test. Take its numbers with this reservation."),
+                ("model_violation", "model_violation: for a test. No numbers of this fit are reported."),
+                ("at_bound", "at_bound: for a test. Use its numbers with this reservation."),
+                (
+                    "not_identified",
+                    "not_identified: for a test. Only confidence intervals of this fit are reported.",
+                ),
+                ("ok", "ok with reservation: for a test. Use its numbers with this reservation."),
             )
         ),
         (
@@ -179,71 +184,71 @@ def set_row(row, **values):
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_broken_rule_is_found_and_explained(line, table, change, check, severity, words):
-    with Broken(line, table, change):
-        result = run_checks(line, check)[check]
+def test_a_broken_rule_is_found_and_explained(pipeline, table, change, check, severity, words):
+    with Broken(pipeline, table, change):
+        result = run_checks(pipeline, check)[check]
     assert not result.passed
     assert result.severity.value == severity
     assert words in result.description
     stated = {name: entry.value for name, entry in result.metadata.items()}
-    assert {"figure", "threshold", "reason", "what_to_do"} <= set(stated)
+    assert {"observed", "threshold", "reason", "what_to_do"} <= set(stated)
     assert result.description == f"{stated['reason']} {stated['what_to_do']}"
 
 
-def test_a_change_that_is_attributed_to_another_parameter_is_said_there(line):
+def test_a_change_that_is_attributed_to_another_parameter_is_said_there(pipeline):
     def moved(table):
         changed = table.assign(
             drifted=True, value=0.2, reference_value=0.4, difference=-0.2, statistic=0.2, reason=None
         )
         return changed.assign(attributed=changed["parameter"] == "coverage")
 
-    with Broken(line, "drift", moved):
-        results = run_checks(line, "kappa_drift", "core_share_drift", "alpha_drift", "coverage_drift")
+    with Broken(pipeline, "drift", moved):
+        results = run_checks(pipeline, "kappa_drift", "core_share_drift", "alpha_drift", "coverage_drift")
     assert {name for name, result in results.items() if not result.passed} == {"coverage_drift"}
 
 
-def test_histories_that_lost_elements_are_found(line):
-    counts = read_capture_histories(line.home.observables)
+def test_histories_that_lost_elements_are_found(pipeline):
+    counts = read_capture_histories(pipeline.home.observables)
     wrong = CaptureHistoryCounts(counts.seen[1:], counts.elements[1:])
 
     def keep(counts):
-        line.home.observables.replace({"capture_history_counts": capture_history_counts_table(counts)})
+        pipeline.home.observables.replace({"capture_history_counts": capture_history_counts_table(counts)})
 
     keep(wrong)
-    result = run_checks(line, "histories_sum_to_elements")["histories_sum_to_elements"]
+    result = run_checks(pipeline, "histories_sum_to_elements")["histories_sum_to_elements"]
     keep(counts)
     assert not result.passed
     assert result.severity == dg.AssetCheckSeverity.ERROR
-    assert result.metadata["figure"].value == counts.seen[0].sum()
+    assert result.metadata["observed"].value == counts.seen[0].sum()
     assert result.metadata["distinct_in_presence"].value == counts.distinct_elements
     assert result.metadata["elements"].value == wrong.distinct_elements
     first = int(counts.seen[0].argmax())
-    assert f"The first crawl of another size: {{'crawl': '{labels()[first]}'" in result.description
+    assert f"The first is {{'crawl': '{labels()[first]}'" in result.description
     assert "Delete the folder histories" in result.description
 
 
 def test_a_partition_that_changed_since_is_found(tmp_path):
-    line = Line(presence_collection(tmp_path, histories(4, urn=200)), tmp_path)
-    line.run(without=ALL_BUT_OBSERVABLES)
+    pipeline = Pipeline(presence_collection(tmp_path, histories(4, urn=200)), tmp_path)
+    pipeline.run(without=ALL_BUT_OBSERVABLES)
     crawl = labels()[1]
     captures = [(crawl, np.array(["only this"], dtype=object), True)]
-    list(line.home.presence.write(captures, {crawl: "another"}))
-    result = run_checks(line, "histories_sum_to_elements")["histories_sum_to_elements"]
+    list(pipeline.home.presence.write(captures, {crawl: "another"}))
+    result = run_checks(pipeline, "histories_sum_to_elements")["histories_sum_to_elements"]
     assert not result.passed
-    assert result.metadata["figure"].value == 1
+    assert result.metadata["observed"].value == 1
     assert f"'crawl': '{crawl}'" in result.description
     assert "'in_presence': 1}" in result.description
 
 
-def test_only_the_headline_blocks(line):
-    specs = [spec for checks in line.defs.asset_checks for spec in checks.check_specs]
+def test_only_the_headline_blocks(pipeline):
+    specs = [spec for checks in pipeline.defs.asset_checks for spec in checks.check_specs]
     blocking = {spec.key.name for spec in specs if spec.blocking}
     assert blocking == {"headline_fit"}
 
 
-def test_a_check_that_raises_hides_no_other(line):
-    with Broken(line, "drift", lambda table: table.iloc[:0]):
-        results = run_checks(line, "kappa_drift", "headline_fit", "in_range")
+def test_a_check_that_raises_hides_no_other(pipeline):
+    with Broken(pipeline, "drift", lambda table: table.iloc[:0]):
+        results = run_checks(pipeline, "kappa_drift", "headline_fit", "in_range")
     assert "kappa_drift" not in results
     assert results["headline_fit"].passed
     assert results["in_range"].passed
@@ -251,10 +256,10 @@ def test_a_check_that_raises_hides_no_other(line):
 
 def test_the_error_of_the_source_is_allowed_for(tmp_path):
     collection = tables_collection(tmp_path, histories(12), pairs=False)
-    exact = Line(collection, tmp_path)
+    exact = Pipeline(collection, tmp_path)
     exact.run(without=ALL_BUT_OBSERVABLES)
     sketched = collection.model_copy(update={"source": collection.source.model_copy(update={"relative_error": 0.01})})
-    tolerant = Line(sketched, tmp_path)
+    tolerant = Pipeline(sketched, tmp_path)
     change = set_row(1, distinct_elements=exact.home.observables.read("discovery_curve")["distinct_elements"][0] - 1)
     with Broken(exact, "discovery_curve", change):
         assert not run_checks(exact, "non_decreasing")["non_decreasing"].passed
@@ -262,8 +267,10 @@ def test_the_error_of_the_source_is_allowed_for(tmp_path):
 
 
 def test_drift_that_cannot_be_judged_is_said_not_guessed(tmp_path):
-    line = Line(tables_collection(tmp_path, histories(12), windows=False), tmp_path)
-    line.run(without=UNCHECKED)
-    result = run_checks(line, "kappa_drift")["kappa_drift"]
+    pipeline = Pipeline(tables_collection(tmp_path, histories(12), windows=False), tmp_path)
+    pipeline.run(without=UNCHECKED)
+    result = run_checks(pipeline, "kappa_drift")["kappa_drift"]
     assert result.passed
-    assert result.description == ("Drift of κ was not judged: a reference of 24 crawls needs 25 crawls; there are 12.")
+    assert result.description == (
+        "Drift of κ was not assessed: a reference of 24 crawls needs 25 crawls; there are 12."
+    )

@@ -10,7 +10,7 @@ import pytest
 from crawl_urn_dagster.config.collection import load_collections
 from crawl_urn_dagster_tests.collections_for_tests import histories, tables_collection
 from crawl_urn_dagster_tests.command import configure
-from crawl_urn_dagster_tests.pipeline import UNCHECKED, Line
+from crawl_urn_dagster_tests.pipeline import UNCHECKED, Pipeline
 
 pytestmark = pytest.mark.slow
 
@@ -18,11 +18,11 @@ TABLES = ("crawls", "containment", "parameters", "operator_terms", "drift")
 
 
 def update(folder, name):
-    """Update a collection of a folder; gives its line."""
+    """Update a collection of a folder; gives its pipeline."""
     collection = next(one for one in load_collections(folder / "collections.yaml") if one.name == name)
-    line = Line(collection, folder, on_disk=True)
-    line.execute("update", without=UNCHECKED)
-    return line
+    pipeline = Pipeline(collection, folder, on_disk=True)
+    pipeline.execute("update", without=UNCHECKED)
+    return pipeline
 
 
 def start(folder, name):
@@ -50,6 +50,6 @@ def test_runs_at_once_give_what_runs_in_turn_give(tmp_path):
         output, errors = process.communicate(timeout=300)
         assert process.returncode == 0, output + errors
     for name in ("one", "two"):
-        line = Line(next(one for one in collections if one.name == name), tmp_path)
-        for table, frame in line.tables(*TABLES).items():
+        pipeline = Pipeline(next(one for one in collections if one.name == name), tmp_path)
+        for table, frame in pipeline.tables(*TABLES).items():
             pd.testing.assert_frame_equal(frame, serial[table])

@@ -12,7 +12,7 @@ from crawl_urn_dagster.observables.presence import PresenceFolder
 from crawl_urn_dagster.orchestration.partitions import INGEST, find_ingest
 from crawl_urn_dagster.sources.calendar import check_label
 from crawl_urn_dagster_tests.collections_for_tests import lists_collection, write_list
-from crawl_urn_dagster_tests.pipeline import Line
+from crawl_urn_dagster_tests.pipeline import Pipeline
 
 START, END = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
 CRAWLS = [f"2024-{month:02}" for month in range(1, 7)]
@@ -25,50 +25,50 @@ def ranges(found):
 def line_of(folder, crawls=CRAWLS, **configured):
     for crawl in crawls:
         write_list(folder, crawl, ["a", "b", crawl])
-    return Line(lists_collection(folder, **configured), folder)
+    return Pipeline(lists_collection(folder, **configured), folder)
 
 
 @pytest.fixture(scope="module")
 def ingested(tmp_path_factory):
-    line = line_of(tmp_path_factory.mktemp("ingested"))
-    line.ingest()
-    return line
+    pipeline = line_of(tmp_path_factory.mktemp("ingested"))
+    pipeline.ingest()
+    return pipeline
 
 
 @pytest.fixture
-def line(tmp_path):
-    line = line_of(tmp_path)
-    line.ingest()
-    return line
+def pipeline(tmp_path):
+    pipeline = line_of(tmp_path)
+    pipeline.ingest()
+    return pipeline
 
 
-def inodes(line):
-    return {path.stem: path.stat().st_ino for path in line.home.presence.folder.glob("[!.]*")}
+def inodes(pipeline):
+    return {path.stem: path.stat().st_ino for path in pipeline.home.presence.folder.glob("[!.]*")}
 
 
 def test_new_crawls_are_ingested_in_one_run(tmp_path):
-    line = line_of(tmp_path)
-    found = line.find_ingest()
+    pipeline = line_of(tmp_path)
+    found = pipeline.find_ingest()
     assert list(found.crawls) == list(found.new) == CRAWLS
     assert ranges(found) == [(CRAWLS[0], CRAWLS[-1])]
-    assert line.instance.get_dynamic_partitions("split_crawls") == []  # found, and not yet added
-    (result,) = line.ingest()
+    assert pipeline.instance.get_dynamic_partitions("split_crawls") == []  # found, and not yet added
+    (result,) = pipeline.ingest()
     assert result.success
     assert len([event for event in result.all_events if event.is_step_success]) == 1
-    assert line.instance.get_dynamic_partitions("split_crawls") == CRAWLS
-    assert line.instance.get_materialized_partitions(dg.AssetKey(["split", "presence"])) == set(CRAWLS)
-    assert line.find_ingest() is None
+    assert pipeline.instance.get_dynamic_partitions("split_crawls") == CRAWLS
+    assert pipeline.instance.get_materialized_partitions(dg.AssetKey(["split", "presence"])) == set(CRAWLS)
+    assert pipeline.find_ingest() is None
 
 
 def test_a_run_without_chosen_partitions_ingests_all_that_the_source_lists(tmp_path):
-    line = line_of(tmp_path)
-    assert line.execute("ingest").success
-    assert line.instance.get_dynamic_partitions("split_crawls") == CRAWLS
-    assert_each_partition_says_what_it_holds(line)
-    assert line.find_ingest() is None
+    pipeline = line_of(tmp_path)
+    assert pipeline.execute("ingest").success
+    assert pipeline.instance.get_dynamic_partitions("split_crawls") == CRAWLS
+    assert_each_partition_says_what_it_holds(pipeline)
+    assert pipeline.find_ingest() is None
     write_list(tmp_path, "2024-07", ["a"])
-    assert line.execute("ingest").success
-    assert line.find_ingest() is None
+    assert pipeline.execute("ingest").success
+    assert pipeline.find_ingest() is None
 
 
 def test_each_partition_says_what_it_holds(ingested):
@@ -86,68 +86,68 @@ def assert_each_partition_says_what_it_holds(ingested):
         assert (stated["revision"], stated["path"]) == (partition.revision, str(partition.path))
 
 
-def test_a_late_crawl_is_appended_and_alone_in_its_run(line, tmp_path):
+def test_a_late_crawl_is_appended_and_alone_in_its_run(pipeline, tmp_path):
     write_list(tmp_path, "2024-02-15", ["a", "late"])
-    before = inodes(line)
-    found = line.find_ingest()
+    before = inodes(pipeline)
+    found = pipeline.find_ingest()
     assert (found.crawls, found.new) == (("2024-02-15",), ("2024-02-15",))
     assert ranges(found) == [("2024-02-15", "2024-02-15")]
-    assert all(result.success for result in line.ingest())
-    assert line.instance.get_dynamic_partitions("split_crawls") == [*CRAWLS, "2024-02-15"]
-    assert {**inodes(line), **before} == inodes(line)
+    assert all(result.success for result in pipeline.ingest())
+    assert pipeline.instance.get_dynamic_partitions("split_crawls") == [*CRAWLS, "2024-02-15"]
+    assert {**inodes(pipeline), **before} == inodes(pipeline)
 
 
-def test_a_revised_crawl_is_ingested_alone(line, tmp_path):
+def test_a_revised_crawl_is_ingested_alone(pipeline, tmp_path):
     write_list(tmp_path, CRAWLS[2], ["a", "c"])
-    before = inodes(line)
-    found = line.find_ingest()
+    before = inodes(pipeline)
+    found = pipeline.find_ingest()
     assert (found.crawls, found.new) == ((CRAWLS[2],), ())
-    line.ingest()
-    changed = {crawl for crawl, inode in inodes(line).items() if inode != before[crawl]}
+    pipeline.ingest()
+    changed = {crawl for crawl, inode in inodes(pipeline).items() if inode != before[crawl]}
     assert changed == {CRAWLS[2]}
-    assert line.home.presence.read(CRAWLS[2]).rows == 2
+    assert pipeline.home.presence.read(CRAWLS[2]).rows == 2
 
 
-def test_a_lost_file_is_ingested_again(line):
-    line.home.presence.read(CRAWLS[4]).path.unlink()
-    assert line.find_ingest().crawls == (CRAWLS[4],)
-    line.ingest()
-    assert line.home.presence.read(CRAWLS[4]).rows == 3
-    assert line.find_ingest() is None
+def test_a_lost_file_is_ingested_again(pipeline):
+    pipeline.home.presence.read(CRAWLS[4]).path.unlink()
+    assert pipeline.find_ingest().crawls == (CRAWLS[4],)
+    pipeline.ingest()
+    assert pipeline.home.presence.read(CRAWLS[4]).rows == 3
+    assert pipeline.find_ingest() is None
 
 
-def test_what_is_up_to_date_is_materialised_without_being_written_again(line, tmp_path):
+def test_what_is_up_to_date_is_materialised_without_being_written_again(pipeline, tmp_path):
     """As with another instance on the same home folder."""
-    other = Line(line.collection, tmp_path / "other")
-    other.home = line.home
-    other.configure(line.collection)
-    before = inodes(line)
+    other = Pipeline(pipeline.collection, tmp_path / "other")
+    other.home = pipeline.home
+    other.configure(pipeline.collection)
+    before = inodes(pipeline)
     assert other.find_ingest().crawls == tuple(CRAWLS)
     assert all(result.success for result in other.ingest())
-    assert inodes(line) == before
+    assert inodes(pipeline) == before
     assert other.find_ingest() is None
 
 
-def test_another_sample_is_ingested_anew_as_another_content(line):
-    whole = line.find_ingest()
-    line.configure(line.collection.model_copy(update={"sample_one_in": 2}))
-    found = line.find_ingest()
+def test_another_sample_is_ingested_anew_as_another_content(pipeline):
+    whole = pipeline.find_ingest()
+    pipeline.configure(pipeline.collection.model_copy(update={"sample_one_in": 2}))
+    found = pipeline.find_ingest()
     assert whole is None
     assert found.crawls == tuple(CRAWLS)
-    line.ingest()
-    assert {line.home.presence.read(crawl).one_in for crawl in CRAWLS} == {2}
+    pipeline.ingest()
+    assert {pipeline.home.presence.read(crawl).one_in for crawl in CRAWLS} == {2}
 
 
-def test_a_crawl_that_is_not_listed_any_more_is_left_alone(line, tmp_path):
+def test_a_crawl_that_is_not_listed_any_more_is_left_alone(pipeline, tmp_path):
     (tmp_path / "lists" / f"{CRAWLS[1]}.csv").unlink()
-    assert line.find_ingest() is None
+    assert pipeline.find_ingest() is None
     for crawl in (CRAWLS[0], CRAWLS[2]):
         write_list(tmp_path, crawl, ["revised"])
-    assert ranges(line.find_ingest()) == [(CRAWLS[0], CRAWLS[0]), (CRAWLS[2], CRAWLS[2])]
-    assert all(result.success for result in line.ingest())
+    assert ranges(pipeline.find_ingest()) == [(CRAWLS[0], CRAWLS[0]), (CRAWLS[2], CRAWLS[2])]
+    assert all(result.success for result in pipeline.ingest())
 
-    assert not line.execute("ingest", {START: CRAWLS[0], END: CRAWLS[2]}).success
-    assert f"the source does not list {CRAWLS[1]}" in line.outcome.errors[0]
+    assert not pipeline.execute("ingest", {START: CRAWLS[0], END: CRAWLS[2]}).success
+    assert f"the source does not list {CRAWLS[1]}" in pipeline.outcome.errors[0]
 
 
 @given(revised=st.sets(st.sampled_from(CRAWLS)), new=st.sets(st.sampled_from(["2023-05", "2024-02-10", "2025-01"])))

@@ -18,7 +18,7 @@ from crawl_urn_dagster_tests.collections_for_tests import (
     pairs_frame,
     write_list,
 )
-from crawl_urn_dagster_tests.pipeline import ALL_BUT_OBSERVABLES, ESTIMATES, FIGURES, QUIET, Line
+from crawl_urn_dagster_tests.pipeline import ALL_BUT_OBSERVABLES, ESTIMATES, FIGURES, QUIET, Pipeline
 from crawl_urn_dagster_tests.servers import FileServer
 
 pytestmark = pytest.mark.slow
@@ -47,7 +47,7 @@ def source(tmp_path):
 
 
 @pytest.fixture
-def line(tmp_path, source):
+def pipeline(tmp_path, source):
     collection = Collection.model_validate(
         {
             "name": "remote",
@@ -56,79 +56,79 @@ def line(tmp_path, source):
             "automation": AT_ONCE,
         }
     )
-    return Line(collection, tmp_path)
+    return Pipeline(collection, tmp_path)
 
 
-def evaluate(line):
+def evaluate(pipeline):
     """What the new-crawl sensor decides."""
-    name = line.collection.name
-    sensor = line.defs.resolve_sensor_def(f"{name}_new_crawl")
+    name = pipeline.collection.name
+    sensor = pipeline.defs.resolve_sensor_def(f"{name}_new_crawl")
     with dg.build_sensor_context(
-        instance=line.instance, resources={f"{name}_home": line.home}, definitions=line.defs
+        instance=pipeline.instance, resources={f"{name}_home": pipeline.home}, definitions=pipeline.defs
     ) as context:
         return sensor.evaluate_tick(context)
 
 
-def tick(line):
+def tick(pipeline):
     """What the sensor asks for: a run request, or the reason why not."""
-    result = evaluate(line)
+    result = evaluate(pipeline)
     return result.run_requests[0] if result.run_requests else result.skip_message
 
 
-def tick_said(line):
+def tick_said(pipeline):
     """What the sensor found, in words, also when it asks for something."""
-    return find_work(line.instance, line.collection, line.home).said
+    return find_work(pipeline.instance, pipeline.collection, pipeline.home).said
 
 
-def launch(line, request):
+def launch(pipeline, request):
     """Run what was requested, with the request's tags, as the daemon does; what sensors do not look at, once."""
-    without = FIGURES | ESTIMATES if line.home.report.with_suffix(".md").exists() else FIGURES
-    job = (request.job_name or f"{line.collection.name}_update").removeprefix(f"{line.collection.name}_")
-    return line.execute(job, request.tags, without=without)
+    without = FIGURES | ESTIMATES if pipeline.home.report.with_suffix(".md").exists() else FIGURES
+    job = (request.job_name or f"{pipeline.collection.name}_update").removeprefix(f"{pipeline.collection.name}_")
+    return pipeline.execute(job, request.tags, without=without)
 
 
-def test_what_was_never_materialised_is_new_and_then_is_not(line, source):
+def test_what_was_never_materialised_is_new_and_then_is_not(pipeline, source):
     source.publish(8)
-    request = tick(line)
+    request = tick(pipeline)
     assert request.run_key.endswith("-1")
-    assert launch(line, request).success
-    assert tick(line).startswith("Nothing new: 8 crawls to 2020-07-20, content ")
+    assert launch(pipeline, request).success
+    assert tick(pipeline).startswith("Nothing new: 8 crawls to 2020-07-20, content ")
 
 
-def test_a_new_crawl_a_revision_and_content_that_comes_back_are_each_requested_once(line, source):
+def test_a_new_crawl_a_revision_and_content_that_comes_back_are_each_requested_once(pipeline, source):
     keys = []
     for n_crawls, seed in ((8, 7), (9, 7), (9, 8), (9, 7)):
         source.publish(n_crawls, seed)
-        request = tick(line)
+        request = tick(pipeline)
         keys.append(request.run_key)
-        launch(line, request)
-        assert len(line.home.observables.read("crawls")) == n_crawls
-        assert isinstance(tick(line), str)
+        launch(pipeline, request)
+        assert len(pipeline.home.observables.read("crawls")) == n_crawls
+        assert isinstance(tick(pipeline), str)
     assert len(set(keys)) == 4
 
 
-def test_a_failed_run_is_asked_for_again_and_then_left_to_a_person(line, source, tmp_path):
+def test_a_failed_run_is_asked_for_again_and_then_left_to_a_person(pipeline, source, tmp_path):
     source.publish(8)
     (tmp_path / "home").mkdir(exist_ok=True)
     (tmp_path / "home" / "remote").write_text("a file where the folder should be")
     keys = []
     for _ in range(ATTEMPTS):
-        request = tick(line)
+        request = tick(pipeline)
         keys.append(request.run_key)
-        assert not launch(line, request).success
+        assert not launch(pipeline, request).success
     assert len(set(keys)) == ATTEMPTS
-    assert f"{ATTEMPTS} of {ATTEMPTS} attempts failed" in tick(line)
+    assert f"{ATTEMPTS} of {ATTEMPTS} attempts failed" in tick(pipeline)
 
     (tmp_path / "home" / "remote").unlink()
-    assert line.run(without=FIGURES).success  # by hand
-    assert tick(line).startswith("Nothing new")
+    assert pipeline.run(without=FIGURES).success  # by hand
+    assert tick(pipeline).startswith("Nothing new")
 
 
-def test_a_run_under_way_is_waited_for(line, source):
+def test_a_run_under_way_is_waited_for(pipeline, source):
     source.publish(8)
-    job = line.defs.resolve_job_def("remote_update")
-    run = line.instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED)
-    assert run.run_id in tick(line)
+    job = pipeline.defs.resolve_job_def("remote_update")
+    run = pipeline.instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED)
+    assert run.run_id in tick(pipeline)
 
 
 def test_a_collection_that_is_violated_is_not_asked_for_again(tmp_path, source):
@@ -144,23 +144,23 @@ def test_a_collection_that_is_violated_is_not_asked_for_again(tmp_path, source):
             "source": {"type": "observable_tables", "pairs": source.url},
         }
     )
-    line = Line(collection, tmp_path)
-    assert not launch(line, tick(line)).success
-    assert line.outcome.errors == ()
-    assert tick(line).startswith("Nothing new")
+    pipeline = Pipeline(collection, tmp_path)
+    assert not launch(pipeline, tick(pipeline)).success
+    assert pipeline.outcome.errors == ()
+    assert tick(pipeline).startswith("Nothing new")
 
 
-def test_an_outage_is_an_error_and_not_a_skip(line, source):
+def test_an_outage_is_an_error_and_not_a_skip(pipeline, source):
     source.publish(8)
     source.close()
     with pytest.raises((OSError, SourceError), match=r"pairs\.csv"):
-        tick(line)
+        tick(pipeline)
 
 
-def test_a_source_that_publishes_nonsense_is_an_error(line, source):
+def test_a_source_that_publishes_nonsense_is_an_error(pipeline, source):
     (source.folder / "pairs.csv").write_text("<html>maintenance</html>")
     with pytest.raises(SourceError, match=r"pairs\.csv"):
-        tick(line)
+        tick(pipeline)
 
 
 CRAWLS = ["2024-01", "2024-02", "2024-03"]
@@ -171,44 +171,44 @@ def lists(tmp_path):
     """A collection that reads a list per crawl, with three crawls and nothing materialised."""
     for crawl in CRAWLS:
         write_list(tmp_path, crawl, ["a", "b", crawl])
-    return Line(lists_collection(tmp_path, automation=AT_ONCE), tmp_path)
+    return Pipeline(lists_collection(tmp_path, automation=AT_ONCE), tmp_path)
 
 
-def daemon(line, *, later=300):
+def daemon(pipeline, *, later=300):
     """Do what the sensor asks for, as the daemon does, and let time pass; gives the crawls of each ingest run."""
-    result = evaluate(line)
+    result = evaluate(pipeline)
     for request in result.dynamic_partitions_requests or ():
         if isinstance(request, dg.AddDynamicPartitionsRequest):
-            line.instance.add_dynamic_partitions(request.partitions_def_name, request.partition_keys)
+            pipeline.instance.add_dynamic_partitions(request.partitions_def_name, request.partition_keys)
         else:
             for crawl in request.partition_keys:
-                line.instance.delete_dynamic_partition(request.partitions_def_name, crawl)
-    results = [launch(line, request) for request in result.run_requests or ()]
+                pipeline.instance.delete_dynamic_partition(request.partitions_def_name, crawl)
+    results = [launch(pipeline, request) for request in result.run_requests or ()]
     assert {run.job_def.name for run in results} <= {"split_ingest"}
-    let_time_pass(line, later)
+    let_time_pass(pipeline, later)
     return [sorted(event.partition for event in run.all_events if event.is_step_materialization) for run in results]
 
 
-def let_time_pass(line, seconds=300):
+def let_time_pass(pipeline, seconds=300):
     """Move the runs so far into the past."""
     columns = ("start_time", "end_time")
     moved = ", ".join(f"{column} = {column} - {seconds}" for column in columns)
-    with line.instance.run_storage.connect() as connection:
+    with pipeline.instance.run_storage.connect() as connection:
         connection.execute(sqlalchemy.text(f"UPDATE runs SET {moved}"))
 
 
-def after_ingest(line, job="split_ingest"):
+def after_ingest(pipeline, job="split_ingest"):
     """What the sensor on ingest decides of the last run of a job that ended well, as the daemon asks it."""
     ended_well = dg.RunsFilter(job_name=job, statuses=[dg.DagsterRunStatus.SUCCESS])
-    run = line.instance.get_runs(ended_well, limit=1)[0]
-    (record,) = line.instance.get_records_for_run(run.run_id, of_type=dg.DagsterEventType.RUN_SUCCESS).records
+    run = pipeline.instance.get_runs(ended_well, limit=1)[0]
+    (record,) = pipeline.instance.get_records_for_run(run.run_id, of_type=dg.DagsterEventType.RUN_SUCCESS).records
     with dg.build_run_status_sensor_context(
         sensor_name="split_ingested",
         dagster_event=record.event_log_entry.dagster_event,
-        dagster_instance=line.instance,
+        dagster_instance=pipeline.instance,
         dagster_run=run,
     ) as context:
-        return line.defs.resolve_sensor_def("split_ingested")(context), run
+        return pipeline.defs.resolve_sensor_def("split_ingested")(context), run
 
 
 def test_new_crawls_become_partitions_and_are_requested(lists):
@@ -346,44 +346,44 @@ def test_content_that_comes_back_is_ingested_however_often(lists, tmp_path):
         assert daemon(lists) == [["2024-02"]]
 
 
-def test_a_failed_attempt_is_followed_by_a_wait_that_grows_and_a_schedule_does_not_wait(line, source, tmp_path):
+def test_a_failed_attempt_is_followed_by_a_wait_that_grows_and_a_schedule_does_not_wait(pipeline, source, tmp_path):
     source.publish(8)
-    line = Line(waiting(line, first_wait_seconds=3600), tmp_path, on_disk=True)
-    line.home.path.parent.mkdir()
-    line.home.path.write_text("a file where the folder should be")
+    pipeline = Pipeline(waiting(pipeline, first_wait_seconds=3600), tmp_path, on_disk=True)
+    pipeline.home.path.parent.mkdir()
+    pipeline.home.path.write_text("a file where the folder should be")
     said = []
     for _ in range(ATTEMPTS):
-        line.configure(waiting(line, first_wait_seconds=0))
-        assert not launch(line, tick(line)).success
-        line.configure(waiting(line, first_wait_seconds=3600))
-        said.append(tick(line))
-    ended = line.instance.get_run_records(limit=3)
+        pipeline.configure(waiting(pipeline, first_wait_seconds=0))
+        assert not launch(pipeline, tick(pipeline)).success
+        pipeline.configure(waiting(pipeline, first_wait_seconds=3600))
+        said.append(tick(pipeline))
+    ended = pipeline.instance.get_run_records(limit=3)
     for number, wait in ((0, 3600), (1, 4 * 3600)):
         again = datetime.fromtimestamp(ended[2 - number].end_time + wait, timezone.utc)
         assert f"{number + 1} of 3 attempts failed" in said[number]
         assert f"asked for again after {again:%Y-%m-%d %H:%M:%S} UTC" in said[number]
     assert "mend the cause and launch remote_update by hand" in said[2]
-    (request,) = scheduled(line, "remote_update")
+    (request,) = scheduled(pipeline, "remote_update")
     assert request.run_key not in {run.dagster_run.tags.get("dagster/run_key") for run in ended}
 
 
-def waiting(line, **settings):
-    """The line's collection with other waits."""
-    automation = line.collection.automation.model_copy(update=settings)
-    return line.collection.model_copy(update={"automation": automation})
+def waiting(pipeline, **settings):
+    """The pipeline's collection with other waits."""
+    automation = pipeline.collection.automation.model_copy(update=settings)
+    return pipeline.collection.model_copy(update={"automation": automation})
 
 
-def scheduled(line, job):
+def scheduled(pipeline, job):
     """What the schedule of a job asks for, or the reason why nothing."""
-    schedule = line.defs.resolve_schedule_def(f"{job}_refresh")
-    resources = {f"{line.collection.name}_home": line.home}
-    with dg.build_schedule_context(instance=line.instance, resources=resources) as context:
+    schedule = pipeline.defs.resolve_schedule_def(f"{job}_refresh")
+    resources = {f"{pipeline.collection.name}_home": pipeline.home}
+    with dg.build_schedule_context(instance=pipeline.instance, resources=resources) as context:
         result = schedule.evaluate_tick(context)
     return result.run_requests or result.skip_message
 
 
 def test_the_schedules_ask_for_what_the_sensor_would(lists, tmp_path):
-    lists = Line(lists.collection, tmp_path, on_disk=True)
+    lists = Pipeline(lists.collection, tmp_path, on_disk=True)
     assert scheduled(lists, "split_update").startswith("To ingest: 3 crawls")
     (request,) = scheduled(lists, "split_ingest")
     assert lists.instance.get_dynamic_partitions("split_crawls") == CRAWLS
@@ -414,11 +414,11 @@ def test_a_crawl_that_is_announced_without_data_is_said_and_waited_for(tmp_path)
     (tmp_path / "calendar.csv").write_text("id,from\n" + "".join(f"{one},{one}-02\n" for one in [*CRAWLS, "2024-04"]))
     collection = lists_collection(tmp_path)
     source = collection.source.model_copy(update={"calendar": str(tmp_path / "calendar.csv")})
-    line = Line(collection.model_copy(update={"source": source}), tmp_path)
-    assert tick_said(line).endswith("In the calendar, but without data yet: 2024-04.")
-    assert daemon(line) == [CRAWLS]
+    pipeline = Pipeline(collection.model_copy(update={"source": source}), tmp_path)
+    assert tick_said(pipeline).endswith("In the calendar, but without data yet: 2024-04.")
+    assert daemon(pipeline) == [CRAWLS]
     write_list(tmp_path, "2024-04", ["a"])
-    assert daemon(line) == [["2024-04"]]
+    assert daemon(pipeline) == [["2024-04"]]
 
 
 @pytest.mark.parametrize(
@@ -428,23 +428,25 @@ def test_a_hostile_label_is_refused_and_nothing_is_written(tmp_path, label):
     path = tmp_path / "listed.csv"
     path.write_text(f'crawl,element\n2024-04,a\n"{label}",b\n')
     source = {"type": "presence_list", "path": str(path)}
-    line = Line(Collection.model_validate({"name": "hostile", "granularity": "url", "source": source}), tmp_path)
+    pipeline = Pipeline(
+        Collection.model_validate({"name": "hostile", "granularity": "url", "source": source}), tmp_path
+    )
     with pytest.raises(SourceError, match=r"listed\.csv, data row 2: found the crawl label"):
-        tick(line)
-    assert not line.home.path.exists()
-    assert line.instance.get_dynamic_partitions("hostile_crawls") == []
-    assert line.instance.get_runs_count() == 0
+        tick(pipeline)
+    assert not pipeline.home.path.exists()
+    assert pipeline.instance.get_dynamic_partitions("hostile_crawls") == []
+    assert pipeline.instance.get_runs_count() == 0
 
 
-def test_a_listing_that_is_too_long_is_refused_and_nothing_is_written(line, source):
+def test_a_listing_that_is_too_long_is_refused_and_nothing_is_written(pipeline, source):
     days = [
         f"{year}-{month:02}-{day:02}" for year in range(1990, 2090) for month in range(1, 13) for day in range(1, 29)
     ]
     rows = "".join(f"{one},{other},5,5,3\n" for one, other in itertools.pairwise(days[:20_000]))
     (source.folder / "pairs.csv").write_text(f"crawl_i,crawl_j,size_i,size_j,intersection\n{rows}")
     with pytest.raises(SourceError, match=r"pairs\.csv.*20,000 crawls, expected at most 10,000"):
-        tick(line)
-    assert not line.home.path.exists()
+        tick(pipeline)
+    assert not pipeline.home.path.exists()
 
 
 def test_ten_megabytes_of_nonsense_for_a_calendar_are_refused(tmp_path):
@@ -454,7 +456,7 @@ def test_ten_megabytes_of_nonsense_for_a_calendar_are_refused(tmp_path):
     assert calendar.stat().st_size > 10_000_000
     collection = lists_collection(tmp_path)
     source = collection.source.model_copy(update={"calendar": str(calendar)})
-    line = Line(collection.model_copy(update={"source": source}), tmp_path)
+    pipeline = Pipeline(collection.model_copy(update={"source": source}), tmp_path)
     with pytest.raises(SourceError, match=r"collinfo\.json"):
-        tick(line)
-    assert not line.home.path.exists()
+        tick(pipeline)
+    assert not pipeline.home.path.exists()

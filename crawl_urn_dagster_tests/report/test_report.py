@@ -21,7 +21,7 @@ from crawl_urn_dagster.report.operator_terms import dictionary, plans
 from crawl_urn_dagster.report.summary import believing, drift, lead
 from crawl_urn_dagster.urn import UNSAID, WITHHELD, Interval
 from crawl_urn_dagster_tests.collections_for_tests import histories, presence_collection
-from crawl_urn_dagster_tests.pipeline import ALL_BUT_OBSERVABLES, FIGURES, Line
+from crawl_urn_dagster_tests.pipeline import ALL_BUT_OBSERVABLES, FIGURES, Pipeline
 from crawl_urn_dagster_tests.report.reading import assert_written, estimate, number, rows, section
 
 N = 20
@@ -33,7 +33,7 @@ FIT = ["projection", "model", "form", "clock", "component"]
 def line(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     collection = presence_collection(folder, histories(N), drift={"window_crawls": 12, "step_crawls": 8})
-    line = Line(collection, folder)
+    line = Pipeline(collection, folder)
     assert line.run(without=FIGURES).success, line.outcome.errors
     return line
 
@@ -364,7 +364,7 @@ def test_gaps_with_room_for_more_crawls_are_found(line):
 
 
 def test_of_two_crawls_the_page_says_what_can_be_told_and_what_cannot(tmp_path):
-    line = Line(presence_collection(tmp_path, histories(2)), tmp_path)
+    line = Pipeline(presence_collection(tmp_path, histories(2)), tmp_path)
     line.run(without=FIGURES)
     page = line.page()
     told = section(page, "Has anything drifted since the reference?")

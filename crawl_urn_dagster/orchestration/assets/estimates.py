@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 #: Kinds of the assets that are computed by fits.
 FITTED = {"scipy", "duckdb"}
 #: Tables that are made together with `parameters` and `operator_terms`.
-OF_INFERENCE = ("diagnosis", "model_comparison", "revisit_regimes", "kappa_profile")
+INFERENCE_TABLES = ("diagnosis", "model_comparison", "revisit_regimes", "kappa_profile")
 
 
 def fitted_observables(collection: Collection) -> list[str]:
@@ -57,7 +57,7 @@ def _inference(collection: Collection) -> dg.AssetsDefinition:
     deps = ["crawls", *histories, *fitted_observables(collection)]
     specs = [
         asset_spec(collection, name, kinds=FITTED, deps=deps)
-        for name in ("parameters", "operator_terms", *OF_INFERENCE)
+        for name in ("parameters", "operator_terms", *INFERENCE_TABLES)
     ]
 
     @assets_of(collection, "parameters", specs)

@@ -1,4 +1,4 @@
-"""The whole line on a real instance and real files, for every kind of source."""
+"""The full pipeline on a real instance and real files, for every kind of source."""
 
 import json
 
@@ -26,7 +26,7 @@ from crawl_urn_dagster_tests.collections_for_tests import (
     tables_collection,
     write_list,
 )
-from crawl_urn_dagster_tests.pipeline import ALL_BUT_OBSERVABLES, FIGURES, UNCHECKED, Line
+from crawl_urn_dagster_tests.pipeline import ALL_BUT_OBSERVABLES, FIGURES, UNCHECKED, Pipeline
 from crawl_urn_dagster_tests.report.reading import rows, section
 
 OBSERVABLE_FIGURES = FIGURES - set(PARAMETER_FIGURES)
@@ -37,9 +37,9 @@ FITTED = ("parameters", "operator_terms", "drift", "parameter_history", "forecas
 @pytest.fixture(scope="module")
 def listed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("listed")
-    line = Line(presence_collection(folder), folder)
-    assert line.run().success, line.outcome.errors
-    return line
+    pipeline = Pipeline(presence_collection(folder), folder)
+    assert pipeline.run().success, pipeline.outcome.errors
+    return pipeline
 
 
 def test_presence_goes_through_to_every_table(listed):
@@ -137,20 +137,20 @@ def test_the_page_says_the_headline_and_shows_the_figures(listed):
     ],
 )
 def test_ready_made_observables_enter_where_they_belong(tmp_path, pairs, windows, figures):
-    line = Line(tables_collection(tmp_path, pairs=pairs, windows=windows), tmp_path)
-    assert line.run(without=FIGURES).success, line.outcome.errors
-    update = line.defs.resolve_job_def("tabled_update").asset_layer.selected_asset_keys
+    pipeline = Pipeline(tables_collection(tmp_path, pairs=pairs, windows=windows), tmp_path)
+    assert pipeline.run(without=FIGURES).success, pipeline.outcome.errors
+    update = pipeline.defs.resolve_job_def("tabled_update").asset_layer.selected_asset_keys
     assert {key.path[-1] for key in update} & FIGURES == figures | set(PARAMETER_FIGURES)
-    assert all(f"(figures/{name}.png)" in line.page() for name in figures)
+    assert all(f"(figures/{name}.png)" in pipeline.page() for name in figures)
     for name, there in (("containment", pairs), ("discovery_curve", windows), ("first_returns", windows)):
         if there:
-            assert len(line.home.observables.read(name)) > 0
+            assert len(pipeline.home.observables.read(name)) > 0
         else:
             with pytest.raises(MissingTableError):
-                line.home.observables.read(name)
+                pipeline.home.observables.read(name)
     with pytest.raises(MissingTableError):
-        line.home.observables.read("capture_history_counts")
-    parameters = line.home.observables.read("parameters")
+        pipeline.home.observables.read("capture_history_counts")
+    parameters = pipeline.home.observables.read("parameters")
     assert read_headline(parameters).projection == "joint"
     fitted = set(parameters["projection"])
     assert ("containment" in fitted, "discovery_curve" in fitted) == (pairs, windows)
@@ -158,37 +158,37 @@ def test_ready_made_observables_enter_where_they_belong(tmp_path, pairs, windows
 
 @pytest.mark.slow
 def test_pairs_and_windows_give_what_the_lists_give(tmp_path, listed):
-    line = Line(tables_collection(tmp_path), tmp_path)
-    assert line.run(without=UNCHECKED).success, line.outcome.errors
+    pipeline = Pipeline(tables_collection(tmp_path), tmp_path)
+    assert pipeline.run(without=UNCHECKED).success, pipeline.outcome.errors
     for name in ("crawls", "containment", "discovery_curve", "first_returns"):
         pd.testing.assert_frame_equal(
-            line.home.observables.read(name).drop(columns=["dated_by", "content"], errors="ignore"),
+            pipeline.home.observables.read(name).drop(columns=["dated_by", "content"], errors="ignore"),
             listed.home.observables.read(name).drop(columns=["dated_by", "content"], errors="ignore"),
         )
     same_fits = "model in ('homogeneous', 'core_shell') and projection != 'histories'"
     from_lists = listed.home.observables.read("parameters").query(same_fits)
-    from_tables = line.home.observables.read("parameters").query(same_fits)
+    from_tables = pipeline.home.observables.read("parameters").query(same_fits)
     np.testing.assert_allclose(from_tables["alpha"], from_lists["alpha"], rtol=1e-9)
     np.testing.assert_allclose(from_tables["residual_rms"], from_lists["residual_rms"], rtol=1e-9)
 
 
 @pytest.mark.slow
 def test_a_violated_collection_withholds_parameters_and_says_why(tmp_path):
-    line = Line(presence_collection(tmp_path, avoiding_histories(12), name="avoiding"), tmp_path)
-    (line.home.figures).mkdir(parents=True)
-    stale = [line.home.figures / f"core_shell_fits{suffix}" for suffix in SUFFIXES]
+    pipeline = Pipeline(presence_collection(tmp_path, avoiding_histories(12), name="avoiding"), tmp_path)
+    (pipeline.home.figures).mkdir(parents=True)
+    stale = [pipeline.home.figures / f"core_shell_fits{suffix}" for suffix in SUFFIXES]
     for path in stale:
         path.write_bytes(b"an earlier month")
-    result = line.run()
+    result = pipeline.run()
 
     assert not result.success  # Dagster's word for it; the outcome tells a finding from an error
-    assert line.outcome.errors == ()
-    headline_check = next(check for check in line.outcome.failed_checks if check.check == "headline_fit")
+    assert pipeline.outcome.errors == ()
+    headline_check = next(check for check in pipeline.outcome.failed_checks if check.check == "headline_fit")
     assert headline_check.severity == "ERROR"
     assert "model_violation" in headline_check.description
-    assert line.figures() == OBSERVABLE_FIGURES
+    assert pipeline.figures() == OBSERVABLE_FIGURES
     assert not any(path.exists() for path in stale)
-    page = line.page()
+    page = pipeline.page()
     assert "Why parameters are withheld: " in page
     assert "after 2 crawls than after 1" in page
     assert "core_shell_fits.png" not in page
@@ -200,9 +200,9 @@ def test_a_violated_collection_withholds_parameters_and_says_why(tmp_path):
         numbers = {name: fit[name] for name in ("kappa", "core_share", "alpha", "coverage", "residual_rms")}
         assert fit["model"].startswith("revisit_delay") == (fit["status"] != "model_violation")
         assert fit["status"] != "model_violation" or set(numbers.values()) == {"–"}
-    of_urns = line.home.observables.read("parameters").query("model != 'revisit_delay'")
+    of_urns = pipeline.home.observables.read("parameters").query("model != 'revisit_delay'")
     assert set(of_urns["status"]) == {"model_violation"}
-    assert "kappa" not in line.metadata("headline")
+    assert "kappa" not in pipeline.metadata("headline")
 
 
 @pytest.mark.slow
@@ -211,38 +211,38 @@ def test_what_cannot_be_true_is_on_the_page_and_a_finding(tmp_path):
     pairs = pd.read_csv(collection.source.pairs)
     pairs.loc[3, "intersection"] = 999_999
     pairs.to_csv(collection.source.pairs, index=False)
-    line = Line(collection, tmp_path)
-    line.run(without=FIGURES)
-    assert line.outcome.errors == ()
-    assert "in_range" in {check.check for check in line.outcome.failed_checks}
-    exported = {path.stem for path in line.home.export.glob("*.csv")}
+    pipeline = Pipeline(collection, tmp_path)
+    pipeline.run(without=FIGURES)
+    assert pipeline.outcome.errors == ()
+    assert "in_range" in {check.check for check in pipeline.outcome.failed_checks}
+    exported = {path.stem for path in pipeline.home.export.glob("*.csv")}
     assert "containment" in exported
     assert "discovery_curve" not in exported
-    page = line.page()
+    page = pipeline.page()
     assert "**Broken: an intersection is between 0 and the smaller crawl.** Rows: 1" in page
     assert "999,999" in page
 
 
 @pytest.mark.slow
 def test_too_few_crawls_are_a_finding_too(tmp_path):
-    line = Line(presence_collection(tmp_path, histories(2), name="two"), tmp_path)
-    line.run()
-    assert line.outcome.errors == ()
-    headline = read_headline(line.home.observables.read("parameters"))
+    pipeline = Pipeline(presence_collection(tmp_path, histories(2), name="two"), tmp_path)
+    pipeline.run()
+    assert pipeline.outcome.errors == ()
+    headline = read_headline(pipeline.home.observables.read("parameters"))
     assert headline.status == "too_few_points"
-    page = line.page()
+    page = pipeline.page()
     assert "Nothing that is known of it was forecast" in section(page, "What the last crawl brought")
     assert "Not forecast: " in section(page, "What the next crawls will bring")
     assert "nan" not in page.lower()
-    assert line.figures() == OBSERVABLE_FIGURES
+    assert pipeline.figures() == OBSERVABLE_FIGURES
 
 
 def test_only_the_selected_crawls_are_ingested(tmp_path):
-    line = Line(presence_collection(tmp_path, last_crawl="2020-03-02"), tmp_path)
-    line.run(without=ALL_BUT_OBSERVABLES)
+    pipeline = Pipeline(presence_collection(tmp_path, last_crawl="2020-03-02"), tmp_path)
+    pipeline.run(without=ALL_BUT_OBSERVABLES)
     selected = ["2020-01-06", "2020-02-03", "2020-03-02"]
-    assert line.home.observables.read("crawls")["crawl"].tolist() == selected
-    assert sorted(path.stem for path in line.home.presence.folder.glob("*.parquet")) == selected
+    assert pipeline.home.observables.read("crawls")["crawl"].tolist() == selected
+    assert sorted(path.stem for path in pipeline.home.presence.folder.glob("*.parquet")) == selected
 
 
 def ordered(tables):
@@ -256,7 +256,7 @@ def test_a_collection_grown_crawl_by_crawl_equals_one_built_at_once(tmp_path):
     """Crawls arrive late, one is revised and one is taken out again; nothing is left of how it came about."""
     crawls = presence_of(histories(12, urn=1_000, kappa=0.05, coverage=0.3))
     collection = lists_collection(tmp_path, memory_gb=0.0625)
-    grown, labels = Line(collection, tmp_path / "grown"), list(crawls)
+    grown, labels = Pipeline(collection, tmp_path / "grown"), list(crawls)
 
     def arrive(*positions):
         for position in positions:
@@ -271,30 +271,30 @@ def test_a_collection_grown_crawl_by_crawl_equals_one_built_at_once(tmp_path):
     (tmp_path / "lists" / "2019-01.csv").unlink()
     assert arrive(0, 9) != base  # written anew
     arrive(1, 10)
-    at_once = Line(collection, tmp_path / "at_once")
-    for line in (grown, at_once):
-        line.run(without=FIGURES)
-        assert line.outcome.errors == ()
+    at_once = Pipeline(collection, tmp_path / "at_once")
+    for pipeline in (grown, at_once):
+        pipeline.run(without=FIGURES)
+        assert pipeline.outcome.errors == ()
 
     names = (*OBSERVABLES, *FITTED, "inputs")
     expected = ordered(at_once.tables(*names))
     for name, table in ordered(grown.tables(*names)).items():
         pd.testing.assert_frame_equal(table, expected[name], check_exact=True, obj=name)
     assert len(expected["crawls"]) == 12
-    arrived = [line.instance.get_dynamic_partitions("split_crawls") for line in (grown, at_once)]
+    arrived = [pipeline.instance.get_dynamic_partitions("split_crawls") for pipeline in (grown, at_once)]
     assert arrived[0] != arrived[1] == labels
 
 
 def test_a_sample_is_of_the_same_elements_in_every_crawl(tmp_path):
     simulated = histories(6, urn=1_000)
-    line = Line(presence_collection(tmp_path, simulated, sample_one_in=4), tmp_path)
-    line.run(without=ALL_BUT_OBSERVABLES)
+    pipeline = Pipeline(presence_collection(tmp_path, simulated, sample_one_in=4), tmp_path)
+    pipeline.run(without=ALL_BUT_OBSERVABLES)
     kept = {
         crawl: {text for text, key in zip(texts, element_keys(texts), strict=True) if key < first_key(1, 4)}
         for crawl, texts in presence_of(simulated).items()
     }
-    assert line.home.observables.read("crawls")["elements"].tolist() == [4 * len(some) for some in kept.values()]
-    pairs = line.home.observables.read("containment")
+    assert pipeline.home.observables.read("crawls")["elements"].tolist() == [4 * len(some) for some in kept.values()]
+    pairs = pipeline.home.observables.read("containment")
     assert pairs["intersection"].tolist() == [
         4 * len(kept[pair.crawl_i] & kept[pair.crawl_j]) for pair in pairs.itertuples()
     ]
@@ -305,27 +305,27 @@ def test_a_sample_is_of_the_same_elements_in_every_crawl(tmp_path):
 def test_a_source_that_is_gone_is_an_error_that_names_it(tmp_path):
     collection = presence_collection(tmp_path)
     (tmp_path / "listed.csv.gz").unlink()
-    line = Line(collection, tmp_path)
-    line.add_partitions(["2020-01-06"])
+    pipeline = Pipeline(collection, tmp_path)
+    pipeline.add_partitions(["2020-01-06"])
     one = {"dagster/asset_partition_range_start": "2020-01-06", "dagster/asset_partition_range_end": "2020-01-06"}
     for job, tags, step in (("ingest", one, "listed__ingest"), ("update", {}, "listed__crawls")):
-        assert not line.execute(job, tags).success
-        (error,) = line.outcome.errors
+        assert not pipeline.execute(job, tags).success
+        (error,) = pipeline.outcome.errors
         assert step in error
         assert "listed.csv.gz" in error
 
 
 def test_an_update_before_any_ingest_says_what_to_do(tmp_path):
-    line = Line(presence_collection(tmp_path, histories(3)), tmp_path)
-    assert not line.execute("update").success
-    (error,) = line.outcome.errors
+    pipeline = Pipeline(presence_collection(tmp_path, histories(3)), tmp_path)
+    assert not pipeline.execute("update").success
+    (error,) = pipeline.outcome.errors
     assert "no crawl of listed is ingested: materialise presence first" in error
 
 
 def test_what_is_listed_and_not_ingested_is_left_out_and_counted(tmp_path):
-    line = Line(presence_collection(tmp_path, histories(4)), tmp_path)
-    line.ingest()
-    line.home.presence.read("2020-02-03").path.unlink()
-    line.execute("update", without=ALL_BUT_OBSERVABLES)
-    assert line.home.observables.read("crawls")["crawl"].tolist() == ["2020-01-06", "2020-03-02", "2020-03-30"]
-    assert line.metadata("crawls")["not_ingested"] == 1
+    pipeline = Pipeline(presence_collection(tmp_path, histories(4)), tmp_path)
+    pipeline.ingest()
+    pipeline.home.presence.read("2020-02-03").path.unlink()
+    pipeline.execute("update", without=ALL_BUT_OBSERVABLES)
+    assert pipeline.home.observables.read("crawls")["crawl"].tolist() == ["2020-01-06", "2020-03-02", "2020-03-30"]
+    assert pipeline.metadata("crawls")["not_ingested"] == 1

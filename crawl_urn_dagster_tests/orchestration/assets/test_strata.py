@@ -11,7 +11,7 @@ from crawl_urn_dagster.config.collection import Collection, load_collections
 from crawl_urn_dagster.observables.strata import StratumSettings
 from crawl_urn_dagster.observables.tables import read_strata
 from crawl_urn_dagster_tests.collections_for_tests import histories, lists_collection, presence_of
-from crawl_urn_dagster_tests.pipeline import FIGURES, Line
+from crawl_urn_dagster_tests.pipeline import FIGURES, Pipeline
 
 STRATUM = {"column": "tld"}
 OBSERVABLES = ("crawls", "containment", "discovery_curve", "m_array", "first_returns")
@@ -47,10 +47,10 @@ def expected(crawls):
     }
 
 
-def found(line):
+def found(pipeline):
     return {
         stratum: (counts.distinct_elements, (counts.elements @ counts.seen).tolist())
-        for stratum, counts in read_strata(line.home.observables).items()
+        for stratum, counts in read_strata(pipeline.home.observables).items()
     }
 
 
@@ -64,35 +64,35 @@ def crawls(tmp_path):
 @pytest.mark.slow
 def test_strata_follow_the_lists_and_change_nothing_else(tmp_path, crawls):
     """A crawl is revised between ingest and update; then the collection is made anew without its strata."""
-    line = Line(lists_collection(tmp_path, stratum=STRATUM), tmp_path)
-    line.ingest()
+    pipeline = Pipeline(lists_collection(tmp_path, stratum=STRATUM), tmp_path)
+    pipeline.ingest()
     revised = list(crawls)[2]
     crawls[revised] = crawls[revised][::2]
     write_lists(tmp_path, crawls)
-    assert line.find_ingest().crawls == (revised,)
-    line.run(without=FIGURES)
-    assert line.outcome.errors == ()
-    assert "histories_sum_to_elements" not in {check.check for check in line.outcome.failed_checks}
-    assert found(line) == expected(crawls)
-    assert list(found(line)) == ["com", "org", "unknown"]
-    assert line.metadata("capture_history_counts")["strata"] == line.metadata("parameters")["strata"] == 3
+    assert pipeline.find_ingest().crawls == (revised,)
+    pipeline.run(without=FIGURES)
+    assert pipeline.outcome.errors == ()
+    assert "histories_sum_to_elements" not in {check.check for check in pipeline.outcome.failed_checks}
+    assert found(pipeline) == expected(crawls)
+    assert list(found(pipeline)) == ["com", "org", "unknown"]
+    assert pipeline.metadata("capture_history_counts")["strata"] == pipeline.metadata("parameters")["strata"] == 3
 
-    with_strata = line.tables(*OBSERVABLES, *FITTED)
+    with_strata = pipeline.tables(*OBSERVABLES, *FITTED)
     spoken = with_strata["parameters"].query("headline and component != 'core'")
     assert spoken["stratum"].fillna("all").tolist() == ["all", "com", "org", "unknown"]
-    with line.home.observables.reading() as connection:
+    with pipeline.home.observables.reading() as connection:
         assert connection.execute("SELECT count(*) FROM headline WHERE stratum IS NOT NULL").fetchone() == (0,)
-    assert (line.home.figures / "parameters_by_stratum.png").exists()
-    page = line.page()
+    assert (pipeline.home.figures / "parameters_by_stratum.png").exists()
+    page = pipeline.page()
     assert "figures/parameters_by_stratum.png" in page
     section = page.split("## By stratum")[1].split("\n## ")[0]
     first_cells = [row.split("|")[1].strip() for row in section.splitlines() if row.startswith("| ")]
     assert first_cells == ["stratum", "com", "org", "unknown"]
 
-    line.configure(lists_collection(tmp_path))
-    assert line.find_ingest().crawls == tuple(crawls)
-    line.run(without=FIGURES)
-    plain = line.tables(*OBSERVABLES, *FITTED)
+    pipeline.configure(lists_collection(tmp_path))
+    assert pipeline.find_ingest().crawls == tuple(crawls)
+    pipeline.run(without=FIGURES)
+    plain = pipeline.tables(*OBSERVABLES, *FITTED)
     # A partition's content has its strata in it.
     whole = [some["crawls"].drop(columns="content") for some in (with_strata, plain)]
     pd.testing.assert_frame_equal(*whole, check_exact=True)
@@ -101,15 +101,15 @@ def test_strata_follow_the_lists_and_change_nothing_else(tmp_path, crawls):
     for name in FITTED:
         whole = [some.query("stratum.isna()").drop(columns="stratum") for some in (with_strata[name], plain[name])]
         pd.testing.assert_frame_equal(*whole, check_exact=True, check_dtype=False, obj=name)
-    assert line.tables("capture_history_counts")["capture_history_counts"]["stratum"].isna().all()
-    assert read_strata(line.home.observables) == {}
-    assert "## By stratum" not in line.page()
+    assert pipeline.tables("capture_history_counts")["capture_history_counts"]["stratum"].isna().all()
+    assert read_strata(pipeline.home.observables) == {}
+    assert "## By stratum" not in pipeline.page()
 
 
 def test_a_source_without_the_column_is_an_error_that_names_it(tmp_path, crawls):
-    line = Line(lists_collection(tmp_path, stratum={"column": "language"}), tmp_path)
+    pipeline = Pipeline(lists_collection(tmp_path, stratum={"column": "language"}), tmp_path)
     with pytest.raises(ValueError, match=r"2020-01-06.csv: has no column 'language' \(stratum\)"):
-        line.find_ingest()
+        pipeline.find_ingest()
 
 
 def test_a_collection_keeps_its_stratum_through_the_component_and_the_file(tmp_path):

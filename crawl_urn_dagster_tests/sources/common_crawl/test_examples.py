@@ -13,7 +13,7 @@ from crawl_urn_dagster.observables.publications import revisions
 from crawl_urn_dagster.report.model_free import render_revisions
 from crawl_urn_dagster.sources.common_crawl.hyperloglog import relative_error
 from crawl_urn_dagster.urn import simulate
-from crawl_urn_dagster_tests.pipeline import ALL_BUT_OBSERVABLES, FIGURES, Line
+from crawl_urn_dagster_tests.pipeline import ALL_BUT_OBSERVABLES, FIGURES, Pipeline
 from crawl_urn_dagster_tests.sources.conftest import serve
 from crawl_urn_dagster_tests.sources.sketched import sketch, statistics
 
@@ -39,7 +39,7 @@ def lines(server, tmp_path):
         path = tmp_path / example
         path.write_text(re.sub(r"https://[a-z.]+/", server.url("/"), text))
         server.answers["/collinfo.json"] = serve(json.dumps(COLLINFO[::-1]).encode())
-        return {one.name: Line(one, tmp_path / one.name) for one in load_collections(path)}
+        return {one.name: Pipeline(one, tmp_path / one.name) for one in load_collections(path)}
 
     return lines
 

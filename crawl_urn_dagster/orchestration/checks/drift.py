@@ -1,0 +1,82 @@
+"""Check whether parameters or, if no urn fits, observables have changed since the reference period.
+
+Does not compute the control charts; see `estimates.drift`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from crawl_urn_dagster.observables.schema import SYMBOLS
+from crawl_urn_dagster.orchestration.asset_keys import numbers
+from crawl_urn_dagster.orchestration.checks.results import WARN, check_result, no_rows_result, not_assessed, table_check
+
+if TYPE_CHECKING:
+    import dagster as dg
+
+    from crawl_urn_dagster.config.collection import Collection
+    from crawl_urn_dagster.orchestration.resources import CollectionHome
+
+
+def drift_checks(collection: Collection) -> list[dg.AssetChecksDefinition]:
+    """Return one check per parameter and one for the observables."""
+    return [
+        *(_parameter_drift(collection, parameter) for parameter in SYMBOLS),
+        table_check(
+            collection,
+            "drift",
+            "observed_drift",
+            "If the urn model does not fit: first returns, the revisit delay derived from them, and crawl sizes have "
+            "not changed since the reference period.",
+            _observables_are_unchanged,
+        ),
+    ]
+
+
+def _parameter_drift(collection: Collection, parameter: str) -> dg.AssetChecksDefinition:
+    symbol = SYMBOLS[parameter]
+
+    def evaluate(home: CollectionHome) -> dg.AssetCheckResult:
+        table = home.observables.read("drift").set_index("parameter")
+        row = cast("dict[str, Any]", table.loc[parameter].to_dict())
+        if isinstance(row["reason"], str):
+            return not_assessed(f"Drift of {symbol} was not assessed: {row['reason']}.")
+        attributed = table["attributed"].fillna(value=False).astype(bool)
+        # A chart may cross its limits because another parameter changed; only the attributed parameter then fails.
+        drifted = bool(row["drifted"]) and bool(attributed[parameter] or not attributed.any())
+        since = f", since {row['since_crawl']}" if drifted else ""
+        note = f" Note: {row['note']}." if isinstance(row["note"], str) else ""
+        return check_result(
+            passed=not drifted,
+            severity=WARN,
+            observed=float(row["statistic"]),
+            threshold=float(row["threshold"]),
+            reason=f"{symbol} changed by {row['difference']:+.3f}, from {row['reference_value']:.3f} to "
+            f"{row['value']:.3f}{since}. Its control chart is at {row['statistic']:.3g} standard deviations (alarm "
+            f"threshold {row['threshold']:.3g}).{note}",
+            todo="Check the crawler's seeds, scope and budget since then.",
+            drawn_in="control_charts",
+            **numbers(**{name: float(row[name]) for name in ("reference_value", "value", "difference")}),
+        )
+
+    return table_check(
+        collection,
+        "drift",
+        f"{parameter}_drift",
+        f"{symbol} has not changed since the reference period.",
+        evaluate,
+    )
+
+
+def _observables_are_unchanged(home: CollectionHome) -> dg.AssetCheckResult:
+    table = home.observables.read("drift")
+    observed = table[~table["parameter"].isin(SYMBOLS)]
+    if observed.empty:
+        return not_assessed("The urn model fits this collection, so drift is tested on its parameters.")
+    return no_rows_result(
+        observed.loc[observed["drifted"].astype(bool), ["parameter", "since_crawl", "reference_value", "value"]],
+        rule="first returns and crawl sizes must not change",
+        todo="Check the crawler's revisit policy and budget since then. If the change is permanent, set "
+        "drift.reference_from to its first crawl.",
+        severity=WARN,
+    )

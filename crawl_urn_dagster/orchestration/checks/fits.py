@@ -1,0 +1,138 @@
+"""Check the fits, the headline, and whether containment and the discovery curve agree.
+
+Does not check whether parameters change over time; see `checks.drift`.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, cast
+
+import dagster as dg
+
+from crawl_urn_dagster.config.collection import Collection
+from crawl_urn_dagster.orchestration.asset_keys import asset_key, home_key, home_of, numbers, pool
+from crawl_urn_dagster.orchestration.checks.results import ERROR, WARN, check_result, not_assessed, table_check
+from crawl_urn_dagster.orchestration.resources import CollectionHome
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def estimate_checks(collection: Collection) -> list[dg.AssetChecksDefinition]:
+    """Return the checks of the collection's fits."""
+    checks = [
+        table_check(
+            collection,
+            "headline",
+            "headline_fit",
+            "The status of the headline fit allows estimates to be reported. If this check fails, no figures of "
+            "parameters are created.",
+            _headline_is_reported,
+            blocking=True,
+        ),
+        _fit_checks(collection),
+    ]
+    if collection.has_containment and collection.has_discovery_curve:
+        checks.append(
+            table_check(
+                collection,
+                "diagnosis",
+                "projections_agree",
+                "Containment and the discovery curve give the same parameters.",
+                _projections_agree,
+            )
+        )
+    return checks
+
+
+def _headline_is_reported(home: CollectionHome) -> dg.AssetCheckResult:
+    from crawl_urn_dagster.estimates.headline import read_headline
+
+    headline = read_headline(home.observables.read("parameters"))
+    return check_result(
+        passed=not headline.withheld,
+        severity=ERROR,
+        observed=headline.status,
+        threshold="ok, at_bound or not_identified",
+        reason=headline.sentence,
+        todo="Check the figures of the observables: they show where the data depart from the model, or that more "
+        "crawls are needed.",
+        fit=headline.fit_name,
+    )
+
+
+def _projections_agree(home: CollectionHome) -> dg.AssetCheckResult:
+    table = home.observables.read("diagnosis")
+    rows = table[(table["test"] == "projections") & (table["verdict"] != "not_tested")]
+    if rows.empty:
+        return not_assessed("Not assessed: no parameter is estimated precisely enough from both curves.")
+    fails = rows[rows["verdict"] == "fails"]
+    worst = cast("dict[str, Any]", rows.sort_values("p_value").iloc[0].to_dict())
+    return check_result(
+        passed=fails.empty,
+        severity=WARN,
+        observed=float(worst["p_value"]),
+        threshold="0.01, the probability that any of the parameters differs by this much by chance",
+        reason=f"{worst['subject']} is {worst['observed']:.3f} in the containment fit and {worst['expected']:.3f} in "
+        f"the discovery-curve fit (difference {worst['difference']:+.3f}, 95 % CI {worst['difference_low']:+.3f} to "
+        f"{worst['difference_high']:+.3f}, p = {worst['p_value']:.2g}).",
+        todo=str(worst["meaning"]),
+        differing=", ".join(fails["subject"]),
+    )
+
+
+def _fit_checks(collection: Collection) -> dg.AssetChecksDefinition:
+    """Define one check per fit; all of them are one step because they read rows of one table."""
+    from crawl_urn_dagster.estimates.fit_catalogue import fit_kinds
+
+    kinds = {
+        f"{kind.projection}_{kind.model}_{kind.form}_per_{kind.clock}": kind
+        for kind in fit_kinds(containment=collection.has_containment, discovery_curve=collection.has_discovery_curve)
+    }
+    key = asset_key(collection, "parameters")
+    specs = [
+        dg.AssetCheckSpec(
+            name,
+            asset=key,
+            description=f"The {kind.model} fit to {kind.projection} ({kind.form} form, per {kind.clock}) is ok.",
+        )
+        for name, kind in kinds.items()
+    ]
+
+    @dg.multi_asset_check(
+        name=f"{collection.name}__fits_are_ok",
+        specs=specs,
+        can_subset=True,
+        required_resource_keys={home_key(collection)},
+        pool=pool(collection),
+    )
+    def fits_are_ok(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
+        table = home_of(context, collection).observables.read("parameters")
+        whole = table[table["stratum"].isna()]
+        for check in sorted(context.selected_asset_check_keys):
+            is_this_fit = (whole[list(kinds[check.name]._fields)] == list(kinds[check.name])).all(axis=1)
+            yield _fit_is_ok(whole[is_this_fit].iloc[-1])._replace(check_name=check.name, asset_key=key)
+
+    return fits_are_ok
+
+
+def _fit_is_ok(row: "pd.Series") -> dg.AssetCheckResult:
+    from crawl_urn_dagster.urn import UNSAID, WITHHELD
+
+    has_reservation = isinstance(row["reason"], str)
+    observed = "ok with reservation" if row["status"] == "ok" and has_reservation else str(row["status"])
+    passed = observed == "ok"
+    if row["status"] in WITHHELD:
+        todo = "No numbers of this fit are reported."
+    elif row["status"] in UNSAID:
+        todo = "Only confidence intervals of this fit are reported."
+    else:
+        todo = "Use its numbers with this reservation."
+    return check_result(
+        passed=passed,
+        severity=WARN,
+        observed=observed,
+        threshold="ok",
+        reason="The fit is ok." if passed else f"{observed}: {str(row['reason']).rstrip('.')}.",
+        todo=f"{todo} {'' if row['headline'] else 'This fit is not the selected fit.'}".rstrip(),
+        **numbers(residual_rms=row["residual_rms"]),
+    )
