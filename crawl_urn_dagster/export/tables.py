@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crawl_urn_dagster.observables.schema import TABLES
-from crawl_urn_dagster.sql_loader import load_statement
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,9 +19,13 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.observables.database import ObservablesFile
     from crawl_urn_dagster.observables.schema import Column
 
-_STATEMENTS = {"csv": "export_csv", "parquet": "export_parquet"}
+# DuckDB's options by format of the files, which is also their suffix.
+_OPTIONS = {
+    "csv": "FORMAT csv, HEADER true, NULLSTR '', USE_TMP_FILE false",
+    "parquet": "FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false",
+}
 #: Formats of the files, which are also their suffixes.
-FORMATS = tuple(_STATEMENTS)
+FORMATS = tuple(_OPTIONS)
 
 _WRITTEN = {
     "csv": {
@@ -46,7 +49,7 @@ def write_tables(file: ObservablesFile, names: Sequence[str], folder: Path) -> N
         for name in names:
             for file_format in FORMATS:
                 columns = ", ".join(_column(column, file_format) for column in TABLES[name].columns)
-                statement = load_statement(_STATEMENTS[file_format]).format(columns=columns, table=name)
+                statement = f"COPY (FROM {TABLES[name].name} SELECT {columns}) TO $target ({_OPTIONS[file_format]})"
                 connection.execute(statement, {"target": str(folder / f"{name}.{file_format}")})
 
 

@@ -20,7 +20,6 @@ from filelock import FileLock, Timeout
 
 from crawl_urn_dagster.atomic import replacing
 from crawl_urn_dagster.observables.schema import TABLES, Table
-from crawl_urn_dagster.sql_loader import load_statement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -127,7 +126,7 @@ class ObservablesFile:
             for name, frame in frames.items():
                 create_table(connection, TABLES[name])
                 connection.register("frame", frame)
-                connection.execute(load_statement("insert_frame").format(table=name))
+                connection.execute(f"INSERT INTO {TABLES[name].name} BY NAME FROM frame")
                 connection.unregister("frame")
 
     def read(self, name: str) -> pd.DataFrame:
@@ -144,7 +143,7 @@ class ObservablesFile:
         """Read whole tables of the contract, by name, as they are at one time; as of `read`."""
         wanted = list(names)
         with self.reading_tables(wanted) as connection:
-            return {name: connection.execute(load_statement("read_table").format(table=name)).df() for name in wanted}
+            return {name: connection.execute(f"FROM {TABLES[name].name}").df() for name in wanted}
 
     def read_present(self, names: Iterable[str]) -> dict[str, pd.DataFrame]:
         """Read those of some tables of the contract that have been written."""
@@ -178,9 +177,9 @@ class ObservablesFile:
             with closing(duckdb.connect(str(temporary))) as connection:
                 # Before DuckDB 2 no parameter is bound here; quotes are all that a text literal can be left by.
                 path = "'" + str(self.path).replace("'", "''") + "'"
-                connection.execute(load_statement("attach_held").format(path=path))
-                [(name,)] = connection.execute(load_statement("name_database")).fetchall()
-                connection.execute(load_statement("copy_database").format(name=f'"{name}"'))
+                connection.execute(f"ATTACH {path} AS held (READ_ONLY)")
+                [(name,)] = connection.execute("SELECT current_database()").fetchall()
+                connection.execute(f'COPY FROM DATABASE held TO "{name}"')
                 yield connection
 
     def _wait_for(self, *ways: Callable[[], duckdb.DuckDBPyConnection]) -> duckdb.DuckDBPyConnection:
@@ -209,12 +208,12 @@ def create_table(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
     columns = ", ".join(
         f'"{column.name}" {column.type}{"" if column.nullable else " NOT NULL"}' for column in table.columns
     )
-    connection.execute(load_statement("create_table").format(table=table.name, columns=columns))
+    connection.execute(f"CREATE OR REPLACE TABLE {table.name} ({columns})")
 
 
 def _has_table(connection: duckdb.DuckDBPyConnection, table: Table) -> bool:
-    row = connection.execute(load_statement("has_table"), {"table": table.name}).fetchone()
-    return bool(row and row[0])
+    query = "SELECT 1 FROM duckdb_tables() WHERE table_name = $table"
+    return connection.execute(query, {"table": table.name}).fetchone() is not None
 
 
 def _try(way: Callable[[], duckdb.DuckDBPyConnection]) -> duckdb.DuckDBPyConnection | duckdb.Error:

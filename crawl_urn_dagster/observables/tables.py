@@ -12,7 +12,6 @@ import duckdb
 import numpy as np
 import pandas as pd
 
-from crawl_urn_dagster.sql_loader import load_statement
 from crawl_urn_dagster.urn import (
     DAYS_PER_YEAR,
     CaptureHistoryCounts,
@@ -64,16 +63,17 @@ def capture_history_counts_table(counts: CaptureHistoryCounts, stratum: str | No
 def count_distinct_keys(paths: Sequence[Path]) -> int:
     """Distinct keys of some presence partitions, counted without histories."""
     with duckdb.connect() as connection:
-        row = connection.execute(
-            load_statement("count_distinct_keys"), {"paths": [str(path) for path in paths]}
-        ).fetchone()
+        query = "SELECT count(DISTINCT key) FROM read_parquet($paths)"
+        row = connection.execute(query, {"paths": [str(path) for path in paths]}).fetchone()
     return int(row[0]) if row else 0
 
 
 def create_headline_view(file: ObservablesFile) -> None:
     """Write view `headline`: the rows of table `parameters` that speak for the collection."""
     with file.writing() as connection:
-        connection.execute(load_statement("create_headline_view"))
+        connection.execute(
+            "CREATE OR REPLACE VIEW headline AS SELECT * FROM parameters WHERE headline AND stratum IS NULL"
+        )
 
 
 def count_all_elements(crawls: pd.DataFrame, discovery_curve: pd.DataFrame) -> int | None:
@@ -102,7 +102,8 @@ def read_strata(file: ObservablesFile) -> dict[str, CaptureHistoryCounts]:
 def _read_capture_histories(file: ObservablesFile) -> tuple[CaptureHistoryCounts, pd.Series]:
     """Read the counts, and the stratum of each row."""
     with file.reading() as connection:
-        columns = connection.execute(load_statement("read_capture_history_counts")).fetchnumpy()
+        query = "SELECT history::VARCHAR AS history, stratum, elements FROM capture_history_counts"
+        columns = connection.execute(query).fetchnumpy()
     histories = columns["history"]
     text = "".join(histories).encode("ascii")
     seen = np.frombuffer(text, dtype=np.uint8).reshape(len(histories), -1) == ord("1")

@@ -195,7 +195,7 @@ class _Judge:
                 **{name: "NULL" if number is None else number for name, number in numbers.items()}
             )
             self._parameters |= {"legend": first_line if "CDX" in first_line else None, "delimiter": form.delimiter}
-        self._statement = load_statement("judge_captures").format(split=split)
+        self._statement = load_statement("classify_captures").format(split=split)
 
     def captures(self, connection: duckdb.DuckDBPyConnection, lines: pa.Table, notes: Notes) -> pa.Table:
         """Table ``crawl, element, stratum`` of the captures that count."""

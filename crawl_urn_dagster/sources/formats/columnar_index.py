@@ -218,7 +218,7 @@ def _elements(crawl: str, part: Path) -> Iterator[Captures]:
 def _best_of_elements(files: Files, crawl: str, parts: Sequence[Path]) -> Iterator[Captures]:
     """Give every element of a crawl once, with the best of its values as stratum."""
     with connect(files.cache) as connection:
-        connection.execute(load_statement("best_of_elements"), {"parts": [str(part) for part in parts]})
+        connection.execute(load_statement("best_value_per_element"), {"parts": [str(part) for part in parts]})
         while len(rows := connection.fetch_df_chunk(VECTORS_AT_ONCE)):
             columns: dict[str, Any] = {name: rows[name].to_numpy(dtype=object) for name in ("element", "stratum")}
             yield Captures(crawl, columns["element"], complete=False, strata=columns["stratum"])

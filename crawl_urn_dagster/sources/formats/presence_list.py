@@ -152,7 +152,9 @@ def _describe_csv(local: LocalFile) -> _RawList:
 
 
 def _describe_parquet(connection: duckdb.DuckDBPyConnection, local: LocalFile) -> _RawList:
-    described = connection.execute(load_statement("describe_parquet"), {"source": str(local.path)}).fetchall()
+    # The columns of the file itself, without those of a partitioned path.
+    query = "DESCRIBE SELECT * FROM read_parquet($source, hive_partitioning = false)"
+    described = connection.execute(query, {"source": str(local.path)}).fetchall()
     header = [row[0] for row in described]
     return _RawList("convert_presence_parquet", header, [_quote(name) for name in header], {})
 

@@ -16,7 +16,6 @@ from crawl_urn_dagster.sources.calendar import DatedCrawl, select_run
 from crawl_urn_dagster.sources.inputs import InputFile, fingerprint
 from crawl_urn_dagster.sources.interface import Captures, Listing, PresenceSource, Selection
 from crawl_urn_dagster.sources.transport.connection import connect
-from crawl_urn_dagster.sql_loader import load_statement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,6 +28,7 @@ _FIRST_CRAWL = datetime(2020, 1, 17)  # noqa: DTZ001 - UTC without zone, as all 
 _SHORTEST_GAP_DAYS, _LONGEST_GAP_DAYS = 21, 120
 # Mean of the exponential part of a gap: with 51 crawls the mean gap is 43 days, all together 5.9 years.
 _MEAN_EXCESS_DAYS = 22.0
+_NAME_ELEMENTS = "SELECT 'https://site-' || (number % 1000) || '.example/page-' || number AS element FROM numbers"
 
 
 class SimulatedSource(PresenceSource):
@@ -91,7 +91,7 @@ class SimulatedSource(PresenceSource):
             for index, crawl in enumerate(self._calendar()):
                 if crawl.crawl in crawls:
                     connection.register("numbers", pd.DataFrame({"number": histories.captured(index)}))
-                    named = connection.execute(load_statement("name_simulated_elements")).df()
+                    named = connection.execute(_NAME_ELEMENTS).df()
                     yield Captures(crawl.crawl, named["element"].to_numpy(dtype=object), complete=True)
 
     def truth(self) -> pd.DataFrame:

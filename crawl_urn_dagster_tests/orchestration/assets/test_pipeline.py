@@ -13,7 +13,6 @@ from crawl_urn_dagster.figures.files import SUFFIXES
 from crawl_urn_dagster.observables.database import MissingTableError
 from crawl_urn_dagster.observables.keys import element_keys, first_key
 from crawl_urn_dagster.observables.schema import TABLES
-from crawl_urn_dagster.sql_loader import load_statement
 from crawl_urn_dagster_tests.collections_for_tests import (
     COVERAGE,
     KAPPA,
@@ -61,10 +60,7 @@ def test_tables_equal_the_histories_that_were_written(listed):
 
 
 def test_every_table_is_exported_and_its_key_tells_rows_apart(listed):
-    with listed.home.observables.reading() as connection:
-        held = {
-            name for name in TABLES if connection.execute(load_statement("has_table"), {"table": name}).fetchone()[0]
-        }
+    held = set(listed.home.observables.read_present(TABLES))
     assert {path.stem for path in listed.home.export.glob("*.csv")} == held
     for name in held:
         table = pd.read_parquet(listed.home.export / f"{name}.parquet")

@@ -20,7 +20,7 @@ dated AS (
     FROM split
     WHERE line <> ''
 ),
-judged AS (
+classified AS (
     SELECT
         *,
         CASE
@@ -63,4 +63,4 @@ SELECT
         WHEN $by_warc THEN warc
         WHEN $bin IS NOT NULL THEN date_trunc($bin, captured_at)::VARCHAR
     END::VARCHAR AS crawl_text
-FROM judged;
+FROM classified;

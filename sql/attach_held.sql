@@ -1,1 +1,0 @@
-ATTACH {path} AS held (READ_ONLY);

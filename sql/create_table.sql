@@ -1,2 +1,0 @@
--- Names and types come from the schema module only, never from data.
-CREATE OR REPLACE TABLE {table} ({columns});

@@ -1,1 +1,0 @@
-INSERT INTO {table} BY NAME SELECT * FROM frame;

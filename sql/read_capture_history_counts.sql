@@ -1,1 +1,0 @@
-SELECT history::VARCHAR AS history, stratum, elements FROM capture_history_counts;
