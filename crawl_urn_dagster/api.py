@@ -22,7 +22,7 @@ from crawl_urn_dagster.estimates.diagnosis import read_verdict
 from crawl_urn_dagster.estimates.headline import read_headline
 from crawl_urn_dagster.estimates.inference import estimate_tables
 from crawl_urn_dagster.figures.catalogue import CATALOGUE, draw, drawable
-from crawl_urn_dagster.formatting import counted
+from crawl_urn_dagster.formatting import count_noun
 from crawl_urn_dagster.observables.engines import LocalEngine
 from crawl_urn_dagster.observables.presence import PresenceFolder
 from crawl_urn_dagster.observables.quality import WHAT_TO_DO, breach, broken_rules
@@ -79,7 +79,7 @@ class Crawls:
         first, last = crawls["crawl"].iloc[[0, -1]]
         known = crawls["elements"].dropna()
         sizes = f", of {known.min():,} to {known.max():,} elements" if len(known) else ""
-        return f"{counted(len(crawls), 'crawl')}, {first} to {last}{sizes}"
+        return f"{count_noun(len(crawls), 'crawl')}, {first} to {last}{sizes}"
 
 
 @dataclass(frozen=True, repr=False)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from crawl_urn_dagster.formatting import counted
+from crawl_urn_dagster.formatting import count_noun
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,9 +64,9 @@ class Progress:
     def _line(self, now: float) -> str:
         elapsed = max(now - self._started, 1e-9)
         rate = self._done / elapsed
-        done = counted(self._done, self._unit)
+        done = count_noun(self._done, self._unit)
         if self._total is not None:
-            done = f"{self._done:,} of {counted(self._total, self._unit)}"
+            done = f"{self._done:,} of {count_noun(self._total, self._unit)}"
         line = f"{self._doing}: {done} in {elapsed:,.1f} s, {rate:,.0f} {self._unit}s/s"
         if self._total is not None and self._done:
             line += f", {max(self._total - self._done, 0) / rate:,.0f} s left"

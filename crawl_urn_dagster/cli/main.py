@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crawl_urn_dagster.formatting import counted
+from crawl_urn_dagster.formatting import count_noun
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -208,7 +208,7 @@ def _look_before_running(chosen: list[Collection], home: Path, console: Console)
             continue
         listings[one.name] = listing
         first, last = listing.crawls[0].crawl, listing.crawls[-1].crawl
-        console.print(f"{one.name}: {counted(len(listing.crawls), 'crawl')}, {first} to {last}")
+        console.print(f"{one.name}: {count_noun(len(listing.crawls), 'crawl')}, {first} to {last}")
     if wrong:
         raise click.ClickException("\n".join(wrong))
     return listings
@@ -303,7 +303,7 @@ def _execute(
 
     waiting = list(run.step_keys_to_execute or ())
     steps = len(waiting)
-    console.print(f"{run.job_name}: run {run.run_id}, {counted(steps, 'step')}")
+    console.print(f"{run.job_name}: run {run.run_id}, {count_noun(steps, 'step')}")
     started = time.monotonic()
     ended = {DagsterEventType.STEP_SUCCESS: "", DagsterEventType.STEP_FAILURE: "  failed"}
     with progress_to(lambda line: console.print(f"         {time.monotonic() - started:6.1f} s    {line}")):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from crawl_urn_dagster.formatting import format_significant
 from crawl_urn_dagster.urn import UNSAID, WITHHELD
 
 if TYPE_CHECKING:
@@ -37,7 +38,6 @@ _TERMS = {
     "rho_inf": "seen fraction of a crawl in the long run",
 }
 _UNKNOWN = "--"
-_DIGITS, _MOST_DECIMALS = 3, 4
 _INTERVALS = r"Raised and lowered: limits of 95\,\% intervals."
 
 
@@ -144,7 +144,4 @@ def _estimate(row: _Row, column: str) -> str:
 
 
 def _number(value: float) -> str:
-    if math.isinf(value):
-        return r"\infty"
-    before_point = math.floor(math.log10(abs(value))) + 1 if value else 0
-    return f"{value:.{min(_MOST_DECIMALS, max(0, _DIGITS - before_point))}f}"
+    return r"\infty" if math.isinf(value) else format_significant(value)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crawl_urn_dagster.figures.axes import crawl_ticks, date_axis, figure_of_nothing, say
-from crawl_urn_dagster.figures.labels import limits_note, number, span, with_limits
+from crawl_urn_dagster.figures.labels import limits_note, span, with_limits
 from crawl_urn_dagster.figures.style import (
     CONTAINMENT_COLOUR,
     DISCOVERY_COLOUR,
@@ -25,7 +25,7 @@ from crawl_urn_dagster.figures.style import (
     plain_text,
     tint,
 )
-from crawl_urn_dagster.formatting import counted
+from crawl_urn_dagster.formatting import count_noun, format_share
 from crawl_urn_dagster.urn.fits.status import FITTED_MOVE
 
 if TYPE_CHECKING:
@@ -111,9 +111,9 @@ def identifiability_caption(profile: pd.DataFrame) -> tuple[str, str]:
     for projection, (_, _, label) in _PROFILES.items():
         rows = profile[profile["projection"] == projection].sort_values("kappa")
         if len(rows):
-            spans = [dict.fromkeys(map(number, run["kappa"].iloc[[0, -1]])) for run in _runs_as_good(rows)]
+            spans = [dict.fromkeys(map(format_share, run["kappa"].iloc[[0, -1]])) for run in _runs_as_good(rows)]
             held = " and ".join(" to ".join(ends) for ends in spans)
-            told.append(f"{label}, κ {held}, best {number(_best(rows)['kappa'].iloc[0])}")
+            told.append(f"{label}, κ {held}, best {format_share(_best(rows)['kappa'].iloc[0])}")
     found = f"As good as the best, to 1 % of a crawl, of the values of κ that were held: {'; '.join(told)}."
     text = (
         f"α and c are fitted anew at each κ. {found} 1 % of a crawl is a coarse yardstick, the same for all: no "
@@ -165,7 +165,11 @@ def residuals_by_lag(diagnosis: pd.DataFrame, *, title: str) -> Figure:
         title=title,
         heading=f"{heading}, in standard deviations of counting\n"
         "bars: 95 % limits, of sampling and of changes from crawl to crawl; "
-        + (f"ringed: {counted(failing, 'point')} that the fit does not explain" if failing else "the fit explains all"),
+        + (
+            f"ringed: {count_noun(failing, 'point')} that the fit does not explain"
+            if failing
+            else "the fit explains all"
+        ),
     )
     axes = figure.subplots()
     axes.axhline(0, color=MISSING_COLOUR, linewidth=0.8)
@@ -207,13 +211,13 @@ def residuals_by_lag_caption(diagnosis: pd.DataFrame) -> tuple[str, str]:
         found = "There is no joint fit with replicates, so that nothing is drawn."
         return found, found
     failing = rows[rows["verdict"] == "fails"]
-    found = f"{len(failing)} of {counted(len(rows), 'point')} are not explained by the fit"
+    found = f"{len(failing)} of {count_noun(len(rows), 'point')} are not explained by the fit"
     if len(failing):
         worst = failing.sort_values("observed", key=abs).iloc[-1]
         found += f", most of all {worst['subject']}: {worst['observed']:.1f} standard deviations of counting"
     half = (rows["difference_high"] - rows["difference_low"]) / 2
     cut = int((rows["observed"].abs() + half > _reach(rows)).sum())
-    leave = f" {counted(cut, 'bar')} {'leaves' if cut == 1 else 'leave'} the frame, at a triangle." if cut else ""
+    leave = f" {count_noun(cut, 'bar')} {'leaves' if cut == 1 else 'leave'} the frame, at a triangle." if cut else ""
     ringed = " Ringed: not explained." if len(failing) else ""
     text = (
         f"{found}. Bars: 95 % limits, of sampling and of changes from crawl to crawl.{leave}{ringed} "

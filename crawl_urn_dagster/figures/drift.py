@@ -23,7 +23,7 @@ from crawl_urn_dagster.figures.style import (
     plain_text,
     tint,
 )
-from crawl_urn_dagster.formatting import counted
+from crawl_urn_dagster.formatting import count_noun
 from crawl_urn_dagster.observables.schema import SYMBOLS
 from crawl_urn_dagster.urn import UNSAID, WITHHELD
 
@@ -99,7 +99,9 @@ def parameters_over_time_caption(history: pd.DataFrame, drift: pd.DataFrame, cra
     starts, stops = (pd.Index(crawls["crawl"]).get_indexer(rows[end]) for end in ("first_crawl", "last_crawl"))
     length = int(stops[0] - starts[0]) + 1
     overlapping = "overlapping " if (np.diff(starts) < length).any() else ""
-    counting = f"{counted(len(rows), f'{overlapping}window')} of {counted(length, 'crawl')}, among {span(crawls)}."
+    counting = (
+        f"{count_noun(len(rows), f'{overlapping}window')} of {count_noun(length, 'crawl')}, among {span(crawls)}."
+    )
     alt = f"Four curves over time, of κ, μ, α and c, each with a band of limits. {moved}"
     return f"{counting} {'; '.join(ends)}. {moved} {marks}", alt
 
@@ -169,16 +171,17 @@ def control_charts_caption(chart: pd.DataFrame, drift: pd.DataFrame, crawls: pd.
     alarms = chart[chart["alarm"].astype("boolean").fillna(value=False)]
     beyond = (
         "Beyond the limits: "
-        + ", ".join(f"{name}, {counted(n, 'crawl')}" for name, n in alarms["chart"].value_counts().items())
+        + ", ".join(f"{name}, {count_noun(n, 'crawl')}" for name, n in alarms["chart"].value_counts().items())
         if len(alarms)
         else "No average is beyond its limits"
     )
     moved = _moved_in_words(drift)
     text = (
-        f"{span(crawls)}: {counted(phases[0], 'crawl')} of the reference (hollow) and {counted(phases[1], 'crawl')} "
-        "since (full), each by itself. Lines: moving average since the reference; grey, which may leave the frame: "
-        "limits of the line, not of the points; when nothing changes, any of the three passes them in 2 % of runs of "
-        f"24 crawls{'; crosses: beyond them' if len(alarms) else ''}. {beyond}. {moved}"
+        f"{span(crawls)}: {count_noun(phases[0], 'crawl')} of the reference (hollow) and "
+        f"{count_noun(phases[1], 'crawl')} since (full), each by itself. Lines: moving average since the reference; "
+        "grey, which may leave the frame: limits of the line, not of the points; when nothing changes, any of the "
+        "three passes them in 2 % of runs of 24 crawls"
+        f"{'; crosses: beyond them' if len(alarms) else ''}. {beyond}. {moved}"
     )
     return text, f"Three control charts over time, of core, survival and coverage. {beyond}. {moved}"
 

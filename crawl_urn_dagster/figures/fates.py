@@ -19,7 +19,6 @@ from crawl_urn_dagster.figures.labels import (
     fit_name,
     glossary,
     has_urn,
-    number,
     status_note,
 )
 from crawl_urn_dagster.figures.style import (
@@ -35,6 +34,7 @@ from crawl_urn_dagster.figures.style import (
     plain_text,
     tint,
 )
+from crawl_urn_dagster.formatting import format_share
 from crawl_urn_dagster.urn import UNSAID, WITHHELD, Urn
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def fates_of_an_element_caption(parameters: pd.DataFrame) -> tuple[str, str]:
         return speaks, speaks
     fates = []
     for row in _drawn(rows):
-        sampled, missed, replaced = (number(float(share)) for share in Urn(row["alpha"], row["coverage"]).fates())
+        sampled, missed, replaced = (format_share(float(share)) for share in Urn(row["alpha"], row["coverage"]).fates())
         fates.append(
             f"of the {row['component']}'s {elements()} {sampled} survive and are sampled, {missed} survive and are "
             f"missed, and {replaced} are replaced"
@@ -163,7 +163,7 @@ def _draw_bar(axes: Axes, row: Row) -> None:
             linestyle="-" if row["status"] == "ok" else "--",
         )
         axes.annotate(
-            f"{name} = {number(share)}",
+            f"{name} = {format_share(share)}",
             xy=(1, top - share / 2),
             xytext=(1.3, height),
             verticalalignment="center",
@@ -180,5 +180,5 @@ def _draw_bar(axes: Axes, row: Row) -> None:
     axes.set_xticks([])
     axes.spines["bottom"].set_visible(False)
     axes.set_ylabel(f"fraction of the {row['component']}'s {elements()}")
-    share = "" if row["component"] == "urn" or pd.isna(row["share"]) else f", {number(row['share'])} of the urn"
+    share = "" if row["component"] == "urn" or pd.isna(row["share"]) else f", {format_share(row['share'])} of the urn"
     axes.set_title(f"{row['component']}{share}")

@@ -43,7 +43,7 @@ from crawl_urn_dagster.figures.style import (
     panels,
     points,
 )
-from crawl_urn_dagster.formatting import counted
+from crawl_urn_dagster.formatting import count_noun
 from crawl_urn_dagster.urn import UNSAID, WITHHELD, CoreShellUrn
 
 if TYPE_CHECKING:
@@ -249,7 +249,8 @@ def _fits_caption(
     )
     drawn = [row for row in rows if row["status"] not in WITHHELD]
     alt = (
-        f"Observed {observables} as points, with the curves of {counted(len(drawn), 'fit')} of the {MODEL_NAMES[model]}"
+        f"Observed {observables} as points, with the curves of {count_noun(len(drawn), 'fit')} of the "
+        f"{MODEL_NAMES[model]}"
     )
     headline = next((row for row in rows if row.get("headline") is True), None)
     return text, f"{alt}." if headline is None else f"{alt}; {fit_name(headline)}: {fit_in_words(headline)}."
@@ -295,9 +296,9 @@ def _containment_panel(containment: pd.DataFrame, clock: str) -> _Panel:
         x=lag,
         observed=known["containment"].to_numpy(dtype=np.float64),
         grid=np.linspace(lag.min(), lag.max(), _CURVE_POINTS) if lag.size else lag,
-        point=f"mean over the pairs of crawls of a lag ({counted(lag.size, 'lag')})"
+        point=f"mean over the pairs of crawls of a lag ({count_noun(lag.size, 'lag')})"
         if clock == "crawl"
-        else f"pair of crawls ({counted(lag.size, 'pair')})",
+        else f"pair of crawls ({count_noun(lag.size, 'pair')})",
         x_label=f"lag ({clock}s)",
         y_label="containment: share of the\nearlier crawl in the later",
     )
@@ -316,9 +317,9 @@ def _discovery_panel(discovery_curve: pd.DataFrame, clock: str, gap_years: float
         x=elapsed,
         observed=known["ratio"].to_numpy(dtype=np.float64),
         grid=gap * np.arange(np.ceil(elapsed.max() / gap) + 1) if elapsed.any() else np.empty(0),
-        point=f"mean over the start crawls ({counted(elapsed.size, 'window length')})"
+        point=f"mean over the start crawls ({count_noun(elapsed.size, 'window length')})"
         if clock == "crawl"
-        else f"window of crawls ({counted(elapsed.size, 'window')})",
+        else f"window of crawls ({count_noun(elapsed.size, 'window')})",
         x_label=f"{clock}s after the start crawl{', T' if clock == 'crawl' else ''}",
         y_label=f"distinct {elements()} over the size\nof the start crawl, U(s, T)/U(s, 0)",
     )

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from crawl_urn_dagster.figures.axes import crawl_ticks, figure_of_nothing
-from crawl_urn_dagster.figures.labels import LIMITS_NOTE, number, scaled_unit, whole, with_limits
+from crawl_urn_dagster.figures.labels import LIMITS_NOTE, scaled_unit, with_limits
 from crawl_urn_dagster.figures.style import (
     CONTAINMENT_COLOUR,
     DISCOVERY_COLOUR,
@@ -27,7 +27,7 @@ from crawl_urn_dagster.figures.style import (
     plain_text,
     tint,
 )
-from crawl_urn_dagster.formatting import counted
+from crawl_urn_dagster.formatting import count_noun, format_count, format_share
 from crawl_urn_dagster.urn import UNSAID
 from crawl_urn_dagster.urn.monitoring.planning import SEEN_WELL, seen_share
 
@@ -100,7 +100,7 @@ def forecast_fan_caption(
     if latest.empty:
         found = "There is no forecast, so that no number is given."
         return found, found
-    ends = [(row, with_limits(row, "value", whole)) for row in latest.iloc[[0, -1]].to_dict("records")]
+    ends = [(row, with_limits(row, "value", format_count)) for row in latest.iloc[[0, -1]].to_dict("records")]
     found = (
         f"The next crawl, expected on {ends[0][0]['expected_at']:%Y-%m-%d}, is to bring {ends[0][1]} {elements()} that "
         f"no crawl has seen, the {ends[1][0]['crawls_ahead']}th from now {ends[1][1]}."
@@ -111,7 +111,7 @@ def forecast_fan_caption(
     within = (came >= earlier["value_low"].to_numpy()) & (came <= earlier["value_high"].to_numpy())
     known = int(np.isfinite(came).sum())
     kept = (
-        f" Of {counted(known, 'crawl')} since the earlier forecast, {within.sum()} "
+        f" Of {count_noun(known, 'crawl')} since the earlier forecast, {within.sum()} "
         f"{'was' if within.sum() == 1 else 'were'} within its interval."
         if known
         else ""
@@ -198,8 +198,9 @@ def planning_curves_caption(planning: pd.DataFrame, _parameters: pd.DataFrame) -
         found = f"{_OPEN}." if now else "There is no urn to plan with, so that no number is given."
         return found, found
     found = (
-        f"Now, at a coverage of {number(now[0]['coverage'])}, a crawl fetches {with_limits(now[0], 'cost_per_new')} "
-        f"{elements()} for each new one, and in the long run has seen {with_limits(now[0], 'seen_at_last')} of the "
+        f"Now, at a coverage of {format_share(now[0]['coverage'])}, a crawl fetches "
+        f"{with_limits(now[0], 'cost_per_new')} {elements()} for each new one, and in the long run has seen "
+        f"{with_limits(now[0], 'seen_at_last')} of the "
         "shell as it then is."
     )
     text = (

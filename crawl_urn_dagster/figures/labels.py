@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from crawl_urn_dagster.figures.style import elements, is_narrow, line_characters, plain_text
-from crawl_urn_dagster.formatting import counted
+from crawl_urn_dagster.formatting import count_noun, count_unit, format_interval, format_share
 from crawl_urn_dagster.observables.schema import SYMBOLS
 from crawl_urn_dagster.urn import UNSAID, Interval
 
@@ -38,7 +38,6 @@ FIT_NAMES = {
     ("simulation", "truth"): "truth of the simulation",
 }
 _FORMS = {"exact": ", exact form", "paper": ", paper form (its κ is μ)"}
-_UNITS = ((1e9, "billion "), (1e6, "million "), (1e3, "thousand "))
 _YEARS_WITHOUT_DAYS = 3
 #: For the end of a caption whose numbers have limits.
 LIMITS_NOTE = "In brackets: 95 % limits."
@@ -53,15 +52,6 @@ def fit_name(row: Row) -> str:
     """Name the fit of a row of `parameters`, with its form where forms differ."""
     form = _FORMS[row["form"]] if row["model"] == "core_shell" else ""
     return FIT_NAMES[row["model"], row["projection"]] + form
-
-
-def number(value: float) -> str:
-    """Write a share with three decimals, or as many more (to six) as tell it from 0 and 1."""
-    for decimals in range(3, 6):
-        text = f"{value:.{decimals}f}"
-        if float(text) not in (0, 1) or value in (0, 1):
-            return text
-    return f"{value:.6f}"
 
 
 def estimate(row: Row, name: str) -> str:
@@ -85,7 +75,7 @@ def _limits(row: Row, name: str) -> Interval:
     return Interval(*(float("nan") if pd.isna(limit) else float(limit) for limit in limits))
 
 
-def with_limits(row: Row, name: str, written: Callable[[float], str] = number) -> str:
+def with_limits(row: Row, name: str, written: Callable[[float], str] = format_share) -> str:
     """Write a value of a row, and its 95 % limits in brackets where both are known and not the value itself.
 
     They have as many digits as the limits are apart by.
@@ -93,21 +83,13 @@ def with_limits(row: Row, name: str, written: Callable[[float], str] = number) -
     low, high = _limits(row, name)
     if pd.isna(low) or pd.isna(high) or low == high:
         return written(row[name])
-    decimals = Interval(low, high).decimals(row[name])
-    if decimals is not None:
-        value, *limits = (f"{round(one, decimals):,.{max(decimals, 0)}f}" for one in (row[name], low, high))
-        return f"{value} ({'–'.join(limits)})"
-    return f"{written(row[name])} ({written(low)}–{written(high)})"
+    value, *limits = format_interval(row[name], low, high, written)
+    return f"{value} ({'–'.join(limits)})"
 
 
 def limits_note(words: str) -> str:
     """Explain the brackets of words that have any: counts that are no estimates have no limits."""
     return f" {LIMITS_NOTE}" if "(" in words else ""
-
-
-def whole(value: float) -> str:
-    """Write a number of elements, ``1,326``."""
-    return f"{round(value):,}"
 
 
 def estimates(row: Row) -> str:
@@ -154,7 +136,7 @@ def glossary(*, has_core: bool, clock: str) -> str:
 
 def scaled_unit(largest: float) -> tuple[float, str]:
     """Choose the unit of a count of elements: what to divide by, and the unit's name."""
-    divisor, unit = next((unit for unit in _UNITS if largest >= unit[0]), (1.0, ""))
+    divisor, unit = count_unit(largest)
     return divisor, f"{unit}{elements()}"
 
 
@@ -171,4 +153,4 @@ def is_long(crawls: pd.DataFrame) -> bool:
 def span(crawls: pd.DataFrame) -> str:
     """Write how many crawls there are and from when to when."""
     first_and_last = dict.fromkeys(dates(crawls.iloc[[0, -1]]))
-    return f"{counted(len(crawls), 'crawl')}, {' to '.join(first_and_last)}"
+    return f"{count_noun(len(crawls), 'crawl')}, {' to '.join(first_and_last)}"

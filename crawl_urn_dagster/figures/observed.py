@@ -17,10 +17,8 @@ from crawl_urn_dagster.figures.labels import (
     dates,
     is_long,
     limits_note,
-    number,
     scaled_unit,
     span,
-    whole,
     with_limits,
 )
 from crawl_urn_dagster.figures.style import (
@@ -34,7 +32,7 @@ from crawl_urn_dagster.figures.style import (
     plain_text,
     points,
 )
-from crawl_urn_dagster.formatting import counted
+from crawl_urn_dagster.formatting import count_noun, format_count, format_share
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -107,8 +105,8 @@ def discovery_heat_map_caption(crawls: pd.DataFrame, discovery_curve: pd.DataFra
     """Give the caption and the alternative text."""
     longest = discovery_curve.nlargest(1, "window_crawls").to_dict("records")[0]
     found = (
-        f"The {counted(longest['window_crawls'], 'crawl')} from {plain_text(longest['start_crawl'])} to "
-        f"{plain_text(longest['end_crawl'])} hold {with_limits(longest, 'distinct_elements', whole)} distinct "
+        f"The {count_noun(longest['window_crawls'], 'crawl')} from {plain_text(longest['start_crawl'])} to "
+        f"{plain_text(longest['end_crawl'])} hold {with_limits(longest, 'distinct_elements', format_count)} distinct "
         f"{elements()}."
     )
     possible = _possible(len(crawls), int(discovery_curve["window_crawls"].max())).sum()
@@ -224,7 +222,7 @@ def containment_by_lag(crawls: pd.DataFrame, containment: pd.DataFrame, *, title
         known["lag_years"],
         known["containment"],
         **points(CONTAINMENT_COLOUR, marker="o", size=CLOUD_POINT),
-        label=f"one pair of crawls ({counted(len(known), 'pair')})",
+        label=f"one pair of crawls ({count_noun(len(known), 'pair')})",
     )
     axes.plot(
         means["lag_years"],
@@ -234,7 +232,7 @@ def containment_by_lag(crawls: pd.DataFrame, containment: pd.DataFrame, *, title
         markersize=4,
         markerfacecolor="white",
         linewidth=1,
-        label=f"mean over the pairs of the same lag in crawls ({counted(len(means), 'lag')})",
+        label=f"mean over the pairs of the same lag in crawls ({count_noun(len(means), 'lag')})",
     )
     axes.set_xlim(left=0)
     axes.set_xlabel("lag (years)")
@@ -248,8 +246,8 @@ def containment_by_lag_caption(crawls: pd.DataFrame, containment: pd.DataFrame) 
     by_lag = containment.dropna(subset="containment").groupby("lag_crawls")["containment"]
     spread = by_lag.agg(["mean", "min", "max", "size"]).reset_index().to_dict("records")
     ends = [
-        f"{number(row['mean'])} at a lag of {counted(row['lag_crawls'], 'crawl')} ({counted(row['size'], 'pair')}, "
-        f"{number(row['min'])} to {number(row['max'])})"
+        f"{format_share(row['mean'])} at a lag of {count_noun(row['lag_crawls'], 'crawl')} "
+        f"({count_noun(row['size'], 'pair')}, {format_share(row['min'])} to {format_share(row['max'])})"
         for row in (*spread[:1], *spread[1:][-1:])
     ]
     found = (

@@ -26,7 +26,7 @@ from crawl_urn_dagster.figures.style import (
     new_figure,
     plain_text,
 )
-from crawl_urn_dagster.formatting import counted
+from crawl_urn_dagster.formatting import count_noun
 from crawl_urn_dagster.observables.schema import SYMBOLS
 from crawl_urn_dagster.urn import WITHHELD
 
@@ -174,7 +174,7 @@ def _spoken(parameters: pd.DataFrame) -> pd.DataFrame:
 
 
 def _counted_strata(spoken: pd.DataFrame) -> str:
-    return counted(int(spoken["stratum"].notna().sum()), "stratum").replace("stratums", "strata")
+    return count_noun(int(spoken["stratum"].notna().sum()), "stratum", "strata")
 
 
 def _is_ok(rows: pd.DataFrame) -> pd.Series:

@@ -20,7 +20,7 @@ from dagster._core.definitions.run_request import InstigatorType
 from dagster._core.scheduler.instigation import TickStatus
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 
-from crawl_urn_dagster.formatting import counted
+from crawl_urn_dagster.formatting import count_noun
 from crawl_urn_dagster.orchestration.asset_keys import FINGERPRINT, asset_key, job_names, look_sensor_name
 from crawl_urn_dagster.orchestration.partitions import INGEST
 from crawl_urn_dagster.orchestration.run_results import Outcome, grouped_checks, raised, read_outcome
@@ -107,7 +107,7 @@ def alert_sensor(
             return dg.SkipReason("No target is set.")
         alerts = new_alerts(context.instance, collection, ui_url=ui_url, figure=figure)
         told = deliver(context.instance, targets, alerts)
-        return dg.SkipReason(f"Told of {counted(told, 'event')}." if told else "Nothing new to tell.")
+        return dg.SkipReason(f"Told of {count_noun(told, 'event')}." if told else "Nothing new to tell.")
 
     return alerts
 
@@ -298,7 +298,7 @@ def _alert_of(collection: Collection, event: str, run: dg.DagsterRun, found: Out
     what = [f"run of {run.job_name} failed"] if found.errors else []
     names = [check.check for check in found.failed_checks]
     if names:
-        more = f" and {counted(len(names) - _NAMED, 'more check')}" if len(names) > _NAMED else ""
+        more = f" and {count_noun(len(names) - _NAMED, 'more check')}" if len(names) > _NAMED else ""
         what.append(f"{', '.join(names[:_NAMED])}{more} failed")
     severe = found.errors or any(check.severity == "ERROR" for check in found.failed_checks)
     return Alert(
@@ -342,7 +342,7 @@ def _unreadable(instance: dg.DagsterInstance, collection: Collection) -> Alert |
     return Alert(
         event,
         f"{collection.name}: the source cannot be read",
-        f"The last {counted(len(looks), 'look')} at it failed, since {since:%Y-%m-%d %H:%M} UTC. "
+        f"The last {count_noun(len(looks), 'look')} at it failed, since {since:%Y-%m-%d %H:%M} UTC. "
         f"Error: {raised(looks[0].error)[:_MAX_CHARACTERS]}\nIt is looked at again, and this is not told again "
         f"before a look succeeds. Look at the ticks of the sensor {sensor}.",
         "failure",

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from crawl_urn_dagster.formatting import counted
+from crawl_urn_dagster.formatting import count_noun
 from crawl_urn_dagster.orchestration.asset_keys import (
     FINGERPRINT,
     asset_key,
@@ -190,7 +190,7 @@ def _ingest(
 def _update(instance: dg.DagsterInstance, collection: Collection, listing: Listing, *, limited: bool) -> Work:
     job = update_job_name(collection)
     content = fingerprint(listing.inputs)
-    what = f"{counted(len(listing.crawls), 'crawl')} to {listing.crawls[-1].crawl}, content {content}."
+    what = f"{count_noun(len(listing.crawls), 'crawl')} to {listing.crawls[-1].crawl}, content {content}."
     report = instance.get_latest_materialization_event(asset_key(collection, "report"))
     materialization = report.asset_materialization if report else None
     if materialization and materialization.metadata[FINGERPRINT].value == content:

@@ -49,7 +49,7 @@ class Section(NamedTuple):
     blocks: Sequence[Block]
 
 
-#: A string is Markdown, in which text from data has been escaped (`words.escape`).
+#: A string is Markdown, in which text from data has been escaped (`markdown.escape`).
 Block: TypeAlias = "str | Picture | Folded | Section"
 
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from crawl_urn_dagster.formatting import NOT_IDENTIFIED, UNKNOWN
 from crawl_urn_dagster.observables.schema import PARAMETERS, SYMBOLS
 from crawl_urn_dagster.report.blocks import Block, Page, Picture, Section
 from crawl_urn_dagster.report.content import Content
-from crawl_urn_dagster.report.formatting import NOT_IDENTIFIED, UNKNOWN, escape, estimate, number, table
+from crawl_urn_dagster.report.markdown import escape, estimate, number, table
 from crawl_urn_dagster.urn import UNSAID, WITHHELD
 from crawl_urn_dagster.urn.fits.status import is_all_core
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from crawl_urn_dagster.config.collection import Collection
-    from crawl_urn_dagster.report.formatting import Row
+    from crawl_urn_dagster.report.markdown import Row
 
 #: Tables that are read of each collection.
 COMPARED_TABLES = ("crawls", "parameters", "operator_terms", "diagnosis")

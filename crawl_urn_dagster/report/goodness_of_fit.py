@@ -12,15 +12,15 @@ import pandas as pd
 
 from crawl_urn_dagster.estimates.diagnosis import LEVEL
 from crawl_urn_dagster.estimates.tables import compare_with_truth
-from crawl_urn_dagster.formatting import counted
+from crawl_urn_dagster.formatting import UNKNOWN, count_noun, replace_element_noun
 from crawl_urn_dagster.observables.schema import SYMBOLS
 from crawl_urn_dagster.report.blocks import Block, Folded, Section, unfolded_if
-from crawl_urn_dagster.report.formatting import UNKNOWN, called, escape, estimate, number, table, with_limits
+from crawl_urn_dagster.report.markdown import escape, estimate, number, table, with_limits
 from crawl_urn_dagster.urn import WITHHELD
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.report.content import Content
-    from crawl_urn_dagster.report.formatting import Row
+    from crawl_urn_dagster.report.markdown import Row
 
 _FIT = ["projection", "model", "form", "clock"]
 _NAMES = list(SYMBOLS)
@@ -38,7 +38,7 @@ def fit_quality(content: Content) -> Section:
     said: list[Block] = [
         "No test speaks against the urn."
         if failed.empty
-        else f"{counted(len(failed), 'row')} failed; the worst: {_worst(failed.iloc[0], content.noun)}"
+        else f"{count_noun(len(failed), 'row')} failed; the worst: {_worst(failed.iloc[0], content.noun)}"
     ]
     if (tests["verdict"] == "not_tested").all():
         said = ["Nothing could be tested: see what each row says."]
@@ -67,7 +67,8 @@ def fit_quality(content: Content) -> Section:
 
 
 def _worst(row: pd.Series, noun: str) -> str:
-    return f"{escape(row['test'])}, {escape(called(row['subject'], noun))}. {escape(called(row['meaning'], noun))}"
+    subject, meaning = (escape(replace_element_noun(row[column], noun)) for column in ("subject", "meaning"))
+    return f"{escape(row['test'])}, {subject}. {meaning}"
 
 
 def _tests(rows: pd.DataFrame, of_all: pd.DataFrame, noun: str, where: str | None = None) -> str:
@@ -83,13 +84,14 @@ def _tests(rows: pd.DataFrame, of_all: pd.DataFrame, noun: str, where: str | Non
             for one, most in zip(rows["expected"], by_rule, strict=True)
         ],
         verdict=rows["verdict"].str.replace("_", " "),
-        meaning=[called(meaning, noun) for meaning in rows["meaning"]],
+        meaning=[replace_element_noun(meaning, noun) for meaning in rows["meaning"]],
     )
     tested["test and row"] = [
-        f"{test}, {called(subject, noun)}" for test, subject in zip(rows["test"], rows["subject"], strict=True)
+        f"{test}, {replace_element_noun(subject, noun)}"
+        for test, subject in zip(rows["test"], rows["subject"], strict=True)
     ]
     tested["fails below"] = [
-        UNKNOWN if rule or not n else f"{LEVEL / n:.2g} ({counted(n, 'row')})"
+        UNKNOWN if rule or not n else f"{LEVEL / n:.2g} ({count_noun(n, 'row')})"
         for rule, n in zip(by_rule, n_rows, strict=True)
     ]
     return table(with_limits(tested, ["difference"])[columns], written=["difference", "expected"], where=where)
@@ -119,7 +121,7 @@ def _model(row: Row) -> str:
     """Name the model of a fit, with the delay and the crawls of one that is of some of them."""
     if pd.isna(row["delay_crawls"]):
         return str(row["model"])
-    delay = counted(int(row["delay_crawls"]), "crawl")
+    delay = count_noun(int(row["delay_crawls"]), "crawl")
     return f"{row['model']} of {delay}, {row['first_crawl']} to {row['last_crawl']}"
 
 

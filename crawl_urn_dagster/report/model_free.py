@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from crawl_urn_dagster.formatting import counted
+from crawl_urn_dagster.formatting import count_noun, replace_element_noun
 from crawl_urn_dagster.observables.publications import revisions
 from crawl_urn_dagster.observables.quality import IN_CALENDAR, SECONDS_PER_DAY
 from crawl_urn_dagster.observables.revisions import FIRST_CONTENT
 from crawl_urn_dagster.report.blocks import Block, Folded, Section, unfolded_if
-from crawl_urn_dagster.report.formatting import called, number, table, with_limits
+from crawl_urn_dagster.report.markdown import number, table, with_limits
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.report.content import Content
@@ -72,7 +72,7 @@ def comparators(content: Content) -> Section | None:
         return None
     models, closed = content.frames["capture_recapture"], content.frames["comparators"]
     said = {
-        name: [called(text, content.noun) if isinstance(text, str) else text for text in closed[name]]
+        name: [replace_element_noun(text, content.noun) if isinstance(text, str) else text for text in closed[name]]
         for name in ("target", "unit", "bias", "reason")
     }
     closed = closed.assign(**said)
@@ -176,7 +176,8 @@ def _broken(content: Content) -> list[Block]:
     undated = content.broken_rules.get(IN_CALENDAR)
     if undated is not None:
         blocks += [
-            f"**The calendar lacks {counted(len(undated), 'crawl')}**, dated by the week that the label names instead:",
+            f"**The calendar lacks {count_noun(len(undated), 'crawl')}**, dated by the week that the label names "
+            "instead:",
             table(undated.head(_WORST_SHOWN)),
         ]
     return blocks

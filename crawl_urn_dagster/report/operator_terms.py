@@ -11,18 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from crawl_urn_dagster.formatting import counted
+from crawl_urn_dagster.formatting import NOT_IDENTIFIED, UNKNOWN, count_noun, replace_element_noun
 from crawl_urn_dagster.report.blocks import Block, Folded, Section
-from crawl_urn_dagster.report.formatting import (
-    NOT_IDENTIFIED,
-    UNKNOWN,
-    called,
-    escape,
-    estimate,
-    number,
-    table,
-    with_limits,
-)
+from crawl_urn_dagster.report.markdown import escape, estimate, number, table, with_limits
 from crawl_urn_dagster.urn import UNSAID
 from crawl_urn_dagster.urn.monitoring.planning import SEEN_WELL
 
@@ -30,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from crawl_urn_dagster.report.content import Content
-    from crawl_urn_dagster.report.formatting import Row
+    from crawl_urn_dagster.report.markdown import Row
 
 _FIT = ["projection", "model", "form", "clock", "component"]
 #: Columns of table `planning` that are shown, and their titles.
@@ -109,7 +100,7 @@ def dictionary(content: Content) -> Section:
     headline = content.headline
     title = "In an operator's terms"
     if headline.withheld:
-        reason = escape(called(headline.reason or "", content.noun))
+        reason = escape(replace_element_noun(headline.reason or "", content.noun))
         return Section(title, [f"Withheld ({headline.status}): {reason}. What can be told without an urn is below."])
     if headline.all_core:
         return Section(title, ["All is core: nothing comes and goes, and there are no terms of what would."])
@@ -292,7 +283,7 @@ def next_crawls(content: Content) -> Section:
     frame = shown.reset_index()[["crawls_ahead", "expected_at", *titles]].rename(columns=titles)
     labels = content.crawls["crawl"].tolist()
     ago = len(labels) - 1 - labels.index(forecast["origin_crawl"].iloc[0])
-    earlier = f", with what was forecast {counted(ago, 'crawl')} ago" if ago else ""
+    earlier = f", with what was forecast {count_noun(ago, 'crawl')} ago" if ago else ""
     rest = f"Windows and overlaps that are forecast, too, are in table `forecast`{earlier}."
     ends, between = frame.iloc[[0, -1]], frame.iloc[1:-1]
     more = Folded("The crawls between", [table(between, written=list(titles.values()))])

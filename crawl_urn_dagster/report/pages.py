@@ -14,7 +14,7 @@ from string import Template
 from typing import TYPE_CHECKING
 
 from crawl_urn_dagster.report.blocks import Block, Folded, Page, Picture, Section
-from crawl_urn_dagster.report.formatting import escape
+from crawl_urn_dagster.report.markdown import escape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

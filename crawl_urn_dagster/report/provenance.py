@@ -14,7 +14,7 @@ import yaml
 
 from crawl_urn_dagster.config.collection import OF_PRESENCE
 from crawl_urn_dagster.report.blocks import Folded, Section
-from crawl_urn_dagster.report.formatting import table
+from crawl_urn_dagster.report.markdown import table
 from crawl_urn_dagster.sources.transport.locations import is_named_like_a_secret, is_remote
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 from crawl_urn_dagster.estimates.headline import NO_CORE
-from crawl_urn_dagster.formatting import counted
+from crawl_urn_dagster.formatting import count_noun, replace_element_noun
 from crawl_urn_dagster.observables.schema import SYMBOLS
 from crawl_urn_dagster.report.blocks import Block, Section
-from crawl_urn_dagster.report.formatting import called, escape, estimate, number, table, with_limits
+from crawl_urn_dagster.report.markdown import escape, estimate, number, table, with_limits
 from crawl_urn_dagster.report.operator_terms import (
     eligible_for,
     headline_fit,
@@ -31,7 +31,7 @@ from crawl_urn_dagster.urn.monitoring.forecast import FEWEST
 if TYPE_CHECKING:
     from crawl_urn_dagster.estimates.headline import Headline
     from crawl_urn_dagster.report.content import Content
-    from crawl_urn_dagster.report.formatting import Row
+    from crawl_urn_dagster.report.markdown import Row
 
 _BELIEVE = {
     "sound": "Yes",
@@ -69,7 +69,7 @@ def lead(content: Content) -> list[Block]:
     of_size = f", of {span} {noun}s each" if span else ""
     of_all = share_in_a_crawl(content)
     words = f"{of_all} {headline.sentence}" if of_all else headline.sentence
-    blocks: list[Block] = [f"> **{escape(called(words, noun))}**", _definitions(content)]
+    blocks: list[Block] = [f"> **{escape(replace_element_noun(words, noun))}**", _definitions(content)]
     if isinstance(content.collection.source, SimulatedSource):
         source = content.collection.source
         truth = f"κ {source.kappa:g}, α {source.alpha:g}, c {source.coverage:g}, seed {source.seed}"
@@ -81,7 +81,7 @@ def lead(content: Content) -> list[Block]:
         blocks += [*_of_the_core(headline), *_uneven(content), *_outside(headline)]
     return [
         *blocks,
-        f"{counted(len(crawls), 'crawl')}{of_size}, from {_dated(first)} to {_dated(last)}{_cadence(content)}.",
+        f"{count_noun(len(crawls), 'crawl')}{of_size}, from {_dated(first)} to {_dated(last)}{_cadence(content)}.",
         f"The fit: {escape(headline.fit_name)}. Its status is **{headline.status}**, its parameters are "
         f"{escape(headline.numbers)}.",
     ]
@@ -179,13 +179,14 @@ def believing(content: Content) -> Section:
     untested, failed = int((verdicts == "not_tested").sum()), int((verdicts == "fails").sum())
     made = len(verdicts) - untested
     rest = f"; {untested} more could not be tested" if untested else ""
-    blocks: list[Block] = [
-        f"**{_BELIEVE[verdict.name]}** (`{verdict.name}`). {escape(called(verdict.meaning, content.noun))}"
-    ]
+    meaning = escape(replace_element_noun(verdict.meaning, content.noun))
+    blocks: list[Block] = [f"**{_BELIEVE[verdict.name]}** (`{verdict.name}`). {meaning}"]
     if headline.withheld:
-        blocks.append(f"Why parameters are withheld: {escape(called(headline.reason or '', content.noun))}.")
+        blocks.append(
+            f"Why parameters are withheld: {escape(replace_element_noun(headline.reason or '', content.noun))}."
+        )
     blocks.append(
-        f"Of {counted(made, 'test')} of whether one urn holds, {failed} failed{rest}: see *Whether the model fits*."
+        f"Of {count_noun(made, 'test')} of whether one urn holds, {failed} failed{rest}: see *Whether the model fits*."
         if made
         else "No test of whether one urn holds could be made."
     )
@@ -199,7 +200,7 @@ def believing(content: Content) -> Section:
         )
     if content.impossible:
         blocks.append(
-            f"**Broken: {counted(len(content.impossible), 'rule')} of what can be true**: see *Data quality*."
+            f"**Broken: {count_noun(len(content.impossible), 'rule')} of what can be true**: see *Data quality*."
         )
     return Section("Can it be believed?", blocks)
 
@@ -307,7 +308,7 @@ def _moved(content: Content) -> list[Block]:
             f"**Yes: {', '.join(_named(name) for name in rows['parameter'])} changed** since {escape(crawl)}."
             for crawl, rows in moved.groupby("since_crawl", sort=False)
         ]
-        notes = [escape(called(note, content.noun)) for note in judged["note"].dropna().unique()]
+        notes = [escape(replace_element_noun(note, content.noun)) for note in judged["note"].dropna().unique()]
         parts += [f"**The urn itself changed**: {note}." for note in notes]
         if not len(moved) and not notes:
             parts.append("**There is an alarm**, and no parameter yet that it can be attributed to.")
@@ -318,8 +319,8 @@ def _moved(content: Content) -> list[Block]:
         parts.append("**No: neither core, survival nor coverage moved.**" if whole else "**No: nothing else moved.**")
     elif len(content.crawls) < FEWEST_FOR_A_CHANGE:
         parts.append(
-            f"**From {counted(len(content.crawls), 'crawl')} it cannot be told** whether anything else changed: that "
-            f"needs {FEWEST_FOR_A_CHANGE}. What there is:"
+            f"**From {count_noun(len(content.crawls), 'crawl')} it cannot be told** whether anything else changed: "
+            f"that needs {FEWEST_FOR_A_CHANGE}. What there is:"
         )
     else:
         parts.append("**No change** in what can be told without an urn.")
@@ -343,7 +344,7 @@ def _alarm(judged: pd.DataFrame) -> str:
         if row["statistic"] > row["threshold"]
     ]
     return (
-        f"The alarm is of {counted(len(beyond), 'chart')}: {', '.join(beyond)}. The charts of core, survival and "
+        f"The alarm is of {count_noun(len(beyond), 'chart')}: {', '.join(beyond)}. The charts of core, survival and "
         "coverage share one limit, and one beyond it gives the alarm for all. Which parameter moved is told by its "
         "interval alone, so that one may be named whose own chart is within the limit, and one not whose chart is "
         "beyond it."
@@ -360,9 +361,9 @@ def _of_charts(content: Content, row: pd.Series) -> str:
         "until another is named in the configuration. An alarm is a moving average of what each crawl says by itself, "
         f"of core, survival or coverage, that is more than {row['threshold']:.3g} standard deviations off; if nothing "
         f"changes that happens in {100 * FALSE_ALARMS:g} % of runs of {HORIZON} crawls; there were "
-        f"{counted(since, 'crawl')} since. A parameter is named, after an alarm, when the 99 % interval of its "
+        f"{count_noun(since, 'crawl')} since. A parameter is named, after an alarm, when the 99 % interval of its "
         "difference leaves out 0. *value* is not the last window of the figures: it is of the last "
-        f"{counted(of_value, 'crawl')}, since {escape(row['value_first_crawl'])}, where a change, if there is one, "
+        f"{count_noun(of_value, 'crawl')}, since {escape(row['value_first_crawl'])}, where a change, if there is one, "
         "most likely began; of fewer crawls it is less sure. The urn is taken to keep its size, until four crawls "
         "or more since, fitted alone, contradict it: before, where it shrinks or grows, the date may be right and the "
         "values are not. In brackets: 95 % intervals."

@@ -5,33 +5,13 @@ import pandas as pd
 import pytest
 
 from crawl_urn_dagster.figures.labels import (
-    counted,
     dates,
     estimates,
     has_urn,
-    number,
     scaled_unit,
     span,
     status_note,
 )
-
-
-@pytest.mark.parametrize(
-    ("value", "written"),
-    [
-        (0.4, "0.400"),
-        (0.52632, "0.526"),
-        (0, "0.000"),
-        (1, "1.000"),
-        (0.9996, "0.9996"),
-        (0.00002, "0.00002"),
-        (1 - 1e-9, "1.000000"),
-        (-0.0001, "-0.0001"),
-        (1.2361, "1.236"),
-    ],
-)
-def test_shares_have_three_decimals_and_are_told_from_0_and_1(value, written):
-    assert number(value) == written
 
 
 def test_an_interval_is_written_when_both_limits_are_known():
@@ -75,10 +55,6 @@ def test_a_status_comes_with_its_reason_unless_it_is_ok():
 )
 def test_counts_are_scaled_to_their_size(largest, unit):
     assert scaled_unit(largest) == unit
-
-
-def test_nouns_are_counted():
-    assert [counted(n, "pair") for n in (0, 1, 1326)] == ["0 pairs", "1 pair", "1,326 pairs"]
 
 
 def test_dates_have_days_when_the_calendar_is_short():

@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 
-# A number, its unit, and its limits, as `words.estimate` writes them; limits alone where it is not identified.
+# A number, its unit, and its limits, as `markdown.estimate` writes them; limits alone where it is not identified.
 ESTIMATE = re.compile(r"(?:([-\d.,∞]+)(?: %)? \()?([-\d.,∞]+) to ([-\d.,∞]+)\)?")
 
 

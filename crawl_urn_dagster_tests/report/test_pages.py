@@ -8,7 +8,7 @@ import pytest
 
 from crawl_urn_dagster.report import Page, Picture, to_html, to_markdown
 from crawl_urn_dagster.report.blocks import Folded, Section
-from crawl_urn_dagster.report.formatting import escape
+from crawl_urn_dagster.report.markdown import escape
 
 HOSTILE = "<script>alert(1)</script> [x](javascript:alert(1)) ![y](http://evil.example/p.png) `$title` | </table>"
 PICTURE = Picture("figures/one.png", b"\x89PNG", f"caption {HOSTILE}", f'alt " {HOSTILE}')

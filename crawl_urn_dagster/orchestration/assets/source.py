@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 
 from crawl_urn_dagster.config.collection import Collection
-from crawl_urn_dagster.formatting import counted
+from crawl_urn_dagster.formatting import count_noun
 from crawl_urn_dagster.orchestration.asset_keys import (
     FINGERPRINT,
     asset_spec,
@@ -87,7 +87,7 @@ def _presence_asset(collection: Collection, source: PresenceSource) -> dg.Assets
             context.instance.add_dynamic_partitions(str(partitions.name), list(wanted))
         outdated = home.presence.outdated(wanted, collection.sample_one_in, collection.stratum)
         report = dg.get_dagster_logger().info
-        report(f"{len(outdated)} of {counted(len(listing.crawls), 'crawl')} to read")
+        report(f"{len(outdated)} of {count_noun(len(listing.crawls), 'crawl')} to read")
         known = sum(listing.captures[crawl] for crawl in outdated) if listing.captures else None
         progress = Progress("reading captures", known, report)
         one_in = collection.sample_one_in
@@ -101,7 +101,9 @@ def _presence_asset(collection: Collection, source: PresenceSource) -> dg.Assets
             progress=progress,
         )
         for done, partition in enumerate(written, start=1):
-            context.log.info(f"{partition.crawl}: {counted(partition.elements, 'element')}, {done} of {len(outdated)}")
+            context.log.info(
+                f"{partition.crawl}: {count_noun(partition.elements, 'element')}, {done} of {len(outdated)}"
+            )
         progress.finish()
         for partition in home.presence.read_all(wanted):
             metadata: dict[str, Any] = {
@@ -130,7 +132,7 @@ def read_job(collection: Collection, home: "CollectionHome") -> dg.JobDefinition
     def read(context: dg.OpExecutionContext) -> None:
         home: CollectionHome = getattr(context.resources, key)
         listing = collection.source.list_crawls(home.files, collection.selection)
-        context.log.info(f"{counted(len(listing.crawls), 'crawl')} to {listing.crawls[-1].crawl}")
+        context.log.info(f"{count_noun(len(listing.crawls), 'crawl')} to {listing.crawls[-1].crawl}")
 
     @dg.job(
         name=read_job_name(collection),
@@ -169,7 +171,7 @@ def _crawls_asset(collection: Collection, source: PresenceSource) -> dg.AssetsDe
         absent = [label for label in labels if label not in elements]
         if absent:
             context.log.warning(
-                f"listed and not ingested, so left out: {counted(len(absent), 'crawl')}, {', '.join(absent)}"
+                f"listed and not ingested, so left out: {count_noun(len(absent), 'crawl')}, {', '.join(absent)}"
             )
         if not elements:
             raise SourceError(f"no crawl of {collection.name} is ingested: materialise presence first")

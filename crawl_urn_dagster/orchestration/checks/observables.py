@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crawl_urn_dagster.formatting import counted
+from crawl_urn_dagster.formatting import count_noun
 from crawl_urn_dagster.orchestration.checks.results import (
     ERROR,
     WARN,
@@ -66,7 +66,7 @@ def _histories_complete(collection: Collection) -> dg.AssetChecksDefinition:
             observed=len(wrong),
             threshold=0,
             reason=f"The capture histories contain {counts.distinct_elements:,} elements. Their counts differ from the "
-            f"presence partitions in {counted(len(wrong), 'crawl')}.{first}",
+            f"presence partitions in {count_noun(len(wrong), 'crawl')}.{first}",
             todo="Delete the folder histories of the collection and materialise this asset again.",
             **totals,
         )
@@ -149,7 +149,7 @@ def _containment_drop(collection: Collection) -> dg.AssetChecksDefinition:
         pairs = seen_again(*((table, None) if collection.has_containment else (None, table)))
         if len(pairs) <= _MIN_EARLIER_PAIRS:
             return not_assessed(
-                f"Not assessed: found {counted(len(pairs), 'pair')} of consecutive crawls, expected at least "
+                f"Not assessed: found {count_noun(len(pairs), 'pair')} of consecutive crawls, expected at least "
                 f"{_MIN_EARLIER_PAIRS + 1}."
             )
         last, median = pairs.iloc[-1], float(pairs["seen_again"].iloc[-1 - n_baseline : -1].median())
@@ -161,7 +161,7 @@ def _containment_drop(collection: Collection) -> dg.AssetChecksDefinition:
             observed=fall,
             threshold=collection.coverage_drop,
             reason=f"Crawl {last['crawl']} contains {100 * last['seen_again']:.1f} % of the previous crawl. The median "
-            f"of the previous {counted(min(n_baseline, len(pairs) - 1), 'pair')} is {100 * median:.1f} % (relative "
+            f"of the previous {count_noun(min(n_baseline, len(pairs) - 1), 'pair')} is {100 * median:.1f} % (relative "
             f"change {-100 * fall:+.1f} %, allowed {-100 * collection.coverage_drop:+.1f} %).",
             todo="Check whether the crawl was cut short, blocked, or started from other seeds.",
             cause=str(last["crawl"]),

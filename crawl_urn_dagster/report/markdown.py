@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from crawl_urn_dagster.formatting import NOT_IDENTIFIED, UNKNOWN, format_interval, format_number, format_percent
 from crawl_urn_dagster.observables.schema import SYMBOLS
 from crawl_urn_dagster.urn import UNSAID, WITHHELD, Interval
 
@@ -22,12 +23,7 @@ if TYPE_CHECKING:
     #: A row of a table of the contract.
     Row = Mapping[Any, Any]
 
-#: In place of a number that is unknown, or withheld.
-UNKNOWN = "–"
-#: In place of a number that the data leave open.
-NOT_IDENTIFIED = "not identified"
 _MARKUP = re.compile(r"[\\`*<>\[\]|&~#$]|(?<![^\W_])_|_(?![^\W_])")
-_ELEMENT = re.compile(r"\b(an )?([Ee])lement(?=s?\b)")
 _ROWS = 12
 
 
@@ -35,14 +31,6 @@ def escape(text: object) -> str:
     """Text from data as Markdown that shows it, on one line: no markup, no HTML, no control character."""
     line = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in str(text))
     return _MARKUP.sub(r"\\\g<0>", line)
-
-
-def called(text: str, noun: str) -> str:
-    """Call elements by their name in words of the package's own, which have no text from data in them."""
-    names = {"E": f"{noun[:1].upper()}{noun[1:]}", "e": noun}
-    return (
-        _ELEMENT.sub(lambda found: f"{'a ' if found[1] else ''}{names[found[2]]}", text) if noun != "element" else text
-    )
 
 
 def number(value: object) -> str:
@@ -54,23 +42,8 @@ def number(value: object) -> str:
     if isinstance(value, int | np.integer):
         return f"{value:,}"
     if isinstance(value, float | np.floating):
-        if np.isnan(value):
-            return UNKNOWN
-        return "∞" if np.isinf(value) else _float(float(value))
+        return format_number(float(value))
     return f"{value:%Y-%m-%d}" if isinstance(value, pd.Timestamp) else escape(value)
-
-
-def _float(value: float) -> str:
-    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e15 else f"{value:.4g}"
-
-
-def percent(value: float) -> str:
-    """Write a share in percent with one decimal, or as many more (to four) as tell it from 0 and 100."""
-    for decimals in range(1, 5):
-        text = f"{100 * value:.{decimals}f}"
-        if float(text) not in {0, 100} or value in {0, 1}:
-            break
-    return text
 
 
 def estimate(row: Row, name: str, *, share: bool = False) -> str:
@@ -91,15 +64,11 @@ def estimate(row: Row, name: str, *, share: bool = False) -> str:
     value, low, high = (row[column] for column in (name, f"{name}_low", f"{name}_high"))
     if pd.isna(value) or row.get("status") in WITHHELD:
         return UNKNOWN
-    scale, unit, write = (100, " %", percent) if share else (1, "", number)
+    scale, unit, write = (100, " %", format_percent) if share else (1, "", number)
     is_said = row.get("status") not in UNSAID
     if pd.isna(low):
-        return f"{write(value)}{unit}" if is_said else NOT_IDENTIFIED
-    decimals = Interval(scale * low, scale * high).decimals(scale * value)
-    if decimals is not None:
-        told, *limits = (f"{round(scale * one, decimals) + 0.0:,.{max(decimals, 0)}f}" for one in (value, low, high))
-    else:
-        told, *limits = map(write, (value, low, high))
+        return f"{write(scale * value)}{unit}" if is_said else NOT_IDENTIFIED
+    told, *limits = format_interval(scale * value, scale * low, scale * high, write)
     within = " to ".join(limits)
     if (share or name in SYMBOLS) and Interval(low, high).is_open:
         return f"{NOT_IDENTIFIED} ({within})"

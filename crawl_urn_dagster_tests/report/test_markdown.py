@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from crawl_urn_dagster.report.formatting import called, escape, estimate, number, percent, table
+from crawl_urn_dagster.report.markdown import escape, estimate, number, table
 
 
 @pytest.mark.parametrize(
@@ -28,13 +28,6 @@ from crawl_urn_dagster.report.formatting import called, escape, estimate, number
 )
 def test_numbers_are_written_with_four_digits(value, written):
     assert number(value) == written
-
-
-@pytest.mark.parametrize(
-    ("share", "written"), [(0.526, "52.6"), (0, "0.0"), (1, "100.0"), (0.99996, "99.996"), (0.0001, "0.01")]
-)
-def test_a_share_is_told_from_none_and_all(share, written):
-    assert percent(share) == written
 
 
 def test_a_number_that_is_withheld_or_unknown_is_a_dash():
@@ -69,13 +62,6 @@ def test_a_number_that_is_withheld_or_unknown_is_a_dash():
 )
 def test_limits_are_told_apart(value, low, high, written):
     assert estimate({"x": value, "x_low": low, "x_high": high}, "x") == written
-
-
-def test_elements_are_called_by_their_name():
-    said = "Elements return; an element's history, 3 elements, elementary."
-    assert called(said, "URL") == "URLs return; a URL's history, 3 URLs, elementary."
-    assert called(said, "host").startswith("Hosts return; a host's history")
-    assert called(said, "element") == said
 
 
 def test_what_is_cut_off_is_counted():
