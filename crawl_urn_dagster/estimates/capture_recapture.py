@@ -50,7 +50,7 @@ def capture_recapture_tables(
     one_in
         Elements of which one was counted; 1: all were.
     """
-    counted, times = counts.of_sample(one_in), times_of(crawls, clock)
+    counted, times = counts.divided_by(one_in), times_of(crawls, clock)
     sizes, recaptures = np.diagonal(counted.intersections()), counted.recaptures()
     models = {
         "cormack_jolly_seber": fit_cormack_jolly_seber(sizes, recaptures, times=times),

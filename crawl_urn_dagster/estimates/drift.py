@@ -28,7 +28,7 @@ from crawl_urn_dagster.urn.monitoring.drift import (
     draw_baseline,
     head,
     monitor,
-    on_scale,
+    to_parameter_scale,
 )
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def _can_tell(monitoring: Monitoring, chart: str, crawl: int) -> bool:
     """Whether a chart's limits at a crawl leave out more than a hundredth of what its parameter can be."""
     row = CHARTS.index(chart)
     centre, half = monitoring.centre[row, crawl], monitoring.spread[row, crawl] * monitoring.baseline.limit
-    low, high = on_scale(monitoring, chart, np.array([centre - half, centre + half]))
+    low, high = to_parameter_scale(monitoring, chart, np.array([centre - half, centre + half]))
     return bool(low > _BLIND or high < 1 - _BLIND)
 
 
@@ -178,7 +178,7 @@ def _chart_table(monitoring: Monitoring, labels: Sequence[str]) -> pd.DataFrame:
     for row, chart in enumerate(CHARTS):
 
         def monitored(values: np.ndarray[Any, Any], chart: str = chart) -> np.ndarray[Any, Any]:
-            return np.concatenate([np.full(first, np.nan), on_scale(monitoring, chart, values)])
+            return np.concatenate([np.full(first, np.nan), to_parameter_scale(monitoring, chart, values)])
 
         centre, spread = monitoring.centre[row], monitoring.spread[row]
         unknown = np.full(first, np.nan)
@@ -188,7 +188,7 @@ def _chart_table(monitoring: Monitoring, labels: Sequence[str]) -> pd.DataFrame:
                     "chart": chart,
                     "crawl": labels,
                     "phase": np.where(np.arange(n) < first, "reference", "monitored"),
-                    "value": on_scale(monitoring, chart, monitoring.by_crawl[row]),
+                    "value": to_parameter_scale(monitoring, chart, monitoring.by_crawl[row]),
                     "average": monitored(centre + spread * monitoring.averages[row]),
                     "average_low": monitored(centre - spread * monitoring.baseline.limit),
                     "average_high": monitored(centre + spread * monitoring.baseline.limit),

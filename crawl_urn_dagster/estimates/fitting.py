@@ -19,13 +19,13 @@ from crawl_urn_dagster.urn import (
     Clock,
     Fit,
     Violation,
+    apply_violation_rule,
     fit_containment_core_shell,
     fit_containment_log_linear,
     fit_discovery_core_shell,
     fit_discovery_homogeneous,
     fit_discovery_increments,
     invert_discovery_tail,
-    judge,
     mean_by,
     recaptures_from_unions,
 )
@@ -122,8 +122,8 @@ def judge_violation(
     verdicts = []
     if discovery_curve is not None:
         unions = unions_matrix(crawls, discovery_curve)
-        verdicts.append(judge("first_returns", np.diagonal(unions), recaptures_from_unions(unions)))
+        verdicts.append(apply_violation_rule("first_returns", np.diagonal(unions), recaptures_from_unions(unions)))
     if containment is not None:
         shares = overlaps_matrix(crawls, containment, "containment")
-        verdicts.append(judge("containment", np.ones(len(crawls)), shares))
+        verdicts.append(apply_violation_rule("containment", np.ones(len(crawls)), shares))
     return verdicts

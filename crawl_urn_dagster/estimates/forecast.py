@@ -31,6 +31,8 @@ _GAPS = 12
 _COVERAGES = np.round(np.arange(0.1, 1.0, 0.1), 1)
 _SAME_COVERAGE = 0.02
 _CADENCES = (0.5, 1.0, 2.0)
+# Columns whose name differs from that of the quantity.
+_COLUMNS = {"crawl_completeness": "crawl_size"}
 _REPLICATES = 200
 _SEED = 1
 
@@ -104,7 +106,8 @@ def planning_table(
     for name in QUANTITIES:
         # Of infinite numbers no quantile lies between two.
         low, high = np.quantile(getattr(spread, name), [0.025, 0.975], axis=0, method="nearest")
-        columns |= {name: getattr(planned, name), f"{name}_low": low, f"{name}_high": high}
+        column = _COLUMNS.get(name, name)
+        columns |= {column: getattr(planned, name), f"{column}_low": low, f"{column}_high": high}
     return pd.DataFrame(columns)[list(PLANNING.column_names)]
 
 

@@ -29,9 +29,9 @@ from crawl_urn_dagster.urn import (
     fit_revisit_delay,
     recaptures_from_unions,
 )
+from crawl_urn_dagster.urn.data.block_means import BLOCK
 from crawl_urn_dagster.urn.fits.histories_likelihood import Estimate
 from crawl_urn_dagster.urn.goodness_of_fit.model_comparison import ComparedModel
-from crawl_urn_dagster.urn.goodness_of_fit.violation import BLOCK
 from crawl_urn_dagster.urn.uncertainty.bootstrap import fraction_interval
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def model_tables(
     compared: list[tuple[Clock, ComparedModel]] = []
     regimes: list[Regime] = []
     if histories is not None and len(labels) > 1 and histories.distinct_elements:
-        counted, times = histories.of_sample(one_in), times_of(crawls, clock)
+        counted, times = histories.divided_by(one_in), times_of(crawls, clock)
         of_histories = [fit_histories(counted, times, model=model) for model in _OF_HISTORIES]
         rows += [{"clock": clock, **row} for fit in of_histories for row in _histories_rows(fit)]
         compared += [(clock, row) for criterion in _CRITERIA for row in compare_likelihoods(of_histories, criterion)]

@@ -21,8 +21,15 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.urn import Interval
 
 FIT_KEY = ["projection", "model", "form", "clock", "stratum", "component", "first_crawl", "last_crawl"]
-_TERMS = ("life_expectancy", "sampled_time", "hidden_time", "hiding_time", "nu_inf", "rho_inf")
-_TIMES = _TERMS[:4]
+# Columns, and the fields of `OperatorTerms` that they hold: times, then rates.
+_TIMES = {
+    "life_expectancy": "life_expectancy",
+    "sampled_time": "sampled_time",
+    "hidden_time": "hidden_time",
+    "hiding_time": "resolution_time",
+}
+_RATES = {"nu_inf": "nu_inf", "rho_inf": "rho_inf"}
+_TERMS = _TIMES | _RATES
 _COMPARED = ("kappa", "core_share", "alpha", "coverage")
 
 
@@ -84,7 +91,7 @@ def operator_terms_table(
                 **{column: row[column] for column in FIT_KEY},
                 **_terms(row["alpha"], row["coverage"], gap=gap),
                 **_limit_columns(limits, _TIMES, scale=gap),
-                **_limit_columns(limits, _TERMS[len(_TIMES) :]),
+                **_limit_columns(limits, _RATES),
                 "unit": "years" if in_years else "crawls",
                 "status": row["status"],
             }
@@ -128,7 +135,8 @@ def compare_with_truth(parameters: pd.DataFrame, truth: pd.DataFrame) -> pd.Data
 
 def _components(fit: Fit, limits: Mapping[str, Interval]) -> Iterator[dict[str, Any]]:
     """Rows of a fit, with what differs between them."""
-    shares, own = _limit_columns(limits, ("kappa", "core_share")), _limit_columns(limits, ("alpha", "coverage"))
+    shares = _limit_columns(limits, {"kappa": "kappa", "core_share": "core_share"})
+    own = _limit_columns(limits, {"alpha": "alpha", "coverage": "coverage"})
     if fit.model == "homogeneous":
         yield {"component": "urn", "share": 1.0, "alpha": fit.alpha, "coverage": fit.coverage, **own}
         return
@@ -156,12 +164,12 @@ def _components(fit: Fit, limits: Mapping[str, Interval]) -> Iterator[dict[str, 
     }
 
 
-def _limit_columns(limits: Mapping[str, Interval], names: Sequence[str], *, scale: float = 1.0) -> dict[str, float]:
-    """Limits as columns; those that are not known are absent."""
+def _limit_columns(limits: Mapping[str, Interval], names: Mapping[str, str], *, scale: float = 1.0) -> dict[str, float]:
+    """Return the known intervals as columns, given the interval's name for each column."""
     columns = {}
-    for name in names:
+    for column, name in names.items():
         if name in limits:
-            columns[f"{name}_low"], columns[f"{name}_high"] = (scale * limit for limit in limits[name])
+            columns[f"{column}_low"], columns[f"{column}_high"] = (scale * limit for limit in limits[name])
     return columns
 
 
@@ -169,7 +177,7 @@ def _terms(alpha: float, coverage: float, *, gap: float) -> dict[str, float | No
     if not (0 <= alpha <= 1 and 0 <= coverage <= 1):  # NaN and None-as-NaN included
         return dict.fromkeys(_TERMS)
     terms = Urn(alpha**gap, coverage).operator_terms()
-    return {name: float(getattr(terms, name)) * (gap if name in _TIMES else 1.0) for name in _TERMS}
+    return {column: float(getattr(terms, name)) * (gap if column in _TIMES else 1.0) for column, name in _TERMS.items()}
 
 
 def _as_table(rows: list[dict[str, Any]], columns: Sequence[str]) -> pd.DataFrame:

@@ -189,8 +189,8 @@ def tables_from_counts(
 def containment_table(crawls: pd.DataFrame, pairs: pd.DataFrame, error: CountingError) -> pd.DataFrame:
     """Table `containment` from ``crawl_i, crawl_j, size_i, size_j, intersection``, i earlier than j."""
     both, size_i, size_j = (pairs[name].astype(np.float64) for name in ("intersection", "size_i", "size_j"))
-    limits = error.of_containment(both, size_i, size_j)
-    limits_reverse = error.of_containment(both, size_j, size_i)
+    limits = error.containment_interval(both, size_i, size_j)
+    limits_reverse = error.containment_interval(both, size_j, size_i)
     i, j = _positions(crawls, pairs["crawl_i"]), _positions(crawls, pairs["crawl_j"])
     years = crawls["years"].to_numpy()
     table = pairs.assign(
@@ -214,7 +214,7 @@ def discovery_curve_table(crawls: pd.DataFrame, windows: pd.DataFrame, error: Co
     alone = start == end
     own_size[start[alone]] = windows["distinct_elements"].to_numpy()[alone]
     union = windows["distinct_elements"].astype(np.float64)
-    limits, ratio_limits = error.of_counts(union), error.of_ratio(union, own_size[start])
+    limits, ratio_limits = error.count_interval(union), error.ratio_interval(union, own_size[start])
     for limit in ratio_limits:
         limit[alone] = np.where(own_size[start[alone]] > 0, 1.0, np.nan)  # by definition
     table = windows.assign(

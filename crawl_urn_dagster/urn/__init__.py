@@ -48,8 +48,9 @@ from crawl_urn_dagster.urn.curves.revisit import (
     simulate_revisit_delay,
 )
 from crawl_urn_dagster.urn.curves.shells import BetaShellUrn, CoreTwoShellsUrn, CrawlShares, UrnFit, fit_curves, fit_urn
+from crawl_urn_dagster.urn.data.block_means import block_mean
 from crawl_urn_dagster.urn.data.counting_error import CountingError
-from crawl_urn_dagster.urn.data.data_points import Counts
+from crawl_urn_dagster.urn.data.counts import Counts
 from crawl_urn_dagster.urn.data.histories import (
     CaptureHistoryCounts,
     HistoryCells,
@@ -86,9 +87,8 @@ from crawl_urn_dagster.urn.goodness_of_fit.violation import (
     FirstReturns,
     Rule,
     Violation,
-    block_mean,
+    apply_violation_rule,
     first_returns,
-    judge,
 )
 from crawl_urn_dagster.urn.optimise.maximum_likelihood import Estimates
 from crawl_urn_dagster.urn.simulation import SimulatedHistories, simulate
@@ -136,6 +136,7 @@ __all__ = [
     "Urn",
     "UrnFit",
     "Violation",
+    "apply_violation_rule",
     "block_mean",
     "bootstrap_joint",
     "chao1",
@@ -169,7 +170,6 @@ __all__ = [
     "intervals_of",
     "invert_discovery_tail",
     "jolly_seber",
-    "judge",
     "kappa_from_core_share",
     "lack_of_fit",
     "mean_by",

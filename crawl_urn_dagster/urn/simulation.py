@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from crawl_urn_dagster.urn.curves.model import gaps_between, require_fraction
+from crawl_urn_dagster.urn.data.arguments import gaps_between, require_fraction
 from crawl_urn_dagster.urn.data.histories import CaptureHistoryCounts, IntArray
 
 ByteArray = npt.NDArray[np.uint8]

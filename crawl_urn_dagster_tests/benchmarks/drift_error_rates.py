@@ -26,7 +26,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from crawl_urn_dagster.urn import fit_joint
-from crawl_urn_dagster.urn.data.data_points import Counts
+from crawl_urn_dagster.urn.data.counts import Counts
 from crawl_urn_dagster.urn.fits.joint import FREE, fit_replicates
 from crawl_urn_dagster.urn.monitoring.drift import (
     FALSE_ALARMS,

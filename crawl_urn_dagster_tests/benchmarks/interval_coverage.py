@@ -22,7 +22,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from crawl_urn_dagster.urn import CoreShellUrn, simulate
-from crawl_urn_dagster.urn.data.data_points import Counts
+from crawl_urn_dagster.urn.data.counts import Counts
 from crawl_urn_dagster.urn.fits.joint import JointFit, fit_joint, urn_of
 from crawl_urn_dagster.urn.uncertainty.bootstrap import bootstrap_joint
 

@@ -246,7 +246,7 @@ def measure_sample(partitions: list[Partition], one_in: int) -> None:
     inside, width = [], []
     for sampled in overlaps:
         own = np.diagonal(sampled)
-        low, high = CountingError(one_in=one_in).of_containment(sampled[i, j], own[i], own[j])
+        low, high = CountingError(one_in=one_in).containment_interval(sampled[i, j], own[i], own[j])
         inside.append(np.mean((low <= true) & (true <= high)))
         width.append(np.mean(high - low))
     error = np.std(inside, ddof=1) / np.sqrt(one_in)

@@ -235,7 +235,7 @@ def test_limits_are_those_of_the_counting(small, error):
     pairs, windows = pairs.sample(frac=1, random_state=1), windows.sample(frac=1, random_state=1)
     table = containment_table(crawls, pairs, error)
     for column, size, other in (("containment", "size_i", "size_j"), ("containment_reverse", "size_j", "size_i")):
-        limits = error.of_containment(table["intersection"], table[size], table[other])
+        limits = error.containment_interval(table["intersection"], table[size], table[other])
         assert (limits == table[[f"{column}_low", f"{column}_high"]].to_numpy().T).all()
         assert (table[f"{column}_low"] < table[column]).all()
         assert (table[column] < table[f"{column}_high"]).all()
@@ -244,5 +244,8 @@ def test_limits_are_those_of_the_counting(small, error):
     assert (curve.loc[alone, ["ratio", "ratio_low", "ratio_high"]] == 1).all(axis=None)
     curve = curve[~alone]
     union, own_size = curve["distinct_elements"], curve["start_crawl"].map(crawls.set_index("crawl")["elements"])
-    for column, limits in (("distinct_elements", error.of_counts(union)), ("ratio", error.of_ratio(union, own_size))):
+    for column, limits in (
+        ("distinct_elements", error.count_interval(union)),
+        ("ratio", error.ratio_interval(union, own_size)),
+    ):
         assert (limits == curve[[f"{column}_low", f"{column}_high"]].to_numpy().T).all()

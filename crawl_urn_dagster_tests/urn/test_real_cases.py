@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 
 from crawl_urn_dagster.urn import (
+    apply_violation_rule,
     fit_containment_core_shell,
     fit_containment_log_linear,
     fit_discovery_core_shell,
     fit_discovery_homogeneous,
-    judge,
     mean_by,
     recaptures_from_unions,
 )
@@ -62,7 +62,7 @@ def test_us_government_hosts_leave_no_shell_by_discovery(us_gov):
 @pytest.mark.parametrize(("rule", "table"), [("first_returns", 1), ("containment", 0)])
 def test_us_government_hosts_keep_the_rule(us_gov, rule, table):
     counts = recaptures_from_unions(us_gov[1]) if rule == "first_returns" else us_gov[table]
-    assert judge(rule, np.diagonal(us_gov[0]), counts).violated is False
+    assert apply_violation_rule(rule, np.diagonal(us_gov[0]), counts).violated is False
 
 
 def test_german_academic_web(shared_data):
@@ -110,15 +110,15 @@ def test_edu_urls_to_2016_are_a_homogeneous_urn(edu):
         fit_discovery_core_shell(*mean_curve(unions), clock="crawl"),
     ):
         assert (fit.status, fit.kappa) == ("at_bound", 0)
-    assert judge("containment", np.diagonal(unions), shared).violated is False
-    assert judge("first_returns", np.diagonal(unions), recaptures_from_unions(unions)).violated is False
+    assert apply_violation_rule("containment", np.diagonal(unions), shared).violated is False
+    assert apply_violation_rule("first_returns", np.diagonal(unions), recaptures_from_unions(unions)).violated is False
 
 
 def test_edu_urls_to_2019_violate_the_urn(edu):
     shared, unions, _ = edu
     _, g = mean_containment(shared)
     assert g[:2] == pytest.approx([0.416, 0.539], abs=5e-4)
-    verdict = judge("containment", np.diagonal(unions), shared)
+    verdict = apply_violation_rule("containment", np.diagonal(unions), shared)
     assert verdict.violated is True
     assert verdict.difference == pytest.approx(0.12, abs=0.01)
 
@@ -127,8 +127,8 @@ def test_edu_urls_since_2017_violate_the_urn(edu):
     shared, unions, crawls = edu
     since = slice(crawls.index("CC-MAIN-2017-13"), None)
     sizes = np.diagonal(unions)[since]
-    assert judge("containment", sizes, shared[since, since]).violated is True
-    assert judge("first_returns", sizes, recaptures_from_unions(unions)[since, since]).violated is True
+    assert apply_violation_rule("containment", sizes, shared[since, since]).violated is True
+    assert apply_violation_rule("first_returns", sizes, recaptures_from_unions(unions)[since, since]).violated is True
 
 
 @pytest.fixture(scope="module")
@@ -155,6 +155,6 @@ def test_published_urls_by_least_squares(published_urls):
 
 
 def test_published_urls_violate_the_urn(published_urls):
-    verdict = judge("first_returns", np.diagonal(published_urls), recaptures_from_unions(published_urls))
+    verdict = apply_violation_rule("first_returns", np.diagonal(published_urls), recaptures_from_unions(published_urls))
     assert verdict.violated is True
     assert verdict.difference == pytest.approx(0.12, abs=0.005)

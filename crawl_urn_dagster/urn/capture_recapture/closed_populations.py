@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from scipy.stats import chi2, t
 
-from crawl_urn_dagster.urn.uncertainty.normal_intervals import NORMAL_QUANTILE, logit_limits
+from crawl_urn_dagster.urn.data.normal_intervals import NORMAL_QUANTILE, logit_interval
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -240,7 +240,7 @@ def good_turing(frequencies: npt.ArrayLike) -> tuple[Comparator, Comparator]:
     known = 0 < f1 < n
     se = float(np.sqrt(f1 * (1 - f1 / n) + 2 * f2)) / n if known else np.nan
     reason = None if known else f"{f1:.0f} of {n:.0f} captures are an element's only one."
-    low, high = (float(limit) for limit in logit_limits(np.array(new), np.array(se)))
+    low, high = (float(limit) for limit in logit_interval(np.array(new), np.array(se)))
     assumption = "no element begins or stops being eligible, and captures are independent"
     bias = (
         "elements stop being eligible: the new fraction comes out about (1 - α)/(1 - α c̄) times the true one, and the "

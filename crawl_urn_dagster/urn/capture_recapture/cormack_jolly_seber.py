@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 from scipy.special import xlog1py, xlogy
 
-from crawl_urn_dagster.urn.curves.model import gaps_between
+from crawl_urn_dagster.urn.data.arguments import gaps_between
+from crawl_urn_dagster.urn.data.normal_intervals import NORMAL_QUANTILE, logit_interval
 from crawl_urn_dagster.urn.optimise.maximum_likelihood import Estimates, estimates_at, maximise, nothing_estimated
-from crawl_urn_dagster.urn.uncertainty.normal_intervals import NORMAL_QUANTILE, logit_limits
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -270,8 +270,8 @@ def jolly_seber(sizes: npt.ArrayLike, recaptures: npt.ArrayLike, times: npt.Arra
     marked_se[z == 0] = population_se[z == 0] = np.nan
     reasons = _reasons(counts, gaps, phi)
     return JollySeber(
-        alpha=PerCrawl(alpha, alpha_se, *logit_limits(alpha, alpha_se), reasons["alpha"]),
-        coverage=PerCrawl(p, coverage_se, *logit_limits(p, coverage_se), reasons["coverage"]),
+        alpha=PerCrawl(alpha, alpha_se, *logit_interval(alpha, alpha_se), reasons["alpha"]),
+        coverage=PerCrawl(p, coverage_se, *logit_interval(p, coverage_se), reasons["coverage"]),
         marked=PerCrawl(marked, marked_se, *_limits_above(m, marked, marked_se), reasons["marked"]),
         population=PerCrawl(
             population, population_se, *_limits_above(n, population, population_se), reasons["population"]

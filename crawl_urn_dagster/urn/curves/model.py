@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import xlog1py
 
+from crawl_urn_dagster.urn.data.arguments import gaps_between, require_fraction, require_not_negative
 from crawl_urn_dagster.urn.data.histories import FloatArray
 
 Fraction: TypeAlias = float | FloatArray
@@ -78,7 +79,7 @@ class OperatorTerms(NamedTuple):
         Rounds an element still lives, α/(1 - α) = sampled_time + hidden_time.
     sampled_time, hidden_time
         Those of them in which it is sampled, and in which it is missed.
-    hiding_time
+    resolution_time
         Rounds an unseen element stays unseen before it is sampled or replaced, `Asymptote.tau_h`.
     nu_inf, rho_inf
         Long-run fractions of a crawl never seen before and seen before.
@@ -87,7 +88,7 @@ class OperatorTerms(NamedTuple):
     life_expectancy: FloatArray
     sampled_time: FloatArray
     hidden_time: FloatArray
-    hiding_time: FloatArray
+    resolution_time: FloatArray
     nu_inf: FloatArray
     rho_inf: FloatArray
 
@@ -141,7 +142,7 @@ class Urn:
         ValueError
             When a lag is negative or NaN.
         """
-        lag = _require_not_negative("lag", lag)
+        lag = require_not_negative("lag", lag)
         return _array(np.where(lag == 0, 1.0, self.coverage * self.alpha**lag))
 
     def seen_fraction(self, t: npt.ArrayLike) -> FloatArray:
@@ -157,7 +158,7 @@ class Urn:
         ValueError
             When t is negative or NaN.
         """
-        resolved = self._resolved_within(_require_not_negative("t", t))
+        resolved = self._resolved_within(require_not_negative("t", t))
         return _array(self.asymptote().rho_inf * resolved)
 
     def new_fraction(self, t: npt.ArrayLike) -> FloatArray:
@@ -166,7 +167,7 @@ class Urn:
         Parameters and errors are those of `seen_fraction`.
         """
         end = self.asymptote()
-        unresolved = np.exp(xlog1py(_require_not_negative("t", t), -self._resolved_rate()))
+        unresolved = np.exp(xlog1py(require_not_negative("t", t), -self._resolved_rate()))
         return _array(end.nu_inf + end.rho_inf * unresolved)
 
     def discovery_curve(self, t: npt.ArrayLike) -> FloatArray:
@@ -175,7 +176,7 @@ class Urn:
         U(t)/M = ν(0) + … + ν(t) = (t+1) (1-α)/(1-α c̄) + α c (1-(α c̄)^(t+1))/(1-α c̄)²; 1 at t = 0.
         Parameters and errors are those of `seen_fraction`.
         """
-        crawls = _require_not_negative("t", t) + 1
+        crawls = require_not_negative("t", t) + 1
         end = self.asymptote()
         resolved = _ratio(self._resolved_within(crawls), self._resolved_rate())
         return _array(end.nu_inf * crawls + end.rho_inf * resolved)
@@ -230,7 +231,7 @@ class Urn:
             life_expectancy=_ratio(self.alpha, fates.replaced),
             sampled_time=_ratio(fates.sampled, fates.replaced),
             hidden_time=_ratio(fates.missed, fates.replaced),
-            hiding_time=end.tau_h,
+            resolution_time=end.tau_h,
             nu_inf=end.nu_inf,
             rho_inf=end.rho_inf,
         )
@@ -350,50 +351,6 @@ def urn_from_tail(rho_inf: Fraction, tau_h: Fraction) -> tuple[FloatArray, Float
     are returned as they are; a quotient over zero is infinite.
     """
     return _ratio(rho_inf + tau_h, 1 + tau_h), _ratio(rho_inf, rho_inf + tau_h)
-
-
-def gaps_between(times: npt.ArrayLike) -> FloatArray:
-    """Gaps between consecutive crawls along the last axis.
-
-    Raises
-    ------
-    ValueError
-        When the times decrease or are NaN.
-    """
-    gaps = np.diff(np.asarray(times, dtype=np.float64), axis=-1)
-    if not np.all(gaps >= 0):
-        raise ValueError("the times of the crawls are NaN or decrease; expected them in time order")
-    return gaps
-
-
-def require_fraction(name: str, value: npt.ArrayLike) -> None:
-    """Raise a ValueError that names the first value that is NaN or outside [0, 1]."""
-    values = np.asarray(value, dtype=np.float64)
-    inside = (values >= 0) & (values <= 1)
-    if not inside.all():
-        raise ValueError(f"{name} is {values[~inside].flat[0]}; expected a number from 0 to 1")
-
-
-def whole_numbers(name: str, values: npt.ArrayLike, least: int) -> FloatArray:
-    """Return values as numbers, which are whole and not below the least.
-
-    Raises
-    ------
-    ValueError
-        When one is not, with its name.
-    """
-    numbers = np.asarray(values, dtype=np.float64)
-    outside = ~((numbers >= least) & (numbers == np.floor(numbers)) & np.isfinite(numbers))
-    if outside.any():
-        raise ValueError(f"{name} is {numbers[outside].flat[0]}; expected whole numbers of at least {least}")
-    return numbers
-
-
-def _require_not_negative(name: str, value: npt.ArrayLike) -> FloatArray:
-    values = np.asarray(value, dtype=np.float64)
-    if not np.all(values >= 0):
-        raise ValueError(f"{name} is {values[~(values >= 0)].flat[0]}; expected a number of at least 0")
-    return values
 
 
 def _mean(core_share: Fraction, core: Fraction, shell: FloatArray) -> FloatArray:

@@ -31,12 +31,13 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from crawl_urn_dagster.urn.curves.model import Fraction, require_fraction, whole_numbers
 from crawl_urn_dagster.urn.curves.shells import fit_urn_to_curves
-from crawl_urn_dagster.urn.goodness_of_fit.violation import BLOCK, block_mean
+from crawl_urn_dagster.urn.data.arguments import require_fraction, require_whole_numbers
+from crawl_urn_dagster.urn.data.block_means import BLOCK, block_mean
 from crawl_urn_dagster.urn.simulation import SimulatedHistories
 
 if TYPE_CHECKING:
+    from crawl_urn_dagster.urn.curves.model import Fraction
     from crawl_urn_dagster.urn.curves.shells import UrnFit
     from crawl_urn_dagster.urn.data.histories import FloatArray, IntArray
 
@@ -112,7 +113,7 @@ class RevisitDelayUrn:
         ValueError
             When a lag is no such number.
         """
-        j = whole_numbers("lag", lag, least=1)
+        j = require_whole_numbers("lag", lag, least=1)
         c, avoided = self.coverage, 1 - self.revisit_coverage
         # The exponent of the branch that does not hold is kept at 0.
         within = self.revisit_coverage * avoided ** (np.minimum(j, self.delay + 1) - 1)
@@ -124,7 +125,7 @@ class RevisitDelayUrn:
 
         Parameters and errors are those of `first_returns`, but for lag 0.
         """
-        lags = whole_numbers("lag", lag, least=0)
+        lags = require_whole_numbers("lag", lag, least=0)
         fetched: Fraction = 1.0
         recent: list[Fraction] = [0.0] * self.delay
         containment = np.where(lags == 0, 1.0, 0.0)
@@ -139,7 +140,7 @@ class RevisitDelayUrn:
 
         Parameters and errors are those of `containment`.
         """
-        crawls = whole_numbers("t", t, least=0)
+        crawls = require_whole_numbers("t", t, least=0)
         new: Fraction = 1.0
         curve = np.ones(crawls.shape)
         for k in range(1, int(crawls.max(initial=0)) + 1):
@@ -299,7 +300,7 @@ def simulate_revisit_delay(
     ValueError
         When a number is out of range.
     """
-    delay = whole_numbers("delay", delays, least=0)
+    delay = require_whole_numbers("delay", delays, least=0)
     require_fraction("alpha", alpha)
     require_fraction("coverage", coverage)
     require_fraction("revisit_coverage", revisit_coverage)

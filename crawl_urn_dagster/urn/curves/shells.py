@@ -21,9 +21,8 @@ from crawl_urn_dagster.urn.curves.model import (
     Fraction,
     Urn,
     core_share_from_kappa,
-    require_fraction,
-    whole_numbers,
 )
+from crawl_urn_dagster.urn.data.arguments import require_fraction, require_whole_numbers
 from crawl_urn_dagster.urn.fits.curves import STARTS
 from crawl_urn_dagster.urn.fits.status import Alternative, at_bound, describe_openness, judge_search, too_few
 from crawl_urn_dagster.urn.optimise.bounded_least_squares import hold_elsewhere, minimise, response
@@ -190,7 +189,7 @@ class BetaShellUrn:
 
         μ at lag 1, and (1-μ) h(lag). Errors are those of `discovery_curve`.
         """
-        lags = whole_numbers("lag", lag, least=1)
+        lags = require_whole_numbers("lag", lag, least=1)
         returns = np.zeros(lags.shape)
         for j, of_shell in enumerate(self._shell_returns(int(lags.max(initial=1))), start=1):
             core = self.core_share if j == 1 else 0.0
@@ -207,7 +206,7 @@ class BetaShellUrn:
         ValueError
             When a t is not a whole number of at least 0.
         """
-        crawls = whole_numbers("t", t, least=0)
+        crawls = require_whole_numbers("t", t, least=0)
         new: Fraction = 1.0
         curve: Fraction = 1.0
         for k, of_shell in enumerate(self._shell_returns(int(crawls.max(initial=0))), start=1):

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crawl_urn_dagster.urn.data.histories import FloatArray
-from crawl_urn_dagster.urn.uncertainty.normal_intervals import NORMAL_QUANTILE
+from crawl_urn_dagster.urn.data.normal_intervals import NORMAL_QUANTILE
 
 Limits = tuple[FloatArray, FloatArray]
 
@@ -36,7 +36,7 @@ class CountingError:
     relative: float = 0.0
     one_in: int = 1
 
-    def of_counts(self, counts: npt.ArrayLike) -> Limits:
+    def count_interval(self, counts: npt.ArrayLike) -> Limits:
         """Limits of numbers of elements; for a sample the score interval of a binomial with known probability.
 
         Parameters
@@ -52,7 +52,7 @@ class CountingError:
         sketched = NORMAL_QUANTILE * self.relative * counts
         return self.one_in * (middle - half) - sketched, self.one_in * (middle + half) + sketched
 
-    def of_containment(self, intersection: npt.ArrayLike, size: npt.ArrayLike, other: npt.ArrayLike) -> Limits:
+    def containment_interval(self, intersection: npt.ArrayLike, size: npt.ArrayLike, other: npt.ArrayLike) -> Limits:
         """Limits of the share of one crawl that another has, too.
 
         For a sample the Wilson interval with the correction for a finite population: of the elements that were kept,
@@ -81,7 +81,7 @@ class CountingError:
         sketched = NORMAL_QUANTILE * self.relative * np.sqrt(variance)
         return low - sketched, high + sketched
 
-    def of_ratio(self, union: npt.ArrayLike, size: npt.ArrayLike) -> Limits:
+    def ratio_interval(self, union: npt.ArrayLike, size: npt.ArrayLike) -> Limits:
         """Limits of the size of a union in sizes of one of its crawls.
 
         Parameters

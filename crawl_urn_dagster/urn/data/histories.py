@@ -51,7 +51,7 @@ class CaptureHistoryCounts:
         if self.elements.size and self.elements.min() < 0:
             raise ValueError(f"a history has {self.elements.min()} elements; counts are at least 0")
 
-    def of_sample(self, one_in: int) -> CaptureHistoryCounts:
+    def divided_by(self, one_in: int) -> CaptureHistoryCounts:
         """Return what was counted, of counts that are multiples of one element in so many."""
         return CaptureHistoryCounts(self.seen, self.elements // one_in)
 

@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from crawl_urn_dagster.urn.curves.model import Form, kappa_from_core_share, whole_numbers
+from crawl_urn_dagster.urn.curves.model import Form, kappa_from_core_share
+from crawl_urn_dagster.urn.data.arguments import require_whole_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -165,7 +166,7 @@ def fit_discovery_batch(t: npt.ArrayLike, ratio: npt.ArrayLike, *, model: Batche
         When shapes do not fit, a ratio is infinite, or a t is not a whole number above 0.
     """
     lengths, curve = _checked("t", t, ratio)
-    crawls = whole_numbers("t", lengths, least=1).astype(np.int64)
+    crawls = require_whole_numbers("t", lengths, least=1).astype(np.int64)
     k = np.arange(1.0, crawls.max() + 1)
 
     def basis(decay: FloatArray) -> _Columns:

@@ -30,10 +30,11 @@ from scipy.optimize import minimize
 from scipy.special import logit
 
 from crawl_urn_dagster.urn.capture_recapture.cormack_jolly_seber import never_seen_again
-from crawl_urn_dagster.urn.curves.model import gaps_between
+from crawl_urn_dagster.urn.data.arguments import gaps_between
 from crawl_urn_dagster.urn.data.histories import HistoryCells, count_cells
-from crawl_urn_dagster.urn.fits.status import PARAMETER_MOVE, at_bound, judge_search, too_few
-from crawl_urn_dagster.urn.uncertainty.normal_intervals import logit_limits
+from crawl_urn_dagster.urn.data.normal_intervals import logit_interval
+from crawl_urn_dagster.urn.fits.status import at_bound, judge_search, too_few
+from crawl_urn_dagster.urn.optimise.bounded_least_squares import PARAMETER_MOVE
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.urn.data.histories import BoolArray, CaptureHistoryCounts, FloatArray
@@ -457,7 +458,7 @@ def _estimate(value: float, variance: float) -> Estimate:
     """Interval on the logit scale; none for what is held."""
     if variance == 0 or not 0 < value < 1:
         return Estimate(value, None, None)
-    low, high = logit_limits(np.array(value), np.sqrt(variance))
+    low, high = logit_interval(np.array(value), np.sqrt(variance))
     return Estimate(value, float(low), float(high))
 
 

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from crawl_urn_dagster.urn.curves.data_points import Points
 from crawl_urn_dagster.urn.curves.expectations import ClassSlopes, ElementClass
-from crawl_urn_dagster.urn.data.data_points import Counts, Points
 from crawl_urn_dagster.urn.fits.curves import ESTIMATES, Clock, Fit, Model
 from crawl_urn_dagster.urn.fits.status import (
     AT_BOUND,
@@ -28,14 +28,15 @@ from crawl_urn_dagster.urn.fits.status import (
     at_bound,
     describe_openness,
     judge_search,
-    moves,
     too_few,
 )
+from crawl_urn_dagster.urn.optimise.bounded_least_squares import moves
 from crawl_urn_dagster.urn.optimise.levenberg_marquardt import Optima, minimise_all
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from crawl_urn_dagster.urn.data.counts import Counts
     from crawl_urn_dagster.urn.data.histories import BoolArray, FloatArray
 
 _NAMES = ("kappa", "alpha", "coverage")
@@ -148,7 +149,7 @@ def fit_joint(counts: Counts, *, model: Model, clock: Clock) -> JointFit:
     clock
         What the times count.
     """
-    points, free = Points.of(counts), FREE[model]
+    points, free = Points.from_counts(counts), FREE[model]
     lags = points.j - points.i
     distinct = len(set(zip(points.kind.tolist(), lags.tolist(), strict=True)))
     elapsed = counts.times[points.j] - counts.times[points.i]
@@ -244,7 +245,7 @@ def fit_replicates(points: Points, counts: Counts, start: FloatArray, free: Bool
         rows = np.flatnonzero(moved >= _STEADY)
         if not rows.size:
             break
-        some = counts.some(rows)
+        some = counts.select(rows)
         found = _search(points, some, 1 / variance[rows], parameters[rows], free)
         moved[rows] = abs(found.parameters - parameters[rows]).max(axis=-1)
         parameters[rows], settled[rows] = found.parameters, found.settled
@@ -275,7 +276,7 @@ def profile_kappa(counts: Counts, kappa: npt.ArrayLike) -> KappaProfile:
     grid = np.asarray(kappa, dtype=np.float64)
     if not ((grid >= 0) & (grid < 1)).all():
         raise ValueError(f"kappa is {grid[~((grid >= 0) & (grid < 1))][0]}; expected numbers from 0 to below 1")
-    points = Points.of(counts)
+    points = Points.from_counts(counts)
     best = _best(points, counts, "core_shell")
     others = np.concatenate([best.parameters[:, 1:], _STARTS["core_shell"][:6, 1:]])
     start = np.stack([np.column_stack([np.full(len(others), value), others]) for value in grid])

@@ -20,9 +20,8 @@ WITHHELD = ("model_violation", "too_few_points", "not_converged")
 #: Statuses of which no number is said, at most between which limits it is, nor anything that follows from it.
 UNSAID = (*WITHHELD, "not_identified")
 
-#: A parameter is not identified when it can move so far while no fitted point moves farther than `FITTED_MOVE`.
-PARAMETER_MOVE = 0.1
-#: In units of a crawl.
+#: A parameter is not identified when it can move by `PARAMETER_MOVE` while no fitted point moves farther than this,
+#: in crawl sizes.
 FITTED_MOVE = 0.01
 #: What it means that a parameter is at a bound of a ``part``, the urn or its shell.
 AT_BOUND = {
@@ -88,11 +87,6 @@ def judge_search(
         return "not_converged", f"The search for the {sought} did not settle; this is the best it found."
     status = "at_bound" if bounds else "not_identified" if openness else "ok"
     return status, " ".join([*bounds, *filter(None, [openness])]) or None
-
-
-def moves(value: float, low: float = 0.0, high: float = 1.0) -> list[float]:
-    """Values within bounds that are `PARAMETER_MOVE` away."""
-    return [moved for moved in (value - PARAMETER_MOVE, value + PARAMETER_MOVE) if low <= moved <= high]
 
 
 def describe_openness(

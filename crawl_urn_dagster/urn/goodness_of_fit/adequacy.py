@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crawl_urn_dagster.urn.curves.expectations import ElementClass
-    from crawl_urn_dagster.urn.data.data_points import Counts
+    from crawl_urn_dagster.urn.data.counts import Counts
     from crawl_urn_dagster.urn.data.histories import FloatArray, IntArray
     from crawl_urn_dagster.urn.uncertainty.bootstrap import Bootstrap
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from crawl_urn_dagster.urn.data.block_means import BLOCK, block_mean
 from crawl_urn_dagster.urn.fits.status import WITHHELD
-from crawl_urn_dagster.urn.goodness_of_fit.violation import BLOCK, block_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

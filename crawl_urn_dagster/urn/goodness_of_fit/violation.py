@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from crawl_urn_dagster.urn.data.block_means import BLOCK, block_mean
+
 if TYPE_CHECKING:
     from crawl_urn_dagster.urn.data.histories import FloatArray, IntArray
 
 Rule = Literal["first_returns", "containment"]
 
-#: Start crawls whose windows share crawls; also what a rule needs two of, or leaves out at a time.
-BLOCK = 4
 _RISE = 0.02
 _STANDARD_ERRORS = 3
 _RISES: dict[Rule, str] = {
@@ -76,33 +76,6 @@ class Violation:
     reason: str
 
 
-def block_mean(values: npt.ArrayLike, block: int = BLOCK) -> tuple[float, float]:
-    """Mean of a series whose neighbours share crawls, and its standard error from means of blocks.
-
-    The variance of a block's mean is half the mean squared difference of neighbouring blocks (von Neumann),
-    in which a change of regime within the series counts once and not in every block.
-
-    Parameters
-    ----------
-    values
-        Shape (n,), in time order; NaN (unknown) is left out.
-    block
-        Least number of consecutive known values in a block; a remainder makes blocks longer.
-
-    Returns
-    -------
-    Mean, NaN when nothing is known, and its standard error, NaN when there are fewer than two blocks.
-    """
-    known = np.asarray(values, dtype=np.float64)
-    known = known[~np.isnan(known)]
-    mean = float(known.mean()) if known.size else np.nan
-    n_blocks = known.size // block
-    if n_blocks < 2:
-        return mean, np.nan
-    steps = np.diff([part.mean() for part in np.array_split(known, n_blocks)])
-    return mean, float(np.sqrt(np.mean(steps**2) / 2 / n_blocks))
-
-
 def first_returns(sizes: npt.ArrayLike, recaptures: npt.ArrayLike) -> FirstReturns:
     """First-return fractions, h(j) = mean over i of r_(i,i+j)/M_i.
 
@@ -132,7 +105,7 @@ def first_returns(sizes: npt.ArrayLike, recaptures: npt.ArrayLike) -> FirstRetur
     )
 
 
-def judge(rule: Rule, sizes: npt.ArrayLike, counts: npt.ArrayLike) -> Violation:
+def apply_violation_rule(rule: Rule, sizes: npt.ArrayLike, counts: npt.ArrayLike) -> Violation:
     """Apply the violation rule: whether the value at lag 2 exceeds that at lag 1.
 
     Parameters

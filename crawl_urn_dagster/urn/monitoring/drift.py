@@ -31,7 +31,7 @@ from crawl_urn_dagster.urn.uncertainty.replicates import deviations, draw, estim
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from crawl_urn_dagster.urn.data.data_points import Counts
+    from crawl_urn_dagster.urn.data.counts import Counts
     from crawl_urn_dagster.urn.data.histories import BoolArray, FloatArray, IntArray
     from crawl_urn_dagster.urn.fits.joint import JointFit
 
@@ -337,7 +337,7 @@ def _of_one_urn(monitoring: Monitoring, since: int, until: int) -> dict[str, Cha
     return changes
 
 
-def on_scale(monitoring: Monitoring, chart: str, values: FloatArray) -> FloatArray:
+def to_parameter_scale(monitoring: Monitoring, chart: str, values: FloatArray) -> FloatArray:
     """Turn values of a chart's row of ``by_crawl`` into κ, α per unit of the clock, or c.
 
     Parameters

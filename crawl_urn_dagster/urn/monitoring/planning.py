@@ -27,7 +27,7 @@ class Plan:
 
     Attributes
     ----------
-    crawl_size
+    crawl_completeness
         Part of the urn that one crawl holds, κ + (1 - κ) c.
     crawls_to_seen
         Crawls until 90 % of the living shell has been seen: the first n with σ_n ≥ 0.9; infinite when it never is.
@@ -41,7 +41,7 @@ class Plan:
         Elements fetched for each that was never seen before, 1/nu_inf.
     """
 
-    crawl_size: FloatArray
+    crawl_completeness: FloatArray
     crawls_to_seen: FloatArray
     seen_at_last: FloatArray
     nu_inf: FloatArray
@@ -81,7 +81,7 @@ def plan(kappa: npt.ArrayLike, alpha: npt.ArrayLike, coverage: npt.ArrayLike, *,
         cost = 1 / nu_inf
     crawls = np.where(shell.coverage >= SEEN_WELL, 1.0, crawls)
     return Plan(
-        crawl_size=np.asarray(urn.kappa + (1 - np.asarray(urn.kappa)) * urn.coverage),
+        crawl_completeness=np.asarray(urn.kappa + (1 - np.asarray(urn.kappa)) * urn.coverage),
         crawls_to_seen=np.where(seen_at_last >= SEEN_WELL, crawls, np.inf),
         seen_at_last=seen_at_last,
         nu_inf=nu_inf,

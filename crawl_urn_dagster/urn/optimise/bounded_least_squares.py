@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 from scipy.optimize import least_squares
 
-from crawl_urn_dagster.urn.fits.status import moves
 from crawl_urn_dagster.urn.optimise.differences import jacobian
 from crawl_urn_dagster.urn.optimise.levenberg_marquardt import minimise_all
 
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
     #: A curve's values at the fitted points, shape (..., points), for parameters of shape (..., parameters).
     Curve: TypeAlias = Callable[[FloatArray], FloatArray]
 
+#: Distance at which a parameter is held elsewhere, to test whether it is identified.
+PARAMETER_MOVE = 0.1
 # Along the ridge of a discovery curve a search takes hundreds of evaluations.
 _EVALUATIONS = 2_000
 # A search that starts on a bound hardly leaves it.
@@ -93,6 +94,11 @@ def minimise_holding(curve: Curve, observed: FloatArray, near: Optimum, index: i
     start, free = near.parameters.copy(), near.free.copy()
     start[index], free[index] = value, False
     return _search(curve, observed, start, free)
+
+
+def moves(value: float, low: float = 0.0, high: float = 1.0) -> list[float]:
+    """Values within bounds that are `PARAMETER_MOVE` away."""
+    return [moved for moved in (value - PARAMETER_MOVE, value + PARAMETER_MOVE) if low <= moved <= high]
 
 
 def hold_elsewhere(

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from crawl_urn_dagster.urn.uncertainty.normal_intervals import logit_limits
+from crawl_urn_dagster.urn.data.normal_intervals import logit_interval
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -167,7 +167,7 @@ def estimates_at(
 
     values = np.where(found.free, parameters, np.rint(parameters)) ** powers
     se = powers * values * (1 - parameters) * logit_se
-    low, high = logit_limits(values, se)
+    low, high = logit_interval(values, se)
     status, reason = _judge(names, values, found, is_open)
     return Estimates(
         names=tuple(names),

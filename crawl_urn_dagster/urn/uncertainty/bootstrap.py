@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _OPEN = 0.9
 # Replicates fitted at once: bounds the memory of a search, which holds some dozen numbers per replicate and point.
 _TOGETHER = 64
-_TIMES = ("life_expectancy", "sampled_time", "hidden_time", "hiding_time")
+_TIMES = ("life_expectancy", "sampled_time", "hidden_time", "resolution_time")
 
 
 class Interval(NamedTuple):
@@ -177,7 +177,7 @@ def refit(fit: JointFit, noise: Noise, replicates: Replicates) -> Bootstrap:
     counts, parts = replicates.counts, []
     core, shell = fit.urn
     for first in range(0, len(counts.sizes), _TOGETHER):
-        some = counts.some(slice(first, first + _TOGETHER))
+        some = counts.select(slice(first, first + _TOGETHER))
         start = np.tile(fit.parameters, (len(some.sizes), 1))
         start[:, 2] = np.clip((some.sizes.max(axis=-1) - core) / shell.size[0], 0, 1)
         parts.append(fit_replicates(fit.points, some, start, FREE[fit.model]))

@@ -22,7 +22,7 @@ from crawl_urn_dagster.urn.data.histories import unions_from_recaptures
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from crawl_urn_dagster.urn.data.data_points import Counts
+    from crawl_urn_dagster.urn.data.counts import Counts
     from crawl_urn_dagster.urn.data.histories import FloatArray
     from crawl_urn_dagster.urn.fits.joint import JointFit
 

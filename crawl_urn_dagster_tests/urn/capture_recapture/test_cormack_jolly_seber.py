@@ -19,7 +19,7 @@ from crawl_urn_dagster.urn.capture_recapture.cormack_jolly_seber import (
     never_seen_again_gradient,
     recapture_counts,
 )
-from crawl_urn_dagster.urn.uncertainty.normal_intervals import NORMAL_QUANTILE
+from crawl_urn_dagster.urn.data.normal_intervals import NORMAL_QUANTILE
 
 UNEVEN = np.array([0.0, 0.1, 0.35, 0.4, 1.0, 1.2, 1.25, 2.0])
 

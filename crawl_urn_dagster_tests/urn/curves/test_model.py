@@ -41,7 +41,7 @@ def test_reference_values_at_even_cadence(even_case):
         (urn.shell.asymptote().nu_inf, "shell_nu_inf"),
         (urn.shell.asymptote().tau_h, "shell_tau_h"),
         (terms.nu_inf, "shell_nu_inf"),
-        (terms.hiding_time, "shell_tau_h"),
+        (terms.resolution_time, "shell_tau_h"),
         (terms.life_expectancy, "life_expectancy"),
         (terms.sampled_time, "sampled_time"),
         (terms.hidden_time, "hidden_time"),
@@ -100,7 +100,7 @@ def test_operator_terms_are_consistent(alpha, coverage):
     terms = Urn(alpha, coverage).operator_terms()
     np.testing.assert_allclose(terms.sampled_time + terms.hidden_time, terms.life_expectancy, rtol=1e-12)
     np.testing.assert_allclose(terms.sampled_time * (1 - coverage), terms.hidden_time * coverage, rtol=1e-12)
-    np.testing.assert_allclose(terms.hidden_time, (1 + terms.sampled_time) * terms.hiding_time, rtol=1e-10)
+    np.testing.assert_allclose(terms.hidden_time, (1 + terms.sampled_time) * terms.resolution_time, rtol=1e-10)
     assert terms.nu_inf + terms.rho_inf == pytest.approx(1, rel=1e-12)
 
 

@@ -13,8 +13,8 @@ from crawl_urn_dagster.urn import (
     fit_discovery_core_shell,
     mean_by,
 )
-from crawl_urn_dagster.urn.curves.model import whole_numbers
 from crawl_urn_dagster.urn.curves.shells import BetaShellUrn, CoreTwoShellsUrn, fit_curves, fit_urn
+from crawl_urn_dagster.urn.data.arguments import require_whole_numbers
 
 T = np.arange(1, 51)
 TWO_SHELLS = CoreTwoShellsUrn(0.3, 0.5, 0.97, 0.8, 0.85, 0.35)
@@ -216,7 +216,7 @@ def test_parameters_and_rounds_out_of_range_are_refused():
         BetaShellUrn(0.3, 0.9, 0.5, -0.1)
     with pytest.raises(ValueError, match=r"t is 1\.5; expected whole numbers of at least 0"):
         BetaShellUrn(0.3, 0.9, 0.5, 0.1).discovery_curve([1, 1.5])
-    assert whole_numbers("lag", [1, 2], least=1).tolist() == [1, 2]
+    assert require_whole_numbers("lag", [1, 2], least=1).tolist() == [1, 2]
 
 
 def test_mean_of_repeated_lags_can_be_fitted():

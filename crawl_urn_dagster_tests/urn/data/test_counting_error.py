@@ -11,34 +11,34 @@ COUNTS = np.array([0.0, 1.0, 40.0, 1e6])
 def test_what_was_all_counted_has_no_error():
     exact = CountingError()
     for limits in (
-        exact.of_counts(COUNTS),
-        exact.of_containment(COUNTS, 2e6, 3e6),
-        exact.of_ratio(2e6, COUNTS[1:]),
+        exact.count_interval(COUNTS),
+        exact.containment_interval(COUNTS, 2e6, 3e6),
+        exact.ratio_interval(2e6, COUNTS[1:]),
     ):
         np.testing.assert_allclose(limits[0], limits[1], rtol=1e-12)
-    assert exact.of_containment(COUNTS, 2e6, 3e6)[0].tolist() == (COUNTS / 2e6).tolist()
+    assert exact.containment_interval(COUNTS, 2e6, 3e6)[0].tolist() == (COUNTS / 2e6).tolist()
     sizes = np.arange(1.0, 1000.0)
     assert (
-        exact.of_ratio(1234.0, sizes)[0].tolist()
-        == exact.of_ratio(1234.0, sizes)[1].tolist()
+        exact.ratio_interval(1234.0, sizes)[0].tolist()
+        == exact.ratio_interval(1234.0, sizes)[1].tolist()
         == (1234 / sizes).tolist()
     )
 
 
 @pytest.mark.parametrize("error", [CountingError(one_in=10), CountingError(relative=0.01)])
 def test_a_share_of_nothing_is_not_known(error):
-    assert np.isnan(error.of_containment(0, 0, 5)).all()
-    assert np.isnan(error.of_ratio(5, 0)).all()
-    assert np.isnan(error.of_containment(3, np.nan, 5)).all()
+    assert np.isnan(error.containment_interval(0, 0, 5)).all()
+    assert np.isnan(error.ratio_interval(5, 0)).all()
+    assert np.isnan(error.containment_interval(3, np.nan, 5)).all()
 
 
 def test_limits_of_a_sample_hold_the_number_and_stay_possible():
     sampled = CountingError(one_in=ONE_IN)
-    low, high = sampled.of_counts(ONE_IN * np.arange(50))
+    low, high = sampled.count_interval(ONE_IN * np.arange(50))
     assert (low[1:] > 0).all()
     assert low[0] == 0
     assert ((low <= ONE_IN * np.arange(50)) & (ONE_IN * np.arange(50) <= high)).all()
-    low, high = sampled.of_containment(ONE_IN * np.arange(11), ONE_IN * 10, ONE_IN * 10)
+    low, high = sampled.containment_interval(ONE_IN * np.arange(11), ONE_IN * 10, ONE_IN * 10)
     assert (low >= 0).all()
     assert (high <= 1 + 1e-12).all()
     assert high[0] > 0
@@ -65,9 +65,9 @@ def test_limits_of_hash_samples_hold_the_truth_as_often_as_they_say():
     for number in range(ONE_IN):
         size, other, both, union = observed(seen[part == number], ONE_IN)
         limits = {
-            "containment": error.of_containment(both, size, other),
-            "union": error.of_counts(union),
-            "ratio": error.of_ratio(union, size),
+            "containment": error.containment_interval(both, size, other),
+            "union": error.count_interval(union),
+            "ratio": error.ratio_interval(union, size),
         }
         for name, (low, high) in limits.items():
             held[name].append(np.mean((low <= truths[name]) & (truths[name] <= high)))
@@ -88,9 +88,9 @@ def test_limits_of_sketches_hold_the_truth_as_often_as_they_say(both, one, other
     sizes, others, unions = drawn.T
     error = CountingError(relative=relative)
     cases = {
-        "count": (error.of_counts(unions), both + one + other),
-        "ratio": (error.of_ratio(unions, sizes), (both + one + other) / (both + one)),
-        "containment": (error.of_containment(sizes + others - unions, sizes, others), both / (both + one)),
+        "count": (error.count_interval(unions), both + one + other),
+        "ratio": (error.ratio_interval(unions, sizes), (both + one + other) / (both + one)),
+        "containment": (error.containment_interval(sizes + others - unions, sizes, others), both / (both + one)),
     }
     for name, ((low, high), truth) in cases.items():
         held = np.mean((low <= truth) & (truth <= high))

@@ -8,7 +8,7 @@ from scipy.special import expit, logit
 
 from crawl_urn_dagster.urn import STATUSES, fit_containment_core_shell, mean_by, simulate
 from crawl_urn_dagster.urn.curves.expectations import ElementClass
-from crawl_urn_dagster.urn.data.data_points import Counts
+from crawl_urn_dagster.urn.data.counts import Counts
 from crawl_urn_dagster.urn.fits.joint import fit_joint, profile_kappa
 
 CRAWLS = 24

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from crawl_urn_dagster.urn import CaptureHistoryCounts, simulate
-from crawl_urn_dagster.urn.data.data_points import Counts
+from crawl_urn_dagster.urn.data.counts import Counts
 from crawl_urn_dagster.urn.fits.joint import fit_joint
 from crawl_urn_dagster.urn.goodness_of_fit.adequacy import check_core, check_increments, lack_of_fit
 from crawl_urn_dagster.urn.uncertainty.bootstrap import bootstrap_joint

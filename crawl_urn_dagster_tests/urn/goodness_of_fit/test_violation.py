@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crawl_urn_dagster.urn import CaptureHistoryCounts, block_mean, first_returns, judge, simulate
+from crawl_urn_dagster.urn import CaptureHistoryCounts, apply_violation_rule, block_mean, first_returns, simulate
 
 
 def test_block_mean_of_independent_values_has_the_usual_standard_error():
@@ -71,8 +71,8 @@ def test_first_returns_of_an_urn_fall_as_its_chance_to_be_missed():
     z = (returns.fraction[:8] - expected) / returns.fraction_se[:8]
     assert abs(z).max() < 4
     assert returns.n_starts[:8].tolist() == (41 - lag).tolist()
-    assert judge("first_returns", sizes, recaptures).violated is False
-    assert judge("containment", sizes, histories.intersections()).violated is False
+    assert apply_violation_rule("first_returns", sizes, recaptures).violated is False
+    assert apply_violation_rule("containment", sizes, histories.intersections()).violated is False
 
 
 def avoiding_crawler(crawls, elements, coverage, coverage_of_recent, seed):
@@ -89,8 +89,8 @@ def avoiding_crawler(crawls, elements, coverage, coverage_of_recent, seed):
 def test_a_crawler_that_avoids_recent_fetches_is_found_by_both_rules():
     counts = avoiding_crawler(crawls=20, elements=20_000, coverage=0.3, coverage_of_recent=0.02, seed=9)
     sizes = np.diagonal(counts.intersections())
-    returns = judge("first_returns", sizes, counts.recaptures())
-    shares = judge("containment", sizes, counts.intersections())
+    returns = apply_violation_rule("first_returns", sizes, counts.recaptures())
+    shares = apply_violation_rule("containment", sizes, counts.intersections())
     assert returns.violated is True
     assert shares.violated is True
     # h(1) = c1 and h(2) = (1 - c1) c, which containment shares at lag 2 but for c1².
@@ -125,7 +125,7 @@ def rising_by(rises):
     ],
 )
 def test_rule_needs_the_threshold_and_three_standard_errors(rises, violated):
-    verdict = judge("containment", *rising_by(rises))
+    verdict = apply_violation_rule("containment", *rising_by(rises))
     assert verdict.violated is violated
     assert verdict.difference == pytest.approx(np.nanmean(rises))
     assert np.isnan(verdict.se) == (violated is None)

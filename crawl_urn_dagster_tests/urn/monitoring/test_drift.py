@@ -13,7 +13,7 @@ from crawl_urn_dagster.urn.monitoring.drift import (
     draw_baseline,
     head,
     monitor,
-    on_scale,
+    to_parameter_scale,
 )
 from crawl_urn_dagster_tests.benchmarks.drift_error_rates import (
     ALPHA,
@@ -137,7 +137,7 @@ def test_a_change_of_scope_is_another_urn_and_no_change_of_its_parameters(sites,
 def test_each_crawl_says_the_truth_by_itself(baseline):
     monitoring = monitored(baseline, NONE)
     core, survival, coverage = (
-        on_scale(monitoring, chart, monitoring.by_crawl[row]) for row, chart in enumerate(CHARTS)
+        to_parameter_scale(monitoring, chart, monitoring.by_crawl[row]) for row, chart in enumerate(CHARTS)
     )
     # Elements of the shell that are in both of two crawls are a sample, of lags 1 to 23.
     assert np.abs(core - KAPPA).max() < 0.01

@@ -30,7 +30,7 @@ def test_what_was_seen_and_how_soon_is_what_stepping_gives(alpha, coverage):
 def test_the_rest_are_the_terms_of_the_urn():
     planned = plan(KAPPA, ALPHA, COVERAGE)
     urn, terms = CoreShellUrn(KAPPA, ALPHA, COVERAGE), Urn(ALPHA, COVERAGE).operator_terms()
-    assert planned.crawl_size == pytest.approx(KAPPA + (1 - KAPPA) * COVERAGE)
+    assert planned.crawl_completeness == pytest.approx(KAPPA + (1 - KAPPA) * COVERAGE)
     assert planned.nu_inf == pytest.approx((1 - urn.core_share) * terms.nu_inf)
     assert planned.cost_per_new == pytest.approx(1 / planned.nu_inf)
     assert planned.hidden_time == pytest.approx(terms.hidden_time)

@@ -8,7 +8,7 @@ from scipy.special import expit, logit
 from scipy.stats import t as student_t
 
 from crawl_urn_dagster.urn import OperatorTerms, Urn, simulate
-from crawl_urn_dagster.urn.data.data_points import Counts
+from crawl_urn_dagster.urn.data.counts import Counts
 from crawl_urn_dagster.urn.fits.joint import fit_joint
 from crawl_urn_dagster.urn.uncertainty.bootstrap import bootstrap_joint, difference_interval, fraction_interval
 

@@ -7,7 +7,8 @@ import pytest
 from scipy.special import expit, logit
 
 from crawl_urn_dagster.urn import simulate
-from crawl_urn_dagster.urn.data.data_points import Counts, Points
+from crawl_urn_dagster.urn.curves.data_points import Points
+from crawl_urn_dagster.urn.data.counts import Counts
 from crawl_urn_dagster.urn.fits.joint import fit_joint
 from crawl_urn_dagster.urn.uncertainty.replicates import CONSTANT, Noise, Series, draw, estimate_noise
 
@@ -45,7 +46,7 @@ def with_truth(fit, core, shell, alpha=0.75):
 def test_replicates_have_means_and_correlations_of_simulated_elements(shell):
     core = shell // 3
     first = simulated(core=core, shell=shell)
-    points = Points.of(first)
+    points = Points.from_counts(first)
     fit = with_truth(fitted(first), core, shell)
     # Coverage of the crawls as fitted, so that both simulate the same urn.
     coverage = expit(np.mean(logit(fit.urn[1].coverage)))
@@ -82,7 +83,7 @@ def test_equal_seeds_give_equal_replicates():
 def test_a_sample_of_elements_varies_by_its_own_counts():
     counts = simulated(core=20_000, shell=60_000)
     sampled = with_truth(fitted(replace(counts, one_in=40.0)), 20_000, 60_000)
-    points = Points.of(counts)
+    points = Points.from_counts(counts)
     drawn = draw(sampled, NO_NOISE, REPLICATES, seed=4).counts
     values = points.count(drawn)
     expected = points.expect(*sampled.urn)
@@ -97,7 +98,7 @@ def test_sketches_vary_by_their_error():
     counts = replace(simulated(core=50_000, shell=150_000), relative_error=0.02)
     fit = with_truth(fitted(counts), 50_000, 150_000)
     drawn = draw(fit, NO_NOISE, REPLICATES, seed=5).counts
-    points = Points.of(counts)
+    points = Points.from_counts(counts)
     sd = np.sqrt(points.variance(counts, *fit.urn))
     assert points.count(drawn).std(axis=0) == pytest.approx(sd, rel=SD_ERROR)
 

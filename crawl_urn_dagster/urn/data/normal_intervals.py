@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 NORMAL_QUANTILE = float(ndtri(0.975))
 
 
-def logit_limits(value: FloatArray, se: FloatArray) -> tuple[FloatArray, FloatArray]:
+def logit_interval(value: FloatArray, se: FloatArray) -> tuple[FloatArray, FloatArray]:
     """95 % limits of a probability, symmetric on the logit scale; NaN where the standard error is."""
     inside = ~np.isnan(se) & (value > 0) & (value < 1)
     centre, spread = np.where(inside, value, 0.5), np.where(inside, se, np.nan)

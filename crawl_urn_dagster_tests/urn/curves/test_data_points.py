@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from crawl_urn_dagster.urn import recaptures_from_unions, simulate
+from crawl_urn_dagster.urn.curves.data_points import Points
 from crawl_urn_dagster.urn.curves.expectations import ElementClass
-from crawl_urn_dagster.urn.data.data_points import Counts, Points
+from crawl_urn_dagster.urn.data.counts import Counts
 from crawl_urn_dagster.urn.fits.joint import urn_of, urn_slopes
 from crawl_urn_dagster.urn.optimise.differences import jacobian
 from crawl_urn_dagster_tests.urn.sketching import estimates
@@ -22,7 +23,7 @@ CORE = np.array(300.0)
 
 
 def test_whole_collection_gives_overlaps_and_later_recaptures():
-    points = Points.of(COUNTS)
+    points = Points.from_counts(COUNTS)
     assert (points.kind == "overlap").sum() == 28
     assert (points.kind == "recapture").sum() == 21  # at lag 1 a recapture is the overlap
     assert (points.kind == "window").sum() == 0
@@ -34,19 +35,19 @@ def test_whole_collection_gives_overlaps_and_later_recaptures():
 
 def test_without_overlaps_windows_of_two_crawls_stand_in():
     counts = replace(COUNTS, intersections=UNKNOWN)
-    points = Points.of(counts)
+    points = Points.from_counts(counts)
     assert set(points.kind.tolist()) == {"recapture"}
     assert points.count(counts).tolist() == HISTORIES.recaptures()[points.i, points.j].tolist()
     assert len(points.i) == 28
     some = np.where(np.eye(CRAWLS, k=1, dtype=bool) & (np.arange(CRAWLS) > 4), SHARED, np.nan)
-    points = Points.of(replace(COUNTS, intersections=some))
+    points = Points.from_counts(replace(COUNTS, intersections=some))
     assert ((points.j - points.i == 1) & (points.kind == "recapture")).sum() == 4
 
 
 def test_published_window_lengths_give_what_can_be_had_from_them():
     length = np.arange(CRAWLS) - np.arange(CRAWLS)[:, None] + 1
     counts = replace(COUNTS, intersections=UNKNOWN, unions=np.where(np.isin(length, [1, 2, 3, 6]), UNIONS, np.nan))
-    points = Points.of(counts)
+    points = Points.from_counts(counts)
     kinds = {int(d): set(points.kind[points.j - points.i == d].tolist()) for d in np.unique(points.j - points.i)}
     # Three crawls need the windows of two and of one; six need those of five and four, which are not published.
     assert kinds == {1: {"recapture"}, 2: {"recapture"}, 5: {"window"}}
@@ -59,7 +60,7 @@ def test_published_window_lengths_give_what_can_be_had_from_them():
 def test_recaptures_agree_with_the_inversion_of_unions():
     below = np.tri(CRAWLS, k=-1, dtype=bool)
     counts = replace(COUNTS, unions=np.where(np.eye(CRAWLS, k=3, dtype=bool) | below, np.nan, UNIONS))
-    points = Points.of(counts)
+    points = Points.from_counts(counts)
     known = np.isfinite(recaptures_from_unions(counts.unions)) & np.triu(np.ones_like(UNIONS, dtype=bool), 2)
     recaptured = points.kind == "recapture"
     assert sorted(zip(points.i[recaptured], points.j[recaptured], strict=True)) == [
@@ -69,7 +70,7 @@ def test_recaptures_agree_with_the_inversion_of_unions():
 
 def test_expectations_are_those_of_core_and_shell():
     for counts in (COUNTS, replace(COUNTS, intersections=UNKNOWN)):
-        points = Points.of(counts)
+        points = Points.from_counts(counts)
         unions = CORE + SHELL.unions()
         expected = replace(counts, sizes=CORE + SHELL.size * SHELL.coverage, unions=unions)
         if np.isfinite(counts.intersections).any():
@@ -87,7 +88,7 @@ def test_slopes_are_those_of_differences(published):
     windows = np.where(np.isin(length, [1, *published]), UNIONS, np.nan)
     counts = replace(COUNTS, intersections=UNKNOWN, unions=windows) if published else COUNTS
     parameters = np.array([[0.3, 0.8, 0.6], [0.1, 0.6, 1.0], [0.0, 0.9, 0.7], [0.95, 0.7, 0.4]])
-    points, sizes = Points.of(counts), np.broadcast_to(counts.sizes, (4, CRAWLS))
+    points, sizes = Points.from_counts(counts), np.broadcast_to(counts.sizes, (4, CRAWLS))
     bounds = np.zeros(3), np.array([1, 1, 1.0])
     by_differences = jacobian(lambda moved: points.expect(*urn_of(counts.times, sizes, moved)), parameters, *bounds)
     found = points.slopes(*urn_slopes(counts.times, sizes, parameters))
@@ -100,12 +101,12 @@ def test_negative_sketched_overlaps_are_kept():
     negative = SHARED.copy()
     negative[0, 7] = -5.0
     counts = replace(COUNTS, intersections=negative, relative_error=0.02)
-    points = Points.of(counts)
+    points = Points.from_counts(counts)
     assert points.count(counts)[(points.i == 0) & (points.j == 7) & (points.kind == "overlap")] == -5
 
 
 def test_variance_is_that_of_a_sample():
-    points = Points.of(COUNTS)
+    points = Points.from_counts(COUNTS)
     expected = points.expect(CORE, SHELL)
     assert points.variance(COUNTS, CORE, SHELL) == pytest.approx(expected + 1)
     assert points.variance(replace(COUNTS, one_in=16), CORE, SHELL) == pytest.approx(16 * (expected + 16))
@@ -124,7 +125,7 @@ def test_variance_of_sketches_is_that_of_sketches_of_the_same_elements():
     sizes = np.diagonal(either, axis1=1, axis2=2)
     both = sizes[:, :, None] + sizes[:, None, :] - either
     sketched = replace(COUNTS, sizes=sizes, intersections=both, unions=unions, relative_error=error)
-    points = Points.of(COUNTS)
+    points = Points.from_counts(COUNTS)
     stated = points.variance(replace(COUNTS, relative_error=error), CORE, SHELL) - points.variance(COUNTS, CORE, SHELL)
     # What is expected of the histories is not quite what they hold: 0.1 beside three standard errors.
     assert points.count(sketched).var(axis=0) == pytest.approx(stated, rel=0.235)
@@ -151,6 +152,6 @@ def test_counts_that_cannot_be_are_refused(changed, message):
 def test_many_problems_repeat_and_select():
     many = COUNTS.repeated(5)
     assert many.sizes.shape == (5, CRAWLS)
-    assert many.some(slice(1, 3)).unions.shape == (2, CRAWLS, CRAWLS)
-    points = Points.of(COUNTS)
+    assert many.select(slice(1, 3)).unions.shape == (2, CRAWLS, CRAWLS)
+    points = Points.from_counts(COUNTS)
     assert (points.count(many) == points.count(COUNTS)).all()
