@@ -1,4 +1,4 @@
-"""What the README shows works as printed."""
+"""The commands, configurations and code that the README and the user guides show work as printed."""
 
 import re
 import subprocess
@@ -8,31 +8,52 @@ from pathlib import Path
 import pytest
 
 from crawl_urn_dagster.config.collection import load_collections
+from crawl_urn_dagster.observables.schema import PARAMETERS
 from crawl_urn_dagster_tests.collections_for_tests import histories, tables_collection
 
 ROOT = Path(__file__).resolve().parents[1]
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", (ROOT / "README.md").read_text(), flags=re.MULTILINE | re.DOTALL)
+README, CONFIGURATION, PYTHON, TUTORIAL = (
+    (ROOT / page).read_text() for page in ("README.md", "docs/configuration.md", "docs/python.md", "docs/tutorial.md")
+)
+INSTALL_UI = ".venv/bin/pip install -q -c requirements.lock '.[ui]'"
 
 
-def blocks(language):
-    return [text for kind, text in BLOCKS if kind == language]
+def blocks(page, language):
+    return re.findall(rf"^```{language}\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
 
 
-def test_every_command_is_one_that_is_tested():
-    """The first two blocks are run by .ci/run as they stand; the others by the tests of the command line."""
-    setup, tests, *others = blocks("sh")
-    assert setup.splitlines()[-1] == ".venv/bin/crawl-urn run"
-    assert tests.splitlines()[-1] == ".venv-tests/bin/pytest"
-    assert [line for text in others for line in text.splitlines()] == [
-        ".venv/bin/crawl-urn run --collections my_collections.yaml",
-        ".venv/bin/pip install -q -c requirements.lock '.[ui]'",
-        ".venv/bin/crawl-urn ui",
-        'CRAWL_URN_ALERTS="slack://tokenA/tokenB/tokenC/#crawls mailto://user:pass@example.org" .venv/bin/crawl-urn ui',
+def commands(page):
+    return [text.splitlines() for text in blocks(page, "sh")]
+
+
+def run_python(code, folder):
+    return subprocess.run([sys.executable, "-c", code], cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+def test_every_command_is_tested():
+    """`.ci/run` runs the first two blocks as printed; the tests of the command line run the other commands."""
+    setup, tests, *others = commands(README)
+    assert setup[-1] == ".venv/bin/crawl-urn run"
+    assert tests[-1] == ".venv-tests/bin/pytest"
+    assert others == [
+        [".venv/bin/crawl-urn run --collections collections.yaml"],
+        [INSTALL_UI, ".venv/bin/crawl-urn ui --collections collections.yaml"],
     ]
+    assert commands(TUTORIAL) == [
+        [".venv/bin/crawl-urn run --collections my_collections.yaml --select my_hosts"],
+        [INSTALL_UI, ".venv/bin/crawl-urn ui --collections my_collections.yaml"],
+    ]
+    assert commands(CONFIGURATION) == []
+    assert INSTALL_UI.replace("[ui]", "[spark]") in CONFIGURATION
 
 
-def test_the_users_own_archives_are_configured_as_shown(tmp_path):
-    own_lists, large, own_tables, _ = blocks("yaml")
+def test_readme_is_short():
+    assert len(README.split()) < 900
+
+
+def test_own_archives_are_configured_as_shown(tmp_path):
+    (own_lists,), (large, own_tables, _) = blocks(README, "yaml"), blocks(CONFIGURATION, "yaml")
+    assert blocks(TUTORIAL, "yaml") == [re.sub(r" +#.*", "", own_lists)]
     (tmp_path / "urls").mkdir()
     for name in ("hosts.csv.gz", "urls/a.parquet", "pairs.csv", "windows.csv", "crawls.csv"):
         (tmp_path / name).touch()
@@ -50,9 +71,9 @@ def test_the_users_own_archives_are_configured_as_shown(tmp_path):
         assert (collection.name, collection.engine.type) == (name, engine)
 
 
-def test_the_real_collections_are_configured_as_shown(tmp_path, shared_data):
+def test_real_archives_are_configured_as_shown(tmp_path, shared_data):
     files = {path.name: path for path in shared_data.rglob("*") if path.is_file()}
-    text = blocks("yaml")[-1]
+    text = blocks(CONFIGURATION, "yaml")[-1]
     for name in re.findall(r"[\w-]+\.(?:csv\.gz|csv|json)", text):
         if not (tmp_path / name).exists():
             (tmp_path / name).symlink_to(files[name])
@@ -62,22 +83,29 @@ def test_the_real_collections_are_configured_as_shown(tmp_path, shared_data):
 
 
 @pytest.mark.slow
-def test_the_api_prints_what_is_shown(tmp_path, shared_data):
-    code, (shown,) = blocks("python")[0], blocks("text")
+def test_api_prints_the_text_shown(tmp_path, shared_data):
+    code, (shown,) = blocks(PYTHON, "python")[0], blocks(PYTHON, "text")
     name = "us_gov_hosts.csv.gz"
     (tmp_path / name).symlink_to(shared_data / "presence" / name)
-    result = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True)
-    assert result.stdout == shown
+    assert run_python(code, tmp_path) == shown
     assert (tmp_path / "residuals.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_code_location_is_made_as_shown(tmp_path):
-    _, code = blocks("python")
+def test_readme_shows_the_api_of_the_python_page():
+    """The README's example differs from the tested one of the Python page in its data only."""
+    assert blocks(README, "python")[0].split("print")[1] == blocks(PYTHON, "python")[0].split("print")[1]
+
+
+def test_tutorial_queries_columns_that_exist():
+    (query,) = re.findall(r"SELECT (.*) FROM headline", TUTORIAL)
+    assert set(query.split(", ")) <= {column.name for column in PARAMETERS.columns}
+
+
+def test_code_location_loads_as_shown(tmp_path):
+    _, code = blocks(PYTHON, "python")
     pairs = Path(tables_collection(tmp_path, histories(12), windows=False).source.pairs)
     (tmp_path / "my_collections.yaml").write_text(
         "collections:\n"
         f"  - {{name: mine, granularity: url, source: {{type: observable_tables, pairs: {pairs.name}}}}}\n"
     )
-    printing = code + "\nprint(len(list(defs.resolve_all_asset_keys())))\n"
-    result = subprocess.run([sys.executable, "-c", printing], cwd=tmp_path, check=True, capture_output=True, text=True)
-    assert int(result.stdout) > 0
+    assert int(run_python(f"{code}\nprint(len(list(defs.resolve_all_asset_keys())))\n", tmp_path)) > 0
