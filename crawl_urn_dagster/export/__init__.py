@@ -1,7 +1,6 @@
-"""Export: the tables of a collection as files that need neither this package nor DuckDB.
+"""Export the tables of a collection as files that need neither this package nor DuckDB.
 
-Here: the folder as a whole. Not here: tables as files (`tables`), LaTeX (`latex`), their description (`package`), or
-when the folder is made (`assets.export`).
+Does not decide when to export; see `orchestration.assets.export`.
 """
 
 from __future__ import annotations
@@ -20,9 +19,11 @@ if TYPE_CHECKING:
 
     from crawl_urn_dagster.observables.database import ObservablesFile
 
+__all__ = ["export_collection"]
+
 
 def export_collection(file: ObservablesFile, tables: Sequence[str], folder: Path, *, name: str, title: str) -> None:
-    """Write a folder with some tables, each as CSV and Parquet, the parameters as LaTeX, and what all of it means.
+    """Write tables as CSV and Parquet, the parameters as LaTeX, and a description of the files.
 
     The folder is replaced as a whole.
 
@@ -31,16 +32,16 @@ def export_collection(file: ObservablesFile, tables: Sequence[str], folder: Path
     file
         DuckDB file of the collection.
     tables
-        Names of tables of the contract, `parameters` and `operator_terms` among them.
+        Names of tables in `observables.schema.TABLES`, including `parameters` and `operator_terms`.
     folder
-        The folder that is made or replaced.
+        Folder to create or replace.
     name, title
-        Of the data package.
+        Name and title of the data package.
 
     Raises
     ------
     MissingTableError
-        When a table has not been written yet.
+        If a table has not been written yet.
     """
     parameters = file.read("parameters")
     with replacing_folder(folder) as new:

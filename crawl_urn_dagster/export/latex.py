@@ -1,6 +1,6 @@
-"""Fitted parameters as LaTeX tables.
+"""Format fitted parameters as two LaTeX tables for a paper.
 
-Here: two tables for a paper. Not here: the numbers (`estimates`).
+Does not compute numbers; see `estimates`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from crawl_urn_dagster.formatting import format_significant
 from crawl_urn_dagster.urn import UNSAID, WITHHELD
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Hashable, Mapping
 
     _Row = Mapping[Hashable, Any]
 
@@ -30,106 +30,94 @@ _ESCAPED = str.maketrans(
 )
 _SYMBOLS = {"kappa": r"$\kappa$", "core_share": r"$\mu$", "alpha": r"$\alpha$", "coverage": r"$c$"}
 _TERMS = {
-    "life_expectancy": "life expectancy after the present round",
-    "sampled_time": "part of it in rounds in which the element is sampled",
-    "hidden_time": "part of it in rounds in which it is missed",
-    "hiding_time": "time an unseen element stays unseen",
-    "nu_inf": "new fraction of a crawl in the long run",
-    "rho_inf": "seen fraction of a crawl in the long run",
+    "life_expectancy": "residual lifetime after the present crawl",
+    "sampled_time": "captured time",
+    "hidden_time": "missed time",
+    "hiding_time": "time to resolution",
+    "nu_inf": "long-run share of a crawl that is new",
+    "rho_inf": "long-run share of a crawl captured before",
 }
+_FIT_KEY = ["projection", "model", "form", "clock", "component", "first_crawl", "last_crawl"]
 _UNKNOWN = "--"
-_INTERVALS = r"Raised and lowered: limits of 95\,\% intervals."
+_INTERVALS = r"Subscripts and superscripts: 95\,\% confidence intervals."
 
 
 def parameters_tex(parameters: pd.DataFrame, operator_terms: pd.DataFrame, *, name: str) -> str:
-    """Tables of every fit's parameters, and of the headline in an operator's terms.
+    """Return two LaTeX tables: the parameters of all fits, and the operator terms of the selected fit.
 
-    Of fits that are withheld the status is given and no number. Needs the LaTeX package ``booktabs``.
+    Numbers of fits that are not reported are left out. The tables need the LaTeX package ``booktabs``.
 
     Parameters
     ----------
     parameters, operator_terms
-        Tables of the contract.
+        Tables of the same name.
     name
         Name of the collection.
     """
-    return "\n".join(
-        ["% Needs \\usepackage{booktabs}.", _parameters(parameters, name), _terms(operator_terms, parameters, name)]
-    )
+    tables = [_parameters_table(parameters, name), _terms_table(operator_terms, parameters, name)]
+    return "\n".join(["% Needs \\usepackage{booktabs}.", *tables])
 
 
-def _parameters(parameters: pd.DataFrame, name: str) -> str:
+def _parameters_table(parameters: pd.DataFrame, name: str) -> str:
     fits = parameters[parameters["component"] != "core"]
-    with_strata = fits["stratum"].notna().any()
-    heading = [*(["Stratum"] if with_strata else []), "Fitted", "Urn", "Clock", *_SYMBOLS.values(), "Status"]
-    rows = []
-    for fit in fits.to_dict("records"):
-        stratum = "all" if pd.isna(fit["stratum"]) else fit["stratum"]
-        numbers = [_estimate(fit, column) for column in _SYMBOLS]
-        texts = [*([stratum] if with_strata else []), _words(fit["projection"]), _urn(fit), fit["clock"]]
-        mark = r"$^\ast$" if fit["headline"] else ""
-        rows.append([*map(_escape, texts), *numbers, _escape(_words(fit["status"])) + mark])
+    rows = [
+        {
+            "Stratum": "all" if pd.isna(fit["stratum"]) else _escape(fit["stratum"]),
+            "Observable": _words(fit["projection"]),
+            "Model": _model(fit),
+            "Clock": _escape(fit["clock"]),
+            **{symbol: _estimate(fit, column) for column, symbol in _SYMBOLS.items()},
+            "Status": _words(fit["status"]) + (r"$^\ast$" if fit["headline"] else ""),
+        }
+        for fit in fits.to_dict("records")
+    ]
+    frame = pd.DataFrame(rows)
+    if fits["stratum"].isna().all():
+        frame = frame.drop(columns="Stratum")
     caption = (
-        f"Urn parameters of {_escape(name)}: core's share of the urn $\\kappa$ and of a crawl $\\mu$, survival "
-        f"$\\alpha$ per unit of the clock and coverage $c$ of the shell or the one urn. {_INTERVALS} Numbers that are "
-        r"withheld or not part of the urn are left out, and of a fit that is not identified all but the limits. "
-        r"$^\ast$: speaks for the collection or its stratum."
+        f"Urn parameters of {_escape(name)}: core fraction of the urn $\\kappa$, core share of a crawl $\\mu$, "
+        "survival $\\alpha$ per unit of the clock and coverage $c$ of the shell, or of the urn if the model has no "
+        f"core. {_INTERVALS} Numbers that are not reported or not part of the model are left out; if a fit is not "
+        r"identified, only its intervals are given. $^\ast$: selected fit of the collection or of its stratum."
     )
-    columns = "l" * (len(heading) - len(_SYMBOLS) - 1) + "r" * len(_SYMBOLS) + "l"
-    return _table(caption, f"tab:{name}:parameters", columns, heading, rows)
+    return _table(frame, caption, f"tab:{name}:parameters", right_aligned=_SYMBOLS.values())
 
 
-def _terms(operator_terms: pd.DataFrame, parameters: pd.DataFrame, name: str) -> str:
-    """Table of the headline's last component: the shell, or the one urn."""
+def _terms_table(operator_terms: pd.DataFrame, parameters: pd.DataFrame, name: str) -> str:
+    """Return the terms of the headline's last component: the shell, or the urn if the model has no core."""
     headline = parameters["headline"].astype(bool) & parameters["stratum"].isna()
     fit = parameters[headline].iloc[-1]
-    own = operator_terms["stratum"].isna()
-    for column in ("projection", "model", "form", "clock", "component", "first_crawl", "last_crawl"):
-        own &= operator_terms[column] == fit[column]
-    row = operator_terms[own].to_dict("records")[0]
+    is_of_fit = operator_terms["stratum"].isna() & (operator_terms[_FIT_KEY] == fit[_FIT_KEY]).all(axis=1)
+    row = operator_terms[is_of_fit].to_dict("records")[0]
     units = dict.fromkeys(("nu_inf", "rho_inf"), "fraction")
-    rows = [[text, _estimate(row, column), units.get(column, row["unit"])] for column, text in _TERMS.items()]
+    rows = [(term, _estimate(row, column), units.get(column, row["unit"])) for column, term in _TERMS.items()]
     caption = (
-        f"{_escape(name)} in an operator's terms. Fit: {_escape(_words(fit['projection']))}, {_escape(_urn(row))}, per "
-        f"{fit['clock']}; status: {_escape(_words(row['status']))}. {_INTERVALS}"
+        f"{_escape(name)}: quantities for operators. Fit: {_words(fit['projection'])}, {_model(row)}, per "
+        f"{fit['clock']}; status: {_words(row['status'])}. {_INTERVALS}"
     )
-    return _table(caption, f"tab:{name}:terms", "lrl", ["Term", "Value", "Unit"], rows)
+    frame = pd.DataFrame(rows, columns=["Quantity", "Value", "Unit"])
+    return _table(frame, caption, f"tab:{name}:terms", right_aligned=["Value"])
 
 
-def _table(caption: str, label: str, columns: str, heading: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [" & ".join(row) + r" \\" for row in rows]
-    return "\n".join(
-        [
-            r"\begin{table}",
-            r"\centering",
-            r"\footnotesize",
-            f"\\caption{{{caption}}}",
-            f"\\label{{{label}}}",
-            f"\\begin{{tabular}}{{{columns}}}",
-            r"\toprule",
-            " & ".join(heading) + r" \\",
-            r"\midrule",
-            *lines,
-            r"\bottomrule",
-            r"\end{tabular}",
-            r"\end{table}",
-            "",
-        ]
-    )
+def _table(frame: pd.DataFrame, caption: str, label: str, *, right_aligned: Any) -> str:
+    """Return a LaTeX table of a frame whose cells are LaTeX."""
+    styler = frame.style.hide(axis="index").set_table_styles([{"selector": "footnotesize", "props": ":{};"}])
+    columns = "".join("r" if column in right_aligned else "l" for column in frame.columns)
+    return styler.to_latex(column_format=columns, caption=caption, label=label, position_float="centering", hrules=True)
 
 
-def _urn(row: _Row) -> str:
+def _model(row: _Row) -> str:
     form = ", as printed" if row["form"] == "paper" else ""
     part = f", {_words(row['component'])}" if row["component"] in {"shell_1", "shell_2"} else ""
     return f"{_words(row['model'])}{form}{part}"
 
 
 def _words(name: str) -> str:
-    return name.replace("_", " ")
+    return _escape(name.replace("_", " "))
 
 
 def _escape(text: str) -> str:
-    """Text from data as LaTeX that prints as it is; what cannot be printed is left out."""
+    """Escape text from data for LaTeX and drop its unprintable characters."""
     return "".join(character for character in text if character.isprintable()).translate(_ESCAPED)
 
 
@@ -139,8 +127,8 @@ def _estimate(row: _Row, column: str) -> str:
         return _UNKNOWN
     if row["status"] in UNSAID:
         return _UNKNOWN if pd.isna(low) else f"${_number(low)}$ to ${_number(high)}$"
-    limits = "" if pd.isna(low) or pd.isna(high) else f"_{{{_number(low)}}}^{{{_number(high)}}}"
-    return f"${_number(value)}{limits}$"
+    interval = "" if pd.isna(low) or pd.isna(high) else f"_{{{_number(low)}}}^{{{_number(high)}}}"
+    return f"${_number(value)}{interval}$"
 
 
 def _number(value: float) -> str:

@@ -1,6 +1,6 @@
-"""What the files of an export are, as a Frictionless Data Package.
+"""Describe the files of an export as a Frictionless Data Package, ``datapackage.json``.
 
-Here: ``datapackage.json``, from the column lists of the contract. Not here: the files (`tables`, `latex`).
+Does not write the files that it describes; see `tables` and `latex`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.observables.schema import Column, Table
 
 _MEDIA_TYPES = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet", "tex": "application/x-tex"}
-#: The reference library checks the rows of CSV, and of Parquet, whose types it has of its own, size and hash alone.
+# The reference library validates the rows of CSV files. Of Parquet, which has its own types, it checks size and hash.
 _KINDS = {"csv": {"profile": "tabular-data-resource"}, "parquet": {"profile": "data-resource", "type": "file"}}
 _TYPES = {
     "VARCHAR": "string",
@@ -33,16 +33,16 @@ _TYPES = {
 
 
 def write_package(folder: Path, tables: Sequence[str], *, name: str, title: str, description: str) -> None:
-    """Write ``datapackage.json``, which describes the other files of a folder.
+    """Write ``datapackage.json``, a description of the other files of a folder.
 
     Parameters
     ----------
     folder
-        Has ``parameters.tex``, and of every table a file in each of `tables.FORMATS`.
+        Folder with ``parameters.tex`` and a file in each of `tables.FORMATS` for every table.
     tables
-        Names of tables of the contract.
+        Names of the tables, in `observables.schema.TABLES`.
     name, title, description
-        Of the package.
+        Name, title and description of the data package.
     """
     resources = [
         {
@@ -54,7 +54,7 @@ def write_package(folder: Path, tables: Sequence[str], *, name: str, title: str,
         for file_format in FORMATS
     ]
     resources.append(
-        _resource(folder / "parameters.tex", "The parameters of every fit, and of the headline, as LaTeX.")
+        _resource(folder / "parameters.tex", "Parameters of all fits and operator terms of the headline, as LaTeX.")
     )
     package = {
         "profile": "data-package",
@@ -83,7 +83,7 @@ def _resource(path: Path, description: str) -> dict[str, Any]:
 
 def _schema(table: Table) -> dict[str, Any]:
     required = {column.name for column in table.columns if not column.nullable}
-    # A primary key has no absent values; a unique key may.
+    # A primary key must not contain NULL; a unique key may.
     key = {"primaryKey": list(table.key)} if required.issuperset(table.key) else {"uniqueKeys": [list(table.key)]}
     return {"fields": [_field(column) for column in table.columns], "missingValues": [""], **key}
 

@@ -1,9 +1,7 @@
-"""Tables of the contract as CSV and Parquet files.
+"""Write the tables of a collection as CSV and Parquet files.
 
-Here: how a value of each type is written. Not here: columns (`observables.schema`), or statements (`sql/`).
-
-Both formats hold capture histories as text of 0s and 1s. In CSV nothing is an absent value, a time is ISO 8601 in UTC,
-and an infinite number is INF, as Table Schema has it.
+Does not define columns; see `observables.schema`. Both formats contain capture histories as text of 0s and 1s. In CSV,
+a missing value is empty, a time is ISO 8601 in UTC, and an infinite number is INF, as Table Schema requires.
 """
 
 from __future__ import annotations
@@ -24,10 +22,10 @@ _OPTIONS = {
     "csv": "FORMAT csv, HEADER true, NULLSTR '', USE_TMP_FILE false",
     "parquet": "FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false",
 }
-#: Formats of the files, which are also their suffixes.
+#: File formats, which are also the file suffixes.
 FORMATS = tuple(_OPTIONS)
 
-_WRITTEN = {
+_EXPRESSIONS = {
     "csv": {
         "BIT": "{0}::VARCHAR",
         "TIMESTAMP": "strftime({0}, '%Y-%m-%dT%H:%M:%S.%fZ')",
@@ -38,12 +36,21 @@ _WRITTEN = {
 
 
 def write_tables(file: ObservablesFile, names: Sequence[str], folder: Path) -> None:
-    """Write tables of the contract as ``<name>.csv`` and ``<name>.parquet``, rows in the order of the table.
+    """Write each table as ``<name>.csv`` and ``<name>.parquet``, with its rows in the order of the table.
+
+    Parameters
+    ----------
+    file
+        DuckDB file of the collection.
+    names
+        Names of the tables, in `observables.schema.TABLES`.
+    folder
+        Existing folder to write to.
 
     Raises
     ------
     MissingTableError
-        When a table has not been written yet.
+        If a table has not been written yet.
     """
     with file.reading_tables(names) as connection:
         for name in names:
@@ -55,4 +62,4 @@ def write_tables(file: ObservablesFile, names: Sequence[str], folder: Path) -> N
 
 def _column(column: Column, file_format: str) -> str:
     quoted = f'"{column.name}"'
-    return f"{_WRITTEN[file_format].get(column.type, '{0}').format(quoted)} AS {quoted}"
+    return f"{_EXPRESSIONS[file_format].get(column.type, '{0}').format(quoted)} AS {quoted}"
