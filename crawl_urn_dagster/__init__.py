@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.api import CrawlFit, Crawls, fit, read_counts, read_presence, read_source
-    from crawl_urn_dagster.config.collection import Collection, demo_collection, load_collections
+    from crawl_urn_dagster.config.collection import Collection, demo_collection
+    from crawl_urn_dagster.config.loading import load_collections
     from crawl_urn_dagster.orchestration.build import build_defs
     from crawl_urn_dagster.orchestration.component import CrawlUrnComponent
 
@@ -37,7 +38,7 @@ _HOMES = {
     "CrawlUrnComponent": "crawl_urn_dagster.orchestration.component",
     "build_defs": "crawl_urn_dagster.orchestration.build",
     "demo_collection": "crawl_urn_dagster.config.collection",
-    "load_collections": "crawl_urn_dagster.config.collection",
+    "load_collections": "crawl_urn_dagster.config.loading",
 }
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import dagster as dg
 
-from crawl_urn_dagster.config.collection import demo_collection, load_collections
+from crawl_urn_dagster.config.collection import demo_collection
+from crawl_urn_dagster.config.loading import load_collections
 from crawl_urn_dagster.orchestration.build import build_defs
 
 

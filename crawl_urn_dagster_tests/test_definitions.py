@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from crawl_urn_dagster.cli.launching import workspace_file
-from crawl_urn_dagster.config.collection import AutomationSettings, demo_collection
+from crawl_urn_dagster.config.collection import demo_collection
+from crawl_urn_dagster.config.settings import AutomationSettings
 from crawl_urn_dagster.estimates.fit_catalogue import fit_kinds
 from crawl_urn_dagster.estimates.fitting import fit_all
 from crawl_urn_dagster.figures import PARAMETER_FIGURES

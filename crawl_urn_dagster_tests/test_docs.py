@@ -16,7 +16,7 @@ from dagster._core.instance.config import dagster_instance_config
 from dagster._core.workspace.config_schema import process_workspace_config
 
 import crawl_urn_dagster as cu
-from crawl_urn_dagster.config.collection import load_collections
+from crawl_urn_dagster.config.loading import load_collections
 from crawl_urn_dagster.sources import ObservableTablesSource, Source
 from crawl_urn_dagster.urn import (
     CoreShellUrn,

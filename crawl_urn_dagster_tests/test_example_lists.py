@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crawl_urn_dagster.config.collection import load_collections
+from crawl_urn_dagster.config.loading import load_collections
 from crawl_urn_dagster.estimates.headline import read_headline
 from crawl_urn_dagster.orchestration.assets.estimates import INFERENCE_TABLES
 from crawl_urn_dagster.sources import Files

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from crawl_urn_dagster.config.collection import load_collections
+from crawl_urn_dagster.config.loading import load_collections
 from crawl_urn_dagster.observables.schema import PARAMETERS
 from crawl_urn_dagster_tests.collections_for_tests import histories, tables_collection
 

@@ -156,7 +156,8 @@ def _set_environment(collections: Path | None, home: Path) -> Path:
 
 
 def _load(collections: Path | None) -> tuple[Collection, ...]:
-    from crawl_urn_dagster.config.collection import CollectionsError, demo_collection, load_collections
+    from crawl_urn_dagster.config.collection import demo_collection
+    from crawl_urn_dagster.config.loading import CollectionsError, load_collections
 
     if collections is None:
         return (demo_collection(),)

@@ -1,1 +1,4 @@
-"""Describe collections as typed, validated YAML."""
+"""Configure collections in typed YAML.
+
+Does not define the settings of each source; see `sources`.
+"""

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import yaml
 
-from crawl_urn_dagster.config.collection import OF_PRESENCE
+from crawl_urn_dagster.config.collection import PRESENCE_SETTINGS
 from crawl_urn_dagster.report.blocks import Folded, Section
 from crawl_urn_dagster.report.markdown import table
 from crawl_urn_dagster.sources.transport.locations import is_named_like_a_secret, is_remote
@@ -58,7 +58,7 @@ def provenance(content: Content) -> Section:
 
 def configuration_yaml(collection: Collection) -> str:
     """Write the configuration of one collection as a YAML file, with all defaults and without secrets."""
-    without = None if collection.has_histories else set(OF_PRESENCE)
+    without = None if collection.has_histories else set(PRESENCE_SETTINGS)
     configured = redacted(collection.model_dump(mode="json", exclude=without))
     return str(yaml.safe_dump({"collections": [configured]}, sort_keys=False, allow_unicode=True))
 

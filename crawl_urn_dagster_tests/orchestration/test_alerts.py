@@ -12,7 +12,7 @@ from dagster._core.scheduler.instigation import InstigatorState, InstigatorStatu
 from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 from dagster_shared.error import SerializableErrorInfo
 
-from crawl_urn_dagster.config.collection import AutomationSettings
+from crawl_urn_dagster.config.settings import AutomationSettings
 from crawl_urn_dagster.orchestration.alerts import Alert, AlertError, deliver
 from crawl_urn_dagster.orchestration.asset_keys import FINGERPRINT
 from crawl_urn_dagster.orchestration.build import build_defs

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from crawl_urn_dagster.config.collection import load_collections
+from crawl_urn_dagster.config.loading import load_collections
 from crawl_urn_dagster_tests.collections_for_tests import histories, tables_collection
 from crawl_urn_dagster_tests.command import configure
 from crawl_urn_dagster_tests.pipeline import UNCHECKED, Pipeline

@@ -6,7 +6,8 @@ from importlib.metadata import version
 import pytest
 import yaml
 
-from crawl_urn_dagster.config.collection import Collection, demo_collection, load_collections
+from crawl_urn_dagster.config.collection import Collection, demo_collection
+from crawl_urn_dagster.config.loading import load_collections
 from crawl_urn_dagster.report.provenance import REDACTED, configuration_yaml, redacted, versions
 from crawl_urn_dagster_tests.collections_for_tests import histories, presence_collection, tables_collection
 

@@ -156,13 +156,13 @@ def _containment_drop(collection: Collection) -> dg.AssetChecksDefinition:
         # The upper end of the counting error, so that an inexact count raises no false warning.
         fall = 1 - float(last["seen_again_high"]) / median if median > 0 else 0.0
         return check_result(
-            passed=fall <= collection.coverage_drop,
+            passed=fall <= collection.containment_drop,
             severity=WARN,
             observed=fall,
-            threshold=collection.coverage_drop,
+            threshold=collection.containment_drop,
             reason=f"Crawl {last['crawl']} contains {100 * last['seen_again']:.1f} % of the previous crawl. The median "
             f"of the previous {count_noun(min(n_baseline, len(pairs) - 1), 'pair')} is {100 * median:.1f} % (relative "
-            f"change {-100 * fall:+.1f} %, allowed {-100 * collection.coverage_drop:+.1f} %).",
+            f"change {-100 * fall:+.1f} %, allowed {-100 * collection.containment_drop:+.1f} %).",
             todo="Check whether the crawl was cut short, blocked, or started from other seeds.",
             cause=str(last["crawl"]),
         )

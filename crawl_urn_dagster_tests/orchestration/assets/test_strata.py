@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crawl_urn_dagster.config.collection import Collection, load_collections
+from crawl_urn_dagster.config.collection import Collection
+from crawl_urn_dagster.config.loading import load_collections
 from crawl_urn_dagster.observables.strata import StratumSettings
 from crawl_urn_dagster.observables.tables import read_strata
 from crawl_urn_dagster_tests.collections_for_tests import histories, lists_collection, presence_of

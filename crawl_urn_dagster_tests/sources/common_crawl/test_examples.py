@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crawl_urn_dagster.config.collection import load_collections
+from crawl_urn_dagster.config.loading import load_collections
 from crawl_urn_dagster.observables.publications import revisions
 from crawl_urn_dagster.report.model_free import render_revisions
 from crawl_urn_dagster.sources.common_crawl.hyperloglog import relative_error

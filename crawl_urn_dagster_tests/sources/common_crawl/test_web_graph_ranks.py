@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from crawl_urn_dagster.config.collection import Collection, CollectionsError, load_collections
+from crawl_urn_dagster.config.collection import Collection
+from crawl_urn_dagster.config.loading import CollectionsError, load_collections
 from crawl_urn_dagster.sources import Files, SourceError, StratumColumn, WebGraphRanksSource
 from crawl_urn_dagster_tests.sources.conftest import WHOLE, captures_of, gz, labels_of
 
