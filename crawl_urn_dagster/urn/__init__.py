@@ -28,18 +28,8 @@ from crawl_urn_dagster.urn.capture_recapture.cormack_jolly_seber import (
     smallest_gap,
 )
 from crawl_urn_dagster.urn.capture_recapture.mixtures import fit_core_and_shell, fit_two_classes
-from crawl_urn_dagster.urn.curves.model import (
-    DAYS_PER_YEAR,
-    Asymptote,
-    CoreShellUrn,
-    Fates,
-    Form,
-    OperatorTerms,
-    Urn,
-    core_share_from_kappa,
-    kappa_from_core_share,
-    urn_from_tail,
-)
+from crawl_urn_dagster.urn.curves.conversions import core_share_from_kappa, kappa_from_core_share, urn_from_tail
+from crawl_urn_dagster.urn.curves.model import DAYS_PER_YEAR, Asymptote, CoreShellUrn, Fates, Form, OperatorTerms, Urn
 from crawl_urn_dagster.urn.curves.revisit import (
     Regime,
     RevisitDelayUrn,

@@ -1,6 +1,6 @@
-"""A simulator of the urn, element by element: the process that the model describes, with nothing averaged.
+"""Simulate the urn element by element, without averaging.
 
-Here: the process and its histories. Not here: what is expected of it (`model`), or names for elements.
+Does not compute expectations (see `model`) and does not name the elements.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ ByteArray = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True, eq=False)
 class SimulatedHistories:
-    """Histories of all elements that were captured at least once.
+    """Capture histories of all elements that were captured at least once.
 
     Attributes
     ----------
     packed
-        Shape (elements, bytes): a bit per crawl in the order of `numpy.packbits`, oldest crawl first. An
-        element's number is its row; the core comes first.
+        One bit per crawl in the order of `numpy.packbits`, oldest crawl first, shape (n_elements, n_bytes). The row is
+        the number of the element; the core comes first.
     n_crawls
         Number of crawls.
     """
@@ -33,7 +33,7 @@ class SimulatedHistories:
     n_crawls: int
 
     def counts(self) -> CaptureHistoryCounts:
-        """Return how many elements have each history."""
+        """Count the elements of each capture history."""
         n_elements, n_bytes = self.packed.shape
         words = np.zeros((n_elements, (n_bytes + 7) // 8 * 8), dtype=np.uint8)
         words[:, :n_bytes] = self.packed
@@ -46,7 +46,7 @@ class SimulatedHistories:
         return CaptureHistoryCounts(seen, np.diff(np.append(first, n_elements)))
 
     def captured(self, crawl: int) -> IntArray:
-        """Return the numbers of the elements that a crawl captured, ascending."""
+        """Return the numbers of the elements that a crawl captured, in ascending order."""
         return np.flatnonzero(self.packed[:, crawl // 8] & _bit(crawl))
 
 
@@ -59,30 +59,43 @@ def simulate(
     coverage: npt.ArrayLike,
     seed: int,
 ) -> SimulatedHistories:
-    """Sample an urn at every crawl and replace part of its shell after it.
+    """Capture part of an urn at every crawl and replace part of its shell after it.
 
-    Each element of the shell is sampled with probability c_t at crawl t, independently, and then survives the
-    gap δ to the next crawl with probability α^δ; one that does not is replaced by a new element.
+    Crawl t captures each element of the shell independently with probability c_t. The element then survives the gap δ
+    to the next crawl with probability α^δ, or else is replaced by a new element.
 
     Parameters
     ----------
     times
-        Times of the crawls, shape (crawls,), not decreasing.
+        Times of the crawls, shape (n_crawls,), not decreasing.
     core
-        Elements that are in every crawl, at least 0; 0 makes the homogeneous urn.
+        Elements that every crawl captures, at least 0; 0 gives the homogeneous urn.
     shell
-        Elements that live in the shell at any one time, at least 0.
+        Eligible elements of the shell at any time, at least 0.
     alpha
-        Survival of the shell per unit of ``times``, in [0, 1]; a scalar, or one per gap.
+        Survival of the shell per unit of `times`, in [0, 1]; a scalar, or one value per gap.
     coverage
-        Fraction of the shell that a crawl samples, in [0, 1]; a scalar, or one per crawl.
+        Fraction of the shell that a crawl captures, in [0, 1]; a scalar, or one value per crawl.
     seed
-        Equal seeds give equal histories.
+        Seed of the random numbers. Equal seeds give equal histories.
+
+    Returns
+    -------
+    SimulatedHistories
+        Capture histories of the elements that were captured.
 
     Raises
     ------
     ValueError
-        When the times decrease, or a number is outside its range.
+        If the times decrease or a number is outside its range.
+
+    Examples
+    --------
+    >>> histories = simulate(times=[0, 1, 2], core=2, shell=3, alpha=1, coverage=1, seed=1)
+    >>> histories.counts().intersections()
+    array([[5, 5, 5],
+           [5, 5, 5],
+           [5, 5, 5]])
     """
     gaps = gaps_between(times)
     if min(core, shell) < 0:

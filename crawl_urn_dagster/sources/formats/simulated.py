@@ -103,7 +103,7 @@ class SimulatedSource(PresenceSource):
         """
         import pandas as pd
 
-        from crawl_urn_dagster.urn.curves.model import core_share_from_kappa
+        from crawl_urn_dagster.urn.curves.conversions import core_share_from_kappa
 
         shared = {
             "kappa": self.kappa,

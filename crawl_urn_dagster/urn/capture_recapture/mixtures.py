@@ -25,10 +25,10 @@ from crawl_urn_dagster.urn.capture_recapture.cormack_jolly_seber import (
 from crawl_urn_dagster.urn.data.histories import count_cells
 from crawl_urn_dagster.urn.optimise.maximum_likelihood import (
     Estimates,
+    as_not_identified,
     estimates_at,
     maximise,
     nothing_estimated,
-    withdrawn,
 )
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def fit_two_classes(
     found = estimates_at(log_likelihood, best, names, histories.releases, powers)
     if one_class.minus_two_log_likelihood - found.minus_two_log_likelihood > _NO_GAIN:
         return found
-    return withdrawn(found, one_class.n_parameters, "Two classes fit no better than one.")
+    return as_not_identified(found, one_class.n_parameters, "Two classes fit no better than one.")
 
 
 def fit_core_and_shell(counts: CaptureHistoryCounts, times: npt.ArrayLike | None = None) -> Estimates:

@@ -1,1 +1,1 @@
-"""Compute the expected observables of each urn in closed form."""
+"""Urns: the observables that each one predicts."""

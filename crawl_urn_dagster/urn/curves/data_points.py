@@ -1,7 +1,6 @@
-"""The raw counts of a collection, and the points that a joint fit makes of them.
+"""Derive data points of a joint fit from raw counts: overlaps, recaptures and windows, with their expectations.
 
-Here: overlaps of pairs, recaptures from windows, their expectation and its variance. Not here: what is expected of a
-class of elements (`expectations`), or the fit (`joint`).
+Computes neither the expectations of a class of elements (see `expectations`) nor the fit (see `joint`).
 """
 
 from __future__ import annotations
@@ -26,17 +25,20 @@ _KINDS = ("overlap", "recapture", "window")
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Which points the published counts give; the methods return overlaps, then recaptures, then windows.
+    """Data points that the published counts give.
+
+    Points are ordered as overlaps, then recaptures, then windows.
 
     Attributes
     ----------
     overlaps
-        Crawls i and j, shape (overlaps,) each, of m_ij.
+        Crawls i and j of the intersections m_ij, shape (n_overlaps,) each.
     recaptures
-        Of r_ij from four windows; at lag 1, where r_ij is m_ij, only those whose overlap is not published.
+        Crawls i and j of the recaptures r_ij that follow from four windows. At lag 1, where r_ij is m_ij, only pairs
+        without a published overlap.
     windows
-        First and last crawl of windows that give no recaptures, because one of the other three is not published. Their
-        count is all recaptures within, sum of M less U(i..j).
+        First and last crawl of windows that give no recaptures because one of the other three windows is not
+        published. Their count is the number of all recaptures within the window, the sum of M minus U(i..j).
     """
 
     overlaps: tuple[IntArray, IntArray]
@@ -45,10 +47,10 @@ class Points:
 
     @classmethod
     def from_counts(cls, counts: Counts) -> Points:
-        """Points of counts without leading axes."""
+        """Derive the points of counts without leading axes."""
         overlap, window = np.triu(np.isfinite(counts.intersections), 1), np.triu(np.isfinite(counts.unions), 1)
         window &= ~(overlap & np.eye(len(window), k=1, dtype=bool))
-        # Windows of one crawl and of none are known.
+        # Windows of one crawl and of no crawl are always known.
         known = np.isfinite(counts.unions) | np.tri(len(window), dtype=bool)
         recapture = np.zeros_like(window)
         recapture[:-1, 1:] = window[:-1, 1:] & known[:-1, :-1] & known[1:, 1:] & known[1:, :-1]
@@ -56,17 +58,17 @@ class Points:
 
     @property
     def kind(self) -> npt.NDArray[np.str_]:
-        """``overlap``, ``recapture`` or ``window``, shape (points,)."""
+        """Kind of each point, ``overlap``, ``recapture`` or ``window``, shape (n_points,)."""
         return np.repeat(_KINDS, [len(first) for first, _ in self._all])
 
     @property
     def i(self) -> IntArray:
-        """First crawl of each point, shape (points,)."""
+        """First crawl of each point, shape (n_points,)."""
         return np.concatenate([first for first, _ in self._all])
 
     @property
     def j(self) -> IntArray:
-        """Last crawl of each point, shape (points,)."""
+        """Last crawl of each point, shape (n_points,)."""
         return np.concatenate([last for _, last in self._all])
 
     @property
@@ -74,7 +76,7 @@ class Points:
         return self.overlaps, self.recaptures, self.windows
 
     def count(self, counts: Counts) -> FloatArray:
-        """Each point's count as observed, shape (..., points)."""
+        """Return the observed count of each point, shape (..., n_points)."""
         (a, b), (i, j), (first, last) = self._all
         unions = np.where(np.eye(len(counts.times), dtype=bool), counts.sizes[..., None], counts.unions)
         recaptures = recaptures_from_unions(unions)[..., i, j]
@@ -82,7 +84,15 @@ class Points:
         return np.concatenate([counts.intersections[..., a, b], recaptures, within], axis=-1)
 
     def expect(self, core: FloatArray, shell: ElementClass) -> FloatArray:
-        """Each point's expected count, shape (..., points), of a core of K elements, shape (...), and a shell."""
+        """Return the expected count of each point, shape (..., n_points).
+
+        Parameters
+        ----------
+        core
+            Elements K of the core, shape (...).
+        shell
+            The shell, with the same leading axes.
+        """
         (a, b), (i, j), (first, last) = self._all
         parts = [
             core[..., None] + shell.intersections(a, b),
@@ -93,28 +103,28 @@ class Points:
             parts.append(core[..., None] * (last - first) + shells[..., first, last])
         return np.concatenate(parts, axis=-1)
 
-    def slopes(self, core: FloatArray, shell: ElementClass, of_shell: ClassSlopes) -> FloatArray:
-        """Differentiate `expect`, shape (..., n, points), the core's derivatives being of shape (..., n)."""
+    def slopes(self, core: FloatArray, shell: ElementClass, shell_slopes: ClassSlopes) -> FloatArray:
+        """Differentiate `expect`, shape (..., n, n_points), given the derivatives of the core, shape (..., n)."""
         (a, b), (i, j), (first, last) = self._all
         parts = [
-            core[..., None] + shell.slopes_of_intersections(of_shell, a, b),
-            core[..., None] * (j - i == 1) + shell.slopes_of_recaptures(of_shell, i, j),
+            core[..., None] + shell.intersection_slopes(shell_slopes, a, b),
+            core[..., None] * (j - i == 1) + shell.recapture_slopes(shell_slopes, i, j),
         ]
         if first.size:
             n = shell.size.shape[-1]
             crawls = np.triu_indices(n, k=1)
-            recaptures = table_of_pairs(shell.slopes_of_recaptures(of_shell, *crawls), *crawls, n)
+            recaptures = table_of_pairs(shell.recapture_slopes(shell_slopes, *crawls), *crawls, n)
             within = -unions_from_recaptures(np.zeros(recaptures.shape[:-1]), recaptures)
             parts.append(core[..., None] * (last - first) + within[..., first, last])
         return np.concatenate(parts, axis=-1)
 
     def variance(self, counts: Counts, core: FloatArray, shell: ElementClass) -> FloatArray:
-        """Variance of each point's count that the weights are one over, shape (..., points).
+        """Return the variance of each point's count, the inverse of its weight, shape (..., n_points).
 
-        A count of a sample of one in k elements is Poisson, so k times it has k times the expected count; it is known
-        to no better than one element of the sample, so another k² keep rare counts from weighing without limit. To
-        it comes the error of the sketches that the count is a sum of, which err alike as far as their elements are the
-        same (see `counting_error`); of sums of sizes only that of the union.
+        A count from a sample of one in k elements is Poisson, so k times it has k times the expected count as variance.
+        It is known to no better than one element of the sample, so another k² limits the weight of rare counts.
+        Sketched counts add the error of the sketches that the count is a sum of, with their correlation (see
+        `CountingError`); for sums of sizes only the error of the union is added.
         """
         k = counts.one_in
         variance = k * (self.expect(core, shell) + k)
@@ -134,10 +144,11 @@ class Points:
 
 
 def _squared_error(union: FloatArray, one: FloatArray, other: FloatArray) -> FloatArray:
-    """Variance of the intersection of two sets, as their sizes less their union, over the squared relative error.
+    """Return the variance of a sketched intersection divided by the squared relative error.
 
-    The covariance of a set and a part of it is the square of the part; that of the two is their product times their
-    Jaccard coefficient. When less is taken off that is a part of all three, its square goes off, too.
+    The intersection is the sum of the two sizes minus the union. The covariance of a set and its subset is the square
+    of the subset. The covariance of the two sets is their product times their Jaccard coefficient. If a part of all
+    three sets is also subtracted, its square has to be subtracted from the result.
     """
     return union**2 - one**2 - other**2 + 2 * one * other * (one + other - union) / union
 

@@ -1,7 +1,7 @@
-"""What is expected of an urn whose gaps are uneven and whose size and coverage vary from crawl to crawl.
+"""Compute expected counts of an urn whose gaps are uneven and whose size and coverage vary from crawl to crawl.
 
-Here: expected overlaps, recaptures and unions of one class of elements, in counts, for many urns at once. Not
-here: urns of constant coverage, in closed form (`model`), or estimation (`joint`).
+Handles one class of elements, for many urns at once. Does not cover closed forms at constant coverage (see `model`) or
+estimation (see `joint`).
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from crawl_urn_dagster.urn.data.histories import unions_from_recaptures
 if TYPE_CHECKING:
     from crawl_urn_dagster.urn.data.histories import FloatArray, IntArray
 
-# Stands for 1 - c = 0, so that its logarithm is a number: a product over a crawl of coverage 1 is then as good as 0,
-# and its slope is one of two numbers that do not swamp those of other crawls.
-_NOTHING = 1e-300
-_NEXT_TO_NOTHING = 1e-9
+# Lower bounds of 1 - c, so that its logarithm is finite at coverage 1. With the first bound a product over such a crawl
+# is effectively 0. The second one is used for slopes, where a smaller number would swamp the slopes of other crawls.
+_TINY = 1e-300
+_SMALL = 1e-9
 
 
 class ClassSlopes(NamedTuple):
-    """Derivatives of a class of elements by n parameters.
+    """Derivatives of the quantities of a class by n parameters.
 
     Attributes
     ----------
     size, coverage
-        Shapes (..., n, crawls); the first may have 1 in place of crawls.
+        Shape (..., n, n_crawls). The first may have 1 in place of n_crawls.
     log_alpha
         Shape (..., n).
     """
@@ -40,26 +40,26 @@ class ClassSlopes(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ElementClass:
-    """One class of elements of an urn: of one survival, and of one coverage at each crawl.
+    """One class of elements of an urn, with one survival and with a coverage at each crawl.
 
-    What is expected of an urn of several classes is the sum over its classes: put them on a leading axis and sum
-    over it. The core is the class of survival 1 and coverage 1.
+    The expected counts of an urn of several classes are the sums over its classes: put the classes on a leading axis
+    and sum over it. The core is the class of survival 1 and coverage 1.
 
     Parameters
     ----------
     times
-        Shape (..., crawls): times of the crawls, not decreasing, in alpha's unit.
+        Times of the crawls, shape (..., n_crawls), not decreasing, in the unit of `alpha`.
     size
-        Shape (..., crawls): elements S_t of the class. Births replace what does not survive, so a size may not fall
-        faster than survival lets it: S_t ≥ α^gap S_(t-1).
+        Elements S_t of the class, shape (..., n_crawls). New elements replace those that do not survive, so a size
+        must not fall faster than survival allows: S_t ≥ α^gap S_(t-1).
     coverage
-        Shape (..., crawls): fraction c_t of the class that a crawl samples, in [0, 1].
+        Fraction c_t of the class that a crawl captures, shape (..., n_crawls), in [0, 1].
     alpha
-        Shape (...): survival α per unit of time, in (0, 1].
+        Survival α per unit of time, shape (...), in (0, 1].
 
     Notes
     -----
-    Leading axes broadcast. Values are not checked, for a fit makes many thousands of these.
+    Leading axes broadcast. Values are not checked, because a fit creates many thousands of these objects.
     """
 
     times: FloatArray
@@ -68,36 +68,35 @@ class ElementClass:
     alpha: FloatArray
 
     def intersections(self, i: IntArray, j: IntArray) -> FloatArray:
-        """Elements expected in both of crawls i < j, S_i c_i c_j α^(τ_j - τ_i), shape (..., pairs)."""
+        """Return the expected elements in both of crawls i < j, S_i c_i c_j α^(τ_j - τ_i), shape (..., n_pairs)."""
         return self._in_both(i, j, 0.0)
 
     def recaptures(self, i: IntArray, j: IntArray) -> FloatArray:
-        """Elements expected in crawl i and *next* in j > i, shape (..., pairs).
+        """Return the expected elements captured by crawl i and *next* by crawl j > i, shape (..., n_pairs).
 
-        Those of `intersections` that the crawls between missed, a fraction Π (1 - c_u) over i < u < j.
+        They are the fraction Π (1 - c_u) over i < u < j of `intersections`, which the crawls between missed.
         """
-        return self._in_both(i, j, self._log_missed(i, j, _NOTHING))
+        return self._in_both(i, j, self._log_missed(i, j, _TINY))
 
-    def slopes_of_intersections(self, slopes: ClassSlopes, i: IntArray, j: IntArray) -> FloatArray:
-        """Differentiate `intersections`, shape (..., n, pairs)."""
+    def intersection_slopes(self, slopes: ClassSlopes, i: IntArray, j: IntArray) -> FloatArray:
+        """Differentiate `intersections`, shape (..., n, n_pairs)."""
         return self.intersections(i, j)[..., None, :] * self._relative_slopes(slopes, i, j)
 
-    def slopes_of_recaptures(self, slopes: ClassSlopes, i: IntArray, j: IntArray) -> FloatArray:
-        """Differentiate `recaptures`, shape (..., n, pairs)."""
-        least = _NEXT_TO_NOTHING
-        missed = -(slopes.coverage / np.maximum(1 - self.coverage, least)[..., None, :]).cumsum(axis=-1)
+    def recapture_slopes(self, slopes: ClassSlopes, i: IntArray, j: IntArray) -> FloatArray:
+        """Differentiate `recaptures`, shape (..., n, n_pairs)."""
+        missed = -(slopes.coverage / np.maximum(1 - self.coverage, _SMALL)[..., None, :]).cumsum(axis=-1)
         relative = self._relative_slopes(slopes, i, j) + missed[..., j - 1] - missed[..., i]
-        return np.asarray(self._in_both(i, j, self._log_missed(i, j, least))[..., None, :] * relative)
+        return np.asarray(self._in_both(i, j, self._log_missed(i, j, _SMALL))[..., None, :] * relative)
 
     def unions(self) -> FloatArray:
-        """Distinct elements expected in crawls i to j, shape (..., crawls, crawls), 0 below the diagonal."""
+        """Return the expected distinct elements of crawls i to j, shape (..., n_crawls, n_crawls), 0 for i > j."""
         captured = self.size * self.coverage
         n = captured.shape[-1]
         i, j = np.triu_indices(n, k=1)
         return unions_from_recaptures(captured, table_of_pairs(self.recaptures(i, j), i, j, n))
 
     def in_all(self) -> FloatArray:
-        """Elements expected in all crawls, S_0 α^(τ_last - τ_first) Π c_t, shape (...)."""
+        """Return the expected elements in all crawls, S_0 α^(τ_last - τ_first) Π c_t, shape (...)."""
         lifetime = self.times[..., -1] - self.times[..., 0]
         return np.asarray(self.size[..., 0] * self.alpha**lifetime * self.coverage.prod(axis=-1))
 
@@ -106,7 +105,7 @@ class ElementClass:
         return np.asarray(missed[..., j - 1] - missed[..., i])
 
     def _relative_slopes(self, slopes: ClassSlopes, i: IntArray, j: IntArray) -> FloatArray:
-        """Differentiate the logarithm of `intersections`; nothing moves a coverage of 0."""
+        """Differentiate the logarithm of `intersections`; a coverage of 0 has slope 0."""
         coverage = slopes.coverage / np.where(self.coverage > 0, self.coverage, 1.0)[..., None, :]
         captured = slopes.size / self.size[..., None, :] + coverage
         apart = self.times[..., j] - self.times[..., i]
@@ -119,7 +118,7 @@ class ElementClass:
 
 
 def table_of_pairs(values: FloatArray, i: IntArray, j: IntArray, n: int) -> FloatArray:
-    """Values of pairs of n crawls, shape (..., pairs), as a table of shape (..., n, n) that is 0 elsewhere."""
+    """Arrange values of pairs of n crawls, shape (..., n_pairs), as a table of shape (..., n, n), 0 elsewhere."""
     table = np.zeros((*values.shape[:-1], n, n))
     table[..., i, j] = values
     return table

@@ -37,7 +37,7 @@ from crawl_urn_dagster.urn.data.block_means import BLOCK, block_mean
 from crawl_urn_dagster.urn.simulation import SimulatedHistories
 
 if TYPE_CHECKING:
-    from crawl_urn_dagster.urn.curves.model import Fraction
+    from crawl_urn_dagster.urn.curves.conversions import Fraction
     from crawl_urn_dagster.urn.curves.shells import UrnFit
     from crawl_urn_dagster.urn.data.histories import FloatArray, IntArray
 

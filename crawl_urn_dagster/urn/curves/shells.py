@@ -16,12 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from crawl_urn_dagster.urn.curves.model import (
-    CoreShellUrn,
-    Fraction,
-    Urn,
-    core_share_from_kappa,
-)
+from crawl_urn_dagster.urn.curves.conversions import Fraction, core_share_from_kappa
+from crawl_urn_dagster.urn.curves.model import CoreShellUrn, Urn
 from crawl_urn_dagster.urn.data.arguments import require_fraction, require_whole_numbers
 from crawl_urn_dagster.urn.fits.curves import STARTS
 from crawl_urn_dagster.urn.fits.status import Alternative, at_bound, describe_openness, judge_search, too_few

@@ -1,1 +1,1 @@
-"""Hold the counts that urns are fitted to."""
+"""Counts of elements that urns are fitted to, and the errors of these counts."""

@@ -1,6 +1,6 @@
 """Check the arguments that the functions of the urn share: fractions, whole numbers and times of crawls.
 
-Knows no model and no counts; see `histories` for those.
+Knows neither models nor counts; see `histories` for counts.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 
 def gaps_between(times: npt.ArrayLike) -> FloatArray:
-    """Gaps between consecutive crawls along the last axis.
+    """Return the gaps between consecutive crawls along the last axis.
 
     Raises
     ------
     ValueError
-        When the times decrease or are NaN.
+        If the times decrease or are NaN.
     """
     gaps = np.diff(np.asarray(times, dtype=np.float64), axis=-1)
     if not np.all(gaps >= 0):
-        raise ValueError("the times of the crawls are NaN or decrease; expected them in time order")
+        raise ValueError("the times of the crawls decrease or are NaN; expected them in time order")
     return gaps
 
 
 def require_fraction(name: str, value: npt.ArrayLike) -> None:
-    """Raise a ValueError that names the first value that is NaN or outside [0, 1]."""
+    """Raise a ValueError that names the first value outside [0, 1] or NaN."""
     values = np.asarray(value, dtype=np.float64)
     inside = (values >= 0) & (values <= 1)
     if not inside.all():
@@ -38,13 +38,7 @@ def require_fraction(name: str, value: npt.ArrayLike) -> None:
 
 
 def require_whole_numbers(name: str, values: npt.ArrayLike, least: int) -> FloatArray:
-    """Return values as numbers, which are whole and not below the least.
-
-    Raises
-    ------
-    ValueError
-        When one is not, with its name.
-    """
+    """Return the values as float64, or raise a ValueError that names the first one below `least` or not whole."""
     numbers = np.asarray(values, dtype=np.float64)
     outside = ~((numbers >= least) & (numbers == np.floor(numbers)) & np.isfinite(numbers))
     if outside.any():

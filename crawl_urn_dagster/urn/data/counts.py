@@ -25,25 +25,37 @@ class Counts:
     Parameters
     ----------
     times
-        Times of the crawls, shape (crawls,), in units of the clock, not decreasing.
+        Times of the crawls, shape (n_crawls,), in units of the clock, not decreasing.
     sizes
-        M_t, shape (..., crawls), above 0.
+        Elements M_t of each crawl, shape (..., n_crawls), above 0.
     intersections
-        Elements in both of crawls i < j, shape (..., crawls, crawls); NaN where not published. Only what is above
-        the diagonal is read. Sketched ones may be negative.
+        Elements in both of crawls i < j, shape (..., n_crawls, n_crawls); NaN where not published. Only entries above
+        the diagonal are read. Sketched intersections may be negative.
     unions
-        U(i..j), distinct elements in crawls i < j and those between, of the same shape; likewise. All windows are the
-        same data as the m-array; see `recaptures_from_unions`.
+        Distinct elements U(i..j) of the window from crawl i to crawl j, shape (..., n_crawls, n_crawls); NaN where not
+        published. Only entries above the diagonal are read. The unions of all windows and the m-array determine each
+        other; see `recaptures_from_unions`.
     relative_error
-        One standard error of a sketched size or union, as a fraction of it, in [0, 1); 0 for exact counts.
-        Intersections are taken to be M_i + M_j less a union.
+        Standard error of a sketched size or union, as a fraction of it, in [0, 1); 0 for exact counts. An intersection
+        is then taken to be M_i + M_j minus a union.
     one_in
-        Counts are this number times those of a sample of one element in so many, at least 1; 1 for all elements.
+        Inverse k of the sampling fraction 1/k, at least 1. Counts are k times the counts of the sample; 1 for all
+        elements.
 
     Raises
     ------
     ValueError
-        When shapes do not fit, times do not advance, a size is not above 0, or an error or number is out of range.
+        If shapes do not match, times do not advance, a size is not above 0, or `relative_error` or `one_in` is out of
+        range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> shared = np.array([[100.0, 60, 40], [0, 100, 60], [0, 0, 100]])
+    >>> unions = np.array([[100.0, 140, 170], [0, 100, 140], [0, 0, 100]])
+    >>> counts = Counts(np.array([0.0, 1, 3]), np.diagonal(shared), shared, unions)
+    >>> counts.mean_gap
+    1.5
     """
 
     times: FloatArray
@@ -75,16 +87,16 @@ class Counts:
 
     @property
     def mean_gap(self) -> float:
-        """Mean time between neighbouring crawls, in units of the clock."""
+        """Mean time between consecutive crawls, in units of the clock."""
         return float(self.times[-1] - self.times[0]) / (len(self.times) - 1)
 
     @property
     def in_mean_gaps(self) -> FloatArray:
-        """Times in units of the mean gap, shape (crawls,)."""
+        """Times in units of the mean gap, shape (n_crawls,)."""
         return self.times / self.mean_gap
 
     def select(self, rows: slice | npt.NDArray[np.intp]) -> Counts:
-        """Select problems on the first leading axis."""
+        """Select replicates on the first leading axis."""
         return replace(self, sizes=self.sizes[rows], intersections=self.intersections[rows], unions=self.unions[rows])
 
     def repeated(self, n: int) -> Counts:

@@ -1,7 +1,6 @@
-"""Capture-history counts as arrays, and every observable that follows from them.
+"""Hold capture-history counts as arrays and compute every observable that follows from them.
 
-Here: the algebra from counts to overlaps, recaptures, unions, frequencies and cells, and between recaptures and
-unions. Not here: reading presence lists or tables (`observables`), or any model of how histories arise.
+Neither reads presence lists or tables (see `observables`) nor models how histories arise.
 """
 
 from __future__ import annotations
@@ -15,28 +14,43 @@ import numpy.typing as npt
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
-#: Counts, or what is expected of them.
+#: Counts, or their expectations.
 Numbers = TypeVar("Numbers", IntArray, FloatArray)
 
-# Histories worked on at once: their captures as numbers stay in the processor's cache.
+# Histories processed at once, so that their captures as numbers fit the processor's cache.
 _CHUNK = 8_192
 
 
 @dataclass(frozen=True, eq=False)
 class CaptureHistoryCounts:
-    """How many elements have each presence pattern over the crawls: the sufficient statistic.
+    """Number of elements of each capture history: the sufficient statistic of the model.
 
     Parameters
     ----------
     seen
-        Shape (histories, crawls), oldest crawl first; True where an element was captured.
+        Whether the elements of a history were captured by a crawl, shape (n_histories, n_crawls), oldest crawl first.
     elements
-        Shape (histories,), elements with that history, each at least 0.
+        Elements with that history, shape (n_histories,), each at least 0.
 
     Raises
     ------
     ValueError
-        When the shapes do not fit or a count is negative.
+        If the shapes do not match or a count is negative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> counts = CaptureHistoryCounts(np.array([[1, 0, 1], [0, 1, 1]], dtype=bool), np.array([5, 7]))
+    >>> counts.distinct_elements
+    12
+    >>> counts.intersections()
+    array([[ 5,  0,  5],
+           [ 0,  7,  7],
+           [ 5,  7, 12]])
+    >>> counts.recaptures()
+    array([[0, 0, 5],
+           [0, 0, 7],
+           [0, 0, 0]])
     """
 
     seen: BoolArray
@@ -52,7 +66,7 @@ class CaptureHistoryCounts:
             raise ValueError(f"a history has {self.elements.min()} elements; counts are at least 0")
 
     def divided_by(self, one_in: int) -> CaptureHistoryCounts:
-        """Return what was counted, of counts that are multiples of one element in so many."""
+        """Return the counts of the sample itself, given counts that were multiplied by `one_in`."""
         return CaptureHistoryCounts(self.seen, self.elements // one_in)
 
     @property
@@ -67,13 +81,13 @@ class CaptureHistoryCounts:
 
     @property
     def in_all(self) -> int:
-        """Elements captured in every crawl."""
+        """Elements captured by every crawl."""
         return int(self.elements[self.seen.all(axis=1)].sum())
 
     def intersections(self) -> IntArray:
-        """Elements captured in both of two crawls, shape (crawls, crawls); the diagonal holds the sizes.
+        """Count the elements captured by both of two crawls, shape (n_crawls, n_crawls); sizes on the diagonal.
 
-        Sums are exact up to 2^53 elements: products are in float32 where a chunk has fewer than 2^24.
+        Sums are exact up to 2^53 elements. Products are in float32 where a chunk has fewer than 2^24 elements.
         """
         total = np.zeros((self.n_crawls, self.n_crawls))
         for low in range(0, len(self.elements), _CHUNK):
@@ -83,10 +97,10 @@ class CaptureHistoryCounts:
         return np.rint(total).astype(np.int64)
 
     def recaptures(self) -> IntArray:
-        """Elements captured in i and *next* captured in j, shape (crawls, crawls), zero unless i < j.
+        """Count the elements captured by crawl i and *next* captured by crawl j, 0 unless i < j.
 
-        Row i with the never recaptured, ``sizes[i] - recaptures[i].sum()``, is a row of the m-array. Sums are in
-        float64, exact up to 2^53 elements.
+        Shape (n_crawls, n_crawls). Row i with the never recaptured, ``sizes[i] - recaptures[i].sum()``, is a row of
+        the m-array. Sums are in float64, exact up to 2^53 elements.
         """
         n = self.n_crawls
         total = np.zeros(n * n)
@@ -99,11 +113,11 @@ class CaptureHistoryCounts:
         return np.rint(total).astype(np.int64).reshape(n, n)
 
     def unions(self) -> IntArray:
-        """Distinct elements in crawls i to j, both included; see `unions_from_recaptures`."""
+        """Count the distinct elements of crawls i to j, both included; see `unions_from_recaptures`."""
         return unions_from_recaptures(np.diagonal(self.intersections()), self.recaptures())
 
     def capture_frequencies(self) -> IntArray:
-        """f_k, elements captured in exactly k crawls, shape (crawls + 1,); f_0 is 0."""
+        """Count the elements f_k captured by exactly k crawls, shape (n_crawls + 1,); f_0 is 0."""
         times = self.seen.sum(axis=1)
         counts = np.bincount(times, weights=self.elements, minlength=self.n_crawls + 1)
         counts[0] = 0
@@ -111,14 +125,16 @@ class CaptureHistoryCounts:
 
 
 class HistoryCells(NamedTuple):
-    """Elements by first capture, last capture and times captured, in order of the last; arrays of shape (cells,).
+    """Elements by first capture, last capture and number of captures, ordered by the last capture.
+
+    All arrays have shape (n_cells,).
 
     Attributes
     ----------
     first, last
-        Index of the crawl.
+        Index of the crawl of the first and of the last capture.
     captures
-        Crawls that hold the element, at least 1.
+        Number of captures, at least 1.
     elements
         Elements of the cell, above 0.
     """
@@ -130,7 +146,27 @@ class HistoryCells(NamedTuple):
 
 
 def count_cells(counts: CaptureHistoryCounts) -> HistoryCells:
-    """Count elements by first capture, last capture and times captured; those never captured are left out."""
+    """Count elements by first capture, last capture and number of captures.
+
+    Elements that were never captured are left out.
+
+    Parameters
+    ----------
+    counts
+        Elements of each capture history.
+
+    Returns
+    -------
+    HistoryCells
+        The non-empty cells.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> counts = CaptureHistoryCounts(np.array([[1, 0, 1], [0, 1, 1]], dtype=bool), np.array([5, 7]))
+    >>> count_cells(counts).elements
+    array([5, 7])
+    """
     n = counts.n_crawls
     captured = counts.seen.any(axis=1) & (counts.elements > 0)
     seen, elements = counts.seen[captured], counts.elements[captured]
@@ -143,25 +179,34 @@ def count_cells(counts: CaptureHistoryCounts) -> HistoryCells:
 
 
 def window_sums(sizes: Numbers) -> Numbers:
-    """Sum of the sizes of crawls i to j, shape (..., crawls, crawls), for i <= j."""
+    """Sum the sizes of crawls i to j, shape (..., n_crawls, n_crawls), for i <= j."""
     total = sizes.cumsum(axis=-1)
     windows: Numbers = total[..., None, :] - total[..., :, None] + sizes[..., :, None]
     return windows
 
 
 def unions_from_recaptures(sizes: Numbers, recaptures: Numbers) -> Numbers:
-    """Distinct elements of every window, ``U(i..j) = sum M - sum r``.
+    """Compute the distinct elements of every window, ``U(i..j) = sum M - sum r``.
 
     Parameters
     ----------
     sizes
-        M_t, shape (..., crawls).
+        Elements M_t of each crawl, shape (..., n_crawls).
     recaptures
-        r_ij, captured in i and next captured in j, shape (..., crawls, crawls), zero unless i < j.
+        Elements r_ij captured by crawl i and next captured by crawl j, shape (..., n_crawls, n_crawls), 0 unless
+        i < j.
 
     Returns
     -------
-    Array of shape (..., crawls, crawls): ``U(i..j)`` for i <= j, 0 below the diagonal; whole numbers of whole numbers.
+    ndarray
+        U(i..j) for i <= j and 0 below the diagonal, shape (..., n_crawls, n_crawls); integers if the input is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> unions_from_recaptures(np.array([5, 7]), np.array([[0, 4], [0, 0]]))
+    array([[5, 8],
+           [0, 7]])
     """
     # Sum of r over i <= a < b <= j: from the bottom row up, then along each row.
     within = recaptures[..., ::-1, :].cumsum(axis=-2)[..., ::-1, :].cumsum(axis=-1)
@@ -169,15 +214,27 @@ def unions_from_recaptures(sizes: Numbers, recaptures: Numbers) -> Numbers:
 
 
 def recaptures_from_unions(unions: FloatArray) -> FloatArray:
-    """Invert `unions_from_recaptures`; NaN where one of the four windows is missing (NaN).
+    """Invert `unions_from_recaptures`.
 
-    ``r_ij = -[U(i..j) - U(i..j-1) - U(i+1..j) + U(i+1..j-1)]`` with ``U`` of no crawl 0. From sketched unions
-    the result carries the error of all four and may be negative.
+    ``r_ij = -[U(i..j) - U(i..j-1) - U(i+1..j) + U(i+1..j-1)]``, where the union of no crawl is 0. Recaptures from
+    sketched unions carry the error of all four unions and may be negative.
 
     Parameters
     ----------
     unions
-        Shape (..., crawls, crawls); entry [i, j] with i <= j is U(i..j); what is below the diagonal is not read.
+        U(i..j) for i <= j, shape (..., n_crawls, n_crawls). Entries below the diagonal are not read.
+
+    Returns
+    -------
+    ndarray
+        Recaptures r_ij, shape (..., n_crawls, n_crawls); NaN where one of the four unions is NaN.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> recaptures_from_unions(np.array([[5.0, 8.0], [0.0, 7.0]]))
+    array([[0., 4.],
+           [0., 0.]])
     """
     n = unions.shape[-1]
     padded = np.zeros((*unions.shape[:-2], n + 1, n + 1))

@@ -1,7 +1,6 @@
-"""95 % limits from standard errors.
+"""Compute 95 % confidence intervals from standard errors.
 
-Here: the normal quantile, and limits on the logit scale. Not here: limits from replicates (`bootstrap`), or those of
-counting (`counting_error`).
+Does not compute intervals from replicates (see `bootstrap`) or intervals of counts (see `counting_error`).
 """
 
 from __future__ import annotations
@@ -14,12 +13,15 @@ from scipy.special import expit, logit, ndtri
 if TYPE_CHECKING:
     from crawl_urn_dagster.urn.data.histories import FloatArray
 
-#: Standard normal quantile of two-sided 95 % limits.
+#: Standard normal quantile of a two-sided 95 % interval.
 NORMAL_QUANTILE = float(ndtri(0.975))
 
 
 def logit_interval(value: FloatArray, se: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """95 % limits of a probability, symmetric on the logit scale; NaN where the standard error is."""
+    """Return the 95 % confidence interval of a probability, symmetric on the logit scale.
+
+    Both ends are NaN where the standard error is NaN or the value is 0 or 1.
+    """
     inside = ~np.isnan(se) & (value > 0) & (value < 1)
     centre, spread = np.where(inside, value, 0.5), np.where(inside, se, np.nan)
     half_width = NORMAL_QUANTILE * spread / (centre * (1 - centre))

@@ -23,12 +23,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from crawl_urn_dagster.urn.curves.model import Form, kappa_from_core_share
+from crawl_urn_dagster.urn.curves.conversions import kappa_from_core_share
 from crawl_urn_dagster.urn.data.arguments import require_whole_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from crawl_urn_dagster.urn.curves.model import Form
     from crawl_urn_dagster.urn.data.histories import BoolArray, FloatArray, IntArray
 
 BatchedModel = Literal["homogeneous", "core_shell"]

@@ -17,14 +17,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 
-from crawl_urn_dagster.urn.curves.model import (
-    CoreShellUrn,
-    Form,
-    Urn,
-    core_share_from_kappa,
-    kappa_from_core_share,
-    urn_from_tail,
-)
+from crawl_urn_dagster.urn.curves.conversions import core_share_from_kappa, kappa_from_core_share, urn_from_tail
+from crawl_urn_dagster.urn.curves.model import CoreShellUrn, Form, Urn
 from crawl_urn_dagster.urn.fits.status import AT_BOUND, Alternative, at_bound, describe_openness, judge_search, too_few
 from crawl_urn_dagster.urn.optimise.bounded_least_squares import hold_elsewhere, minimise, response
 from crawl_urn_dagster.urn.optimise.differences import jacobian

@@ -1,1 +1,1 @@
-"""Search for least-squares and maximum-likelihood estimates."""
+"""Searches for least-squares and maximum-likelihood estimates."""

@@ -1,11 +1,10 @@
-"""Least squares of a curve whose few parameters lie in [0, 1], with a decision whether they lie on a bound.
+"""Fit one curve with a few parameters in [0, 1] by least squares, and decide which parameters are at a bound.
 
-Here: the search, what it found, how that answers to the points, and what else would fit. Not here: which curve is
-fitted, or what a bound means for it (`status`).
+Does not define curves or explain what a bound means for them; see `status` for the explanations.
 
-The search is for one curve and thorough: from several starts, and along the ridges of discovery curves and of uneven
-shells, on which `levenberg_marquardt` stops short of the optimum or is at rest elsewhere. For counts of many
-replicates, which have no such ridge, the latter is many times faster; for many curves of one lag grid `batched` is.
+The search is thorough: it uses several starts and follows the ridges of discovery curves and of uneven shells, where
+`levenberg_marquardt` can stop short of the optimum. For the counts of many replicates, which have no such ridge,
+`levenberg_marquardt` is many times faster; for many curves on one grid of lags, `batched` is.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
     from crawl_urn_dagster.urn.data.histories import BoolArray, FloatArray
 
-    #: A curve's values at the fitted points, shape (..., points), for parameters of shape (..., parameters).
+    #: Values of a curve at the fitted points, shape (..., n_points), for parameters of shape (..., n_parameters).
     Curve: TypeAlias = Callable[[FloatArray], FloatArray]
 
 #: Distance at which a parameter is held elsewhere, to test whether it is identified.
@@ -33,22 +32,23 @@ _EVALUATIONS = 2_000
 # A search that starts on a bound hardly leaves it.
 _INSIDE = 1e-3
 _NEAR_BOUND = 0.02
-# A bound is taken when it costs no more than rounding does: relatively, and per point of a noiseless curve.
+# A parameter is set to a bound if that costs no more than rounding: relative to the cost, and per point of a noiseless
+# curve.
 _RELATIVE_COST = 1e-9
 _ROUNDING_COST = 1e-20
 
 
 class Optimum(NamedTuple):
-    """Where a search ended.
+    """Optimum of a search.
 
     Attributes
     ----------
     parameters
-        Shape (parameters,), each in [0, 1].
+        Shape (n_parameters,), each in [0, 1].
     free
-        Shape (parameters,); False where a parameter was held where it is.
+        Shape (n_parameters,); False for a parameter held at its value.
     fitted
-        The curve there, shape (points,).
+        The curve at the optimum, shape (n_points,).
     cost
         Sum of the squared residuals.
     converged
@@ -63,11 +63,11 @@ class Optimum(NamedTuple):
 
 
 def minimise(curve: Curve, observed: FloatArray, starts: Iterable[tuple[float, ...]]) -> Optimum:
-    """Find the best of several starts, then move parameters onto a bound while that costs nothing.
+    """Find the best optimum of several starts, then move parameters to a bound while that costs nothing.
 
-    The starts are searched together, and the best one thoroughly. That search stays inside the bounds. A parameter that
-    ends near one is set exactly on it, and the free ones are fitted again; where the cost is no larger, that is the
-    optimum, with the parameter not free.
+    All starts are searched together, and the best one again thoroughly. The thorough search stays inside the bounds.
+    A parameter that ends near a bound is set to it and the free parameters are fitted again. If the cost is not
+    larger, that fit becomes the optimum, with the parameter no longer free.
     """
     start = np.array(list(starts))
     every = np.broadcast_to(observed, (len(start), observed.size))
@@ -90,21 +90,21 @@ def minimise(curve: Curve, observed: FloatArray, starts: Iterable[tuple[float, .
 
 
 def minimise_holding(curve: Curve, observed: FloatArray, near: Optimum, index: int, value: float) -> Optimum:
-    """Search on from an optimum with one more parameter held, at a value."""
+    """Continue from an optimum with one more parameter held, at a value."""
     start, free = near.parameters.copy(), near.free.copy()
     start[index], free[index] = value, False
     return _search(curve, observed, start, free)
 
 
 def moves(value: float, low: float = 0.0, high: float = 1.0) -> list[float]:
-    """Values within bounds that are `PARAMETER_MOVE` away."""
+    """Return the values within the bounds at a distance of `PARAMETER_MOVE`."""
     return [moved for moved in (value - PARAMETER_MOVE, value + PARAMETER_MOVE) if low <= moved <= high]
 
 
 def hold_elsewhere(
     curve: Curve, observed: FloatArray, optimum: Optimum, indices: Iterable[int]
 ) -> Iterator[tuple[int, Optimum]]:
-    """Search on with each of the free parameters of these indices held at `moves` of it, one after the other."""
+    """Continue with each free parameter of the given indices held at each of its `moves`, one at a time."""
     for index in indices:
         if optimum.free[index]:
             for value in moves(float(optimum.parameters[index])):
@@ -112,16 +112,17 @@ def hold_elsewhere(
 
 
 def response(curve: Curve, optimum: Optimum, estimates: Curve) -> FloatArray:
-    """Find the derivative of estimates by each observed point, the curve being linear near the optimum.
+    """Differentiate estimates by each observed point, with the curve linearised at the optimum.
 
     Parameters
     ----------
     estimates
-        Estimates, shape (..., estimates), for parameters of shape (..., parameters).
+        Estimates, shape (..., n_estimates), for parameters of shape (..., n_parameters).
 
     Returns
     -------
-    Shape (estimates, points); NaN of an estimate that no free parameter moves.
+    ndarray
+        Shape (n_estimates, n_points); NaN for an estimate that does not depend on a free parameter.
     """
     found = np.full((estimates(optimum.parameters).size, optimum.fitted.size), np.nan)
     if not optimum.free.any():
@@ -142,26 +143,26 @@ def response(curve: Curve, optimum: Optimum, estimates: Curve) -> FloatArray:
 
 
 def _with_free(parameters: FloatArray, free: BoolArray, values: FloatArray) -> FloatArray:
-    """Parameters, shape (..., parameters), of which the free ones have these values, shape (..., free)."""
+    """Return all parameters, shape (..., n_parameters), with the free ones set to values of shape (..., n_free)."""
     whole = np.broadcast_to(parameters, (*values.shape[:-1], parameters.size)).copy()
     whole[..., free] = values
     return whole
 
 
 def _search(curve: Curve, observed: FloatArray, start: FloatArray, free: BoolArray) -> Optimum:
-    """Least squares over the free parameters from one start; the others stay where they start.
+    """Minimise over the free parameters from one start, with the other parameters held.
 
-    Only a negligible step ends the search, for along a ridge the cost is flat.
+    Only a negligible step ends the search, because the cost is flat along a ridge.
     """
 
-    def of_free(values: FloatArray) -> FloatArray:
+    def curve_at(values: FloatArray) -> FloatArray:
         return curve(_with_free(start, free, values))
 
     def residuals(values: FloatArray) -> FloatArray:
-        return of_free(values) - observed
+        return curve_at(values) - observed
 
     def slopes(values: FloatArray) -> FloatArray:
-        return jacobian(of_free, values, 0, 1).T
+        return jacobian(curve_at, values, 0, 1).T
 
     if not free.any():
         fitted = curve(start)

@@ -1,7 +1,7 @@
-"""Derivatives by central differences, of parameters within bounds.
+"""Differentiate functions of bounded parameters by central differences.
 
-Here: the one step and how it is cut off at bounds. Not here: derivatives that are exact (`likelihood`,
-`cormack_jolly_seber`), or those of a likelihood on the logit scale (`maximum_likelihood`).
+Does not compute exact derivatives (see `cormack_jolly_seber`) or derivatives on the logit scale (see
+`maximum_likelihood`).
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ def jacobian(
     low: FloatArray | float = -np.inf,
     high: FloatArray | float = np.inf,
 ) -> FloatArray:
-    """Differentiate a function by all its parameters, to one side where the other is out of bounds.
+    """Differentiate a function by all its parameters, on one side only where the other side is out of bounds.
 
     Parameters
     ----------
     function
-        Values of shape (..., points) for parameters of shape (..., n); called once, with two more leading axes.
+        Function with values of shape (..., n_points) for parameters of shape (..., n). It is called once, with two
+        more leading axes.
     parameters
         Shape (..., n), within the bounds.
     low, high
@@ -38,7 +39,8 @@ def jacobian(
 
     Returns
     -------
-    Shape (..., n, points).
+    ndarray
+        Derivatives, shape (..., n, n_points).
     """
     n = parameters.shape[-1]
     steps = _STEP * np.eye(n).reshape(n, *(1,) * (parameters.ndim - 1), n)

@@ -1,10 +1,10 @@
-"""Weighted least squares of many small problems at once, with bounds.
+"""Solve many small weighted least-squares problems with bounds at once.
 
-Here: the search. Not here: which curves are fitted or what a bound means for them (`joint`), or the thorough search
-of one problem, along a ridge and from several starts (`bounded`).
+Does not define the fitted curves (see `joint`) and does not search ridges or several starts (see
+`bounded_least_squares`).
 
-It is for the replicates of a bootstrap, each close to its optimum: hundreds of problems share every evaluation, where
-`bounded` would search them one by one.
+The search is meant for the replicates of a bootstrap, each close to its optimum. Hundreds of problems share every
+evaluation, where `bounded_least_squares` would search them one by one.
 """
 
 from __future__ import annotations
@@ -20,28 +20,29 @@ if TYPE_CHECKING:
 
     from crawl_urn_dagster.urn.data.histories import BoolArray, FloatArray, IntArray
 
-    #: Values at the points, shape (..., problems, points), of those problems, for parameters (..., problems, n).
+    #: Fitted values, shape (..., n_problems, n_points), of the selected problems, for parameters of shape
+    #: (..., n_problems, n).
     Curves: TypeAlias = Callable[[FloatArray, IntArray], FloatArray]
 
 _ITERATIONS = 50
 _SETTLED = 1e-9
-# Gain of a step, as part of the sum of squares, that is not worth another, and the part of what was observed that
-# counts as none left over: on a ridge steps can stay long while they gain nothing.
+# The search of a problem ends when a step gains no more than these fractions of the sum of squares and of the observed
+# values' sum of squares. On a ridge, steps can stay long although they gain nothing.
 _GAIN, _NOTHING = 1e-9, 1e-20
 _FIRST_DAMPING, _SOFTER, _HARDER = 1e-3, 0.1, 10.0
 
 
 class Optima(NamedTuple):
-    """Where the searches ended.
+    """Optima of the problems.
 
     Attributes
     ----------
     parameters
-        Shape (problems, n), each within its bounds.
+        Shape (n_problems, n), within the bounds.
     cost
-        Weighted sum of the squared residuals, shape (problems,).
+        Weighted sum of squared residuals, shape (n_problems,).
     settled
-        Whether the last step, or what it gained, was negligible, shape (problems,).
+        Whether the last step, or its gain, was negligible, shape (n_problems,).
     """
 
     parameters: FloatArray
@@ -59,23 +60,33 @@ def minimise_all(
     bounds: tuple[FloatArray, FloatArray],
     slopes: Curves | None = None,
 ) -> Optima:
-    """Search for the least squares of each problem from its own start, by Levenberg and Marquardt's steps.
+    """Minimise the squared residuals of each problem from its start, by the steps of Levenberg and Marquardt.
 
-    A parameter on a bound whose gradient points outward stays out of the step; a step that leaves the bounds is cut
-    off at them.
+    A parameter on a bound whose gradient points outward is left out of the step. A step that leaves the bounds is
+    truncated at them.
 
     Parameters
     ----------
     curves
-        What is fitted.
+        Fitted curves as a function of parameters and problem numbers.
     observed, weights
-        Shape (problems, points).
+        Shape (n_problems, n_points).
     start, free
-        Shape (problems, n): where each search starts, and which parameters may move.
+        Start of each search, and whether each parameter may change, shape (n_problems, n).
     bounds
-        Least and greatest values of the parameters, shape (n,) each.
+        Lower and upper bounds of the parameters, shape (n,) each.
     slopes
-        The curves' derivatives by the parameters, shape (problems, n, points); None: by differences.
+        Derivatives of the curves by the parameters, shape (n_problems, n, n_points); by differences if None.
+
+    Returns
+    -------
+    Optima
+        Parameters, cost and convergence of each problem.
+
+    References
+    ----------
+    Marquardt, D. W. (1963). An algorithm for least-squares estimation of nonlinear parameters. Journal of the Society
+    for Industrial and Applied Mathematics 11, 431-441.
     """
     lower, upper = bounds
 
@@ -106,13 +117,13 @@ def minimise_all(
         gained_nothing = better & (cost[rows] - new_cost <= _GAIN * new_cost + nothing[rows])
         settled[rows] = (abs(there - here).max(axis=-1) < _SETTLED) | gained_nothing
         damping[rows] *= np.where(better, _SOFTER, _HARDER)
-        taken = rows[better]
-        parameters[taken], residuals[taken], cost[taken] = there[better], new[better], new_cost[better]
+        accepted = rows[better]
+        parameters[accepted], residuals[accepted], cost[accepted] = there[better], new[better], new_cost[better]
     return Optima(parameters, cost, settled)
 
 
 def _step(normal: FloatArray, gradient: FloatArray, moves: BoolArray, damping: FloatArray) -> FloatArray:
-    """Solve the damped normal equations for the parameters that move; the others' step is 0."""
+    """Solve the damped normal equations for the parameters that move; the step of the others is 0."""
     diagonal = np.eye(gradient.shape[-1], dtype=bool)
     both = moves[:, :, None] & moves[:, None, :]
     damped = np.where(diagonal, normal * (1 + damping[:, None, None]) + np.finfo(float).tiny, normal)
@@ -120,5 +131,5 @@ def _step(normal: FloatArray, gradient: FloatArray, moves: BoolArray, damping: F
     downhill = np.where(moves, gradient, 0.0)[..., None]
     try:
         return np.asarray(np.linalg.solve(system, downhill)[..., 0])
-    except np.linalg.LinAlgError:  # a parameter moves no point of some problem; then its step is none
+    except np.linalg.LinAlgError:  # a parameter of some problem moves no point, so its step is 0
         return np.asarray((np.linalg.pinv(system, hermitian=True) @ downhill)[..., 0])

@@ -1,10 +1,10 @@
-"""Maximum likelihood of probabilities: the search, the information, standard errors and limits.
+"""Maximise likelihoods whose parameters are probabilities, with standard errors from the information.
 
-Here: what the likelihoods of capture histories after the first capture share, whose parameters lie in [0, 1]. Not
-here: any one likelihood (`cormack_jolly_seber`, `mixtures`), or least squares (`bounded`).
+Does not define likelihoods; see `cormack_jolly_seber` and `mixtures`, which condition on the first capture.
 
-The search needs a gradient alone, and takes any number of parameters: there may be some for every crawl and stratum. On
-the ridges of urns with a core `likelihood`, which has the information with every gradient, has a faster one.
+The search needs only a gradient and accepts any number of parameters, such as one for every crawl and stratum. On the
+ridges of urns with a core, `histories_likelihood` has a faster search, because it has the information with every
+gradient.
 """
 
 from __future__ import annotations
@@ -23,24 +23,26 @@ if TYPE_CHECKING:
 
     from crawl_urn_dagster.urn.data.histories import BoolArray, FloatArray
 
-    #: Log-likelihood and its gradient, for parameters of shape (parameters,) strictly between 0 and 1.
+    #: Log-likelihood and its gradient, for parameters of shape (n_parameters,) strictly between 0 and 1.
     LogLikelihood: TypeAlias = Callable[[FloatArray], tuple[float, FloatArray]]
 
-# How close to 0 and 1 the search goes: the logarithm of an impossible event stays finite.
+# Distance that the search keeps from 0 and 1, so that the logarithm of an impossible event stays finite.
 _EDGE = 1e-12
 _ITERATIONS_OF_A_START = 30
 _ITERATIONS = 2_000
 _NEWTON_STEPS = 20
-# The Newton decrement is twice what the log-likelihood can still gain: where Newton's method ends, and may end.
+# The Newton decrement is twice the gain that is left in the log-likelihood. Newton's method ends below the first
+# threshold; a search that ends above the second has not converged.
 _DECREMENT = 1e-9
 _CONVERGED_DECREMENT = 1e-4
 # Step of the central differences on the logit scale: the cube root of the gradient's rounding error.
 _STEP = 3e-5
-# Information is scaled to a unit diagonal, unless it is less than one trial's or next to the largest nothing; an
-# eigenvalue below this is then rounding error, and its eigenvector a direction in which the likelihood is flat.
+# The information is scaled to a unit diagonal, except for entries below that of one trial or negligible next to the
+# largest one. An eigenvalue below `_SINGULAR` is then a rounding error, and its eigenvector is a direction in which the
+# likelihood is flat.
 _LEAST_SHARE = 1e-6
 _SINGULAR = 1e-6
-_OPEN = 1e-3
+_FLAT_SHARE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,22 +54,27 @@ class Estimates:
     names
         Names of the parameters.
     values
-        Shape (parameters,), in [0, 1]; exactly 0 or 1 at a bound, NaN where not identified.
+        Estimates in [0, 1], shape (n_parameters,); exactly 0 or 1 at a bound, NaN if not identified.
     se
-        Standard errors from the inverse of the observed information, shape (parameters,); NaN where not
-        identified or at a bound.
+        Standard errors from the inverse of the observed information, shape (n_parameters,); NaN if not identified or
+        at a bound.
     low, high
-        95 % limits, symmetric on the logit scale; NaN where ``se`` is.
+        Ends of the 95 % confidence intervals, symmetric on the logit scale; NaN where `se` is.
     minus_two_log_likelihood
-        -2 ln L without constants; NaN when nothing could be estimated.
+        -2 ln L without constants; NaN if nothing could be estimated.
     n_parameters
-        Identifiable parameters: the rank of the information, and those at a bound.
+        Number of identifiable parameters: the rank of the information plus the parameters at a bound.
     sample_size
-        Trials that the likelihood is of: captures in any crawl but the last.
+        Number of trials in the likelihood: captures by any crawl but the last.
     status
         One of `STATUSES`, but never ``model_violation``.
     reason
-        Why the status is not ``ok``, naming the parameters; None when it is.
+        Why the status is not ``ok``, with the names of the parameters; None if it is.
+
+    References
+    ----------
+    Hurvich, C. M. and Tsai, C.-L. (1989). Regression and time series model selection in small samples. Biometrika 76,
+    297-307.
     """
 
     names: tuple[str, ...]
@@ -83,16 +90,16 @@ class Estimates:
 
     @property
     def aicc(self) -> float:
-        """Akaike's criterion for small samples, -2 ln L + 2k + 2k(k+1)/(n-k-1) (Hurvich and Tsai 1989).
+        """Akaike's criterion for small samples, -2 ln L + 2k + 2k(k+1)/(n-k-1).
 
-        NaN when the sample has no more than k + 1 trials.
+        NaN if the sample has at most k + 1 trials.
         """
         k, spare = self.n_parameters, self.sample_size - self.n_parameters - 1
         return self.minus_two_log_likelihood + 2 * k + 2 * k * (k + 1) / spare if spare > 0 else np.nan
 
 
 class _Information(NamedTuple):
-    """Gradient and covariance of the free parameters on the logit scale, and which of them are identified."""
+    """Gradient and covariance of the free parameters on the logit scale, and whether each is identified."""
 
     free: BoolArray
     gradient: FloatArray
@@ -106,20 +113,21 @@ class _Information(NamedTuple):
 
 
 def maximise(log_likelihood: LogLikelihood, starts: Sequence[FloatArray], sample_size: int) -> FloatArray:
-    """Find the parameters of the largest likelihood: the best of several starts, finished by Newton's method.
+    """Maximise a likelihood from several starts, and finish the best search by Newton's method.
 
     Parameters
     ----------
     log_likelihood
         The log-likelihood with its gradient.
     starts
-        At least one array of shape (parameters,) in [0, 1].
+        At least one array of shape (n_parameters,) in [0, 1].
     sample_size
-        Number of trials, more than 0; it scales the search only.
+        Number of trials, more than 0. It only scales the search.
 
     Returns
     -------
-    Shape (parameters,); a parameter at a bound is 1e-12 from it.
+    ndarray
+        Parameters, shape (n_parameters,). A parameter at a bound is 1e-12 away from it.
     """
 
     def objective(parameters: FloatArray) -> tuple[float, FloatArray]:
@@ -145,33 +153,33 @@ def maximise(log_likelihood: LogLikelihood, starts: Sequence[FloatArray], sample
 def estimates_at(
     log_likelihood: LogLikelihood, parameters: FloatArray, names: Sequence[str], sample_size: int, powers: FloatArray
 ) -> Estimates:
-    """Judge a maximum: standard errors, limits, and which parameters it says nothing about.
+    """Compute standard errors and the status of a maximum, and find the parameters that are not identified.
 
     Parameters
     ----------
     log_likelihood, sample_size
-        As in `maximise`.
+        Arguments of `maximise`.
     parameters
-        What `maximise` returned, shape (parameters,).
+        Result of `maximise`, shape (n_parameters,).
     names
-        A name per parameter.
+        A name for each parameter.
     powers
-        What each parameter is raised to for the result, more than 0, shape (parameters,): 1, or what changes the
-        unit of time of a survival.
+        Power, more than 0, to which each parameter is raised for the result, shape (n_parameters,). A power other than
+        1 changes the unit of time of a survival.
     """
     found = _information(log_likelihood, parameters)
     logit_se = np.full(len(parameters), np.nan)
     known = np.flatnonzero(found.free)[found.identified]
     logit_se[known] = np.sqrt(np.diagonal(found.covariance)[found.identified])
-    is_open = found.free & np.isnan(logit_se)
+    is_flat = found.free & np.isnan(logit_se)
 
     values = np.where(found.free, parameters, np.rint(parameters)) ** powers
     se = powers * values * (1 - parameters) * logit_se
     low, high = logit_interval(values, se)
-    status, reason = _judge(names, values, found, is_open)
+    status, reason = _status(names, values, found, is_flat)
     return Estimates(
         names=tuple(names),
-        values=np.where(is_open, np.nan, values),
+        values=np.where(is_flat, np.nan, values),
         se=se,
         low=low,
         high=high,
@@ -184,39 +192,24 @@ def estimates_at(
 
 
 def nothing_estimated(names: Sequence[str], sample_size: int, reason: str) -> Estimates:
-    """Return estimates of status ``too_few_points``: NaN throughout."""
-    unknown = np.full(len(names), np.nan)
-    return Estimates(
-        names=tuple(names),
-        values=unknown,
-        se=unknown,
-        low=unknown,
-        high=unknown,
-        minus_two_log_likelihood=np.nan,
-        n_parameters=0,
-        sample_size=sample_size,
-        status="too_few_points",
-        reason=reason,
-    )
+    """Return estimates of status ``too_few_points``, all NaN."""
+    nan = np.full(len(names), np.nan)
+    return Estimates(tuple(names), nan, nan, nan, nan, np.nan, 0, sample_size, "too_few_points", reason)
 
 
-def withdrawn(estimates: Estimates, n_parameters: int, reason: str) -> Estimates:
-    """Withdraw the parameters of a model of which the data identify no more than a simpler one's."""
-    unknown = np.full(len(estimates.names), np.nan)
+def as_not_identified(estimates: Estimates, n_parameters: int, reason: str) -> Estimates:
+    """Return the estimates of a model that fits no better than a simpler one, as ``not_identified``."""
+    unknown = nothing_estimated(estimates.names, estimates.sample_size, reason)
     return replace(
-        estimates,
-        values=unknown,
-        se=unknown,
-        low=unknown,
-        high=unknown,
+        unknown,
+        minus_two_log_likelihood=estimates.minus_two_log_likelihood,
         n_parameters=n_parameters,
         status="not_identified",
-        reason=reason,
     )
 
 
 def _finish(log_likelihood: LogLikelihood, parameters: FloatArray) -> FloatArray:
-    """Newton's method among the free parameters, while it raises the likelihood and stays off the bounds."""
+    """Iterate Newton's method on the free parameters while it raises the likelihood and stays off the bounds."""
     value = log_likelihood(parameters)[0]
     for _ in range(_NEWTON_STEPS):
         found = _information(log_likelihood, parameters)
@@ -236,9 +229,9 @@ def _is_free(parameters: FloatArray) -> BoolArray:
 
 
 def _information(log_likelihood: LogLikelihood, parameters: FloatArray) -> _Information:
-    """Differentiate the gradient on the logit scale, and invert what is not singular of it.
+    """Differentiate the gradient on the logit scale, and invert the part of it that is not singular.
 
-    A free parameter is identified when no direction in which the likelihood is flat moves it.
+    A free parameter is identified if no direction in which the likelihood is flat changes it.
     """
     free = _is_free(parameters)
 
@@ -258,22 +251,24 @@ def _information(log_likelihood: LogLikelihood, parameters: FloatArray) -> _Info
     eigenvalues, vectors = np.linalg.eigh(information / np.outer(scale, scale))
     regular = eigenvalues > _SINGULAR
     inverse = (vectors[:, regular] / eigenvalues[regular]) @ vectors[:, regular].T
-    identified = (vectors[:, ~regular] ** 2).sum(axis=1) < _OPEN
+    identified = (vectors[:, ~regular] ** 2).sum(axis=1) < _FLAT_SHARE
     return _Information(free, gradient(logits), inverse / np.outer(scale, scale), identified, int(regular.sum()))
 
 
-def _judge(names: Sequence[str], values: FloatArray, found: _Information, is_open: BoolArray) -> tuple[str, str | None]:
-    """Status of a maximum, and the reasons; a parameter may be open beside one at a bound."""
+def _status(
+    names: Sequence[str], values: FloatArray, found: _Information, is_flat: BoolArray
+) -> tuple[str, str | None]:
+    """Return the status of a maximum and its reasons; the status is that of the first reason."""
     statuses, reasons = [], []
     if found.decrement > _CONVERGED_DECREMENT:
         statuses.append("not_converged")
-        reasons.append("The search for the largest likelihood did not settle; this is the best it found.")
+        reasons.append("The search for the maximum likelihood did not converge.")
     if not found.free.all():
         statuses.append("at_bound")
         bounds = ", ".join(f"{names[k]} at {values[k]:.0f}" for k in range(len(names)) if not found.free[k])
-        reasons.append(f"At a bound, where there is no standard error: {bounds}.")
-    if is_open.any():
+        reasons.append(f"At a bound, so without a standard error: {bounds}.")
+    if is_flat.any():
         statuses.append("not_identified")
-        unknown = ", ".join(names[k] for k in range(len(names)) if is_open[k])
-        reasons.append(f"The likelihood does not depend on each of these alone: {unknown}.")
+        unknown = ", ".join(names[k] for k in range(len(names)) if is_flat[k])
+        reasons.append(f"Not identified separately by the likelihood: {unknown}.")
     return (statuses[0], " ".join(reasons)) if statuses else ("ok", None)

@@ -127,7 +127,7 @@ def test_dippers_of_varying_survival_and_coverage(all_dippers, reference):
     assert by_name(found, "coverage")[:-1] == pytest.approx(published["p"], abs=5.1e-5)
     assert found.minus_two_log_likelihood == pytest.approx(published["m2lnL"], abs=5.1e-5)
     assert (found.status, found.n_parameters) == ("not_identified", 11)
-    assert found.reason.endswith("alone: alpha_5, coverage_6.")
+    assert found.reason.endswith("likelihood: alpha_5, coverage_6.")
     assert np.isnan(found.values[[5, 11]]).all()
     assert np.isfinite(np.delete(found.se, [5, 11])).all()
 
@@ -382,7 +382,7 @@ def test_every_element_in_every_crawl():
     counts = histories("11111 50")
     found = fit_cormack_jolly_seber(*counts)
     assert (found.status, found.values.tolist()) == ("at_bound", [1, 1])
-    assert found.reason == "At a bound, where there is no standard error: alpha at 1, coverage at 1."
+    assert found.reason == "At a bound, so without a standard error: alpha at 1, coverage at 1."
     assert found.minus_two_log_likelihood == pytest.approx(0, abs=1e-6)
     closed = jolly_seber(*counts)
     assert closed.population.estimate[1:4].tolist() == [50, 50, 50]
@@ -416,7 +416,7 @@ def test_no_time_between_two_crawls():
     assert np.isnan(closed.alpha.estimate[1])
     assert np.isfinite(closed.births.estimate[1])
     found = fit_cormack_jolly_seber(*m_array(counts), times=[0, 1, 1, 2, 3], survival="crawl")
-    assert found.reason == "The likelihood does not depend on each of these alone: alpha_1."
+    assert found.reason == "Not identified separately by the likelihood: alpha_1."
 
 
 @pytest.mark.parametrize(

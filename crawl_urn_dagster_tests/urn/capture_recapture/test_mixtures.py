@@ -154,7 +154,7 @@ def test_a_homogeneous_urn_has_no_core():
     counts = simulate(times=np.arange(8), core=0, shell=20_000, alpha=0.9, coverage=0.4, seed=1).counts()
     core = fit_core_and_shell(counts)
     assert (core.status, core.values[0]) == ("at_bound", 0)
-    assert core.reason == "At a bound, where there is no standard error: core_share at 0."
+    assert core.reason == "At a bound, so without a standard error: core_share at 0."
     assert (abs(core.values[1:] - [0.9, 0.4]) < 4 * core.se[1:]).all()
 
 
