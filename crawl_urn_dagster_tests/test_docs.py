@@ -27,8 +27,8 @@ from crawl_urn_dagster.urn import (
     mean_by,
     simulate,
 )
-from crawl_urn_dagster_tests.sources.sketched import sketch, statistics
-from crawl_urn_dagster_tests.sources.trees import write_host_index, write_index
+from crawl_urn_dagster_tests.sources.generated_indexes import write_host_index, write_index
+from crawl_urn_dagster_tests.sources.generated_sketches import sketch, statistics
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"

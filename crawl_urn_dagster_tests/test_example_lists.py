@@ -16,7 +16,7 @@ from crawl_urn_dagster.sources import Files
 from crawl_urn_dagster.urn import simulate
 from crawl_urn_dagster_tests.pipeline import ALL_BUT_OBSERVABLES, Pipeline
 from crawl_urn_dagster_tests.sources.conftest import WHOLE, Server, captures_of, labels_of, running
-from crawl_urn_dagster_tests.sources.trees import serve_tree, write_domains, write_host_index, write_index
+from crawl_urn_dagster_tests.sources.generated_indexes import serve_tree, write_domains, write_host_index, write_index
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 ADDRESSES = ("https://data.commoncrawl.org", "https://index.commoncrawl.org")

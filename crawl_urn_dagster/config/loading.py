@@ -15,8 +15,8 @@ from crawl_urn_dagster.config.settings import AutomationSettings, DriftSettings
 from crawl_urn_dagster.observables.engines import Engine
 from crawl_urn_dagster.observables.strata import StratumSettings
 from crawl_urn_dagster.sources import Source
-from crawl_urn_dagster.sources.inputs import listed
-from crawl_urn_dagster.sources.transport.locations import masked
+from crawl_urn_dagster.sources.errors import format_options
+from crawl_urn_dagster.sources.transport.locations import mask_addresses
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -133,13 +133,13 @@ def _explain(details: ErrorDetails, content: object) -> str:
     kind, loc, found = details["type"], details["loc"], details["input"]
     path = _key_path(loc, content)
     if kind == "extra_forbidden":
-        return f"{path}: unknown key; {listed(str(loc[-1]), _model_at(loc).model_fields)}"
+        return f"{path}: unknown key; {format_options(str(loc[-1]), _model_at(loc).model_fields)}"
     if kind == "missing":
         return f"{path}: is missing, and has no default"
     if kind in {"union_tag_invalid", "union_tag_not_found"}:
         tag = str(details["ctx"].get("tag", ""))
         types = map(str, _ENGINES if loc[-1] == "engine" else _SOURCES)
-        return f"{path}.type: {f'found {tag!r}' if tag else 'is missing'}; {listed(tag, types)}"
+        return f"{path}.type: {f'found {tag!r}' if tag else 'is missing'}; {format_options(tag, types)}"
     if kind == "value_error":
         return f"{path}: {_shown(found)} {details['ctx']['error']}"
     expected = details["msg"].replace("Input should", "should")
@@ -148,7 +148,7 @@ def _explain(details: ErrorDetails, content: object) -> str:
 
 
 def _shown(value: object) -> str:
-    text = masked(repr(value))
+    text = mask_addresses(repr(value))
     return text if len(text) <= 80 else f"{text[:80]}..."
 
 

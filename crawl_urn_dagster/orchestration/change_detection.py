@@ -107,7 +107,7 @@ def find_work(
     if busy:
         return busy
     if collection.last_crawl is None:
-        awaited = collection.source.awaited(files, listing)
+        awaited = collection.source.unpublished_crawls(files, listing)
         if awaited:
             work = replace(work, said=f"{work.said} In the calendar, but without data yet: {_some(awaited)}.")
     withdrawn = withdrawn_crawls(instance, collection, listing)

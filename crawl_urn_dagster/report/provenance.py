@@ -15,7 +15,7 @@ import yaml
 from crawl_urn_dagster.config.collection import PRESENCE_SETTINGS
 from crawl_urn_dagster.report.blocks import Folded, Section
 from crawl_urn_dagster.report.markdown import table
-from crawl_urn_dagster.sources.transport.locations import is_named_like_a_secret, is_remote
+from crawl_urn_dagster.sources.transport.locations import is_remote, is_secret_name
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.config.collection import Collection
@@ -79,7 +79,7 @@ def redacted(value: Any, key: str = "") -> Any:
         return [redacted(one, key) for one in value]
     if not isinstance(value, str):
         return value
-    if is_named_like_a_secret(key):
+    if is_secret_name(key):
         return REDACTED
     if not is_remote(value):
         return value

@@ -1,50 +1,33 @@
-"""Sources of raw data: each says which crawls it has, and gives presence lists or ready-made observables.
+"""Read the crawls of a collection: presence lists, web-archive indexes, Common Crawl's data, ready-made observables.
 
-Here: the public names. Not here: what is counted from presence (`observables`), or anything about Dagster.
+Does not count captures or build observables; see `observables`.
 """
 
-from typing import Annotated
-
-from pydantic import Field
-
-from crawl_urn_dagster.sources.common_crawl.counts import CommonCrawlCountsSource
+from crawl_urn_dagster.sources.calendar import Selection
+from crawl_urn_dagster.sources.common_crawl.count_files import CommonCrawlCountsSource
 from crawl_urn_dagster.sources.common_crawl.host_index import CommonCrawlHostIndexSource
 from crawl_urn_dagster.sources.common_crawl.sketches import CommonCrawlSketchesSource
 from crawl_urn_dagster.sources.common_crawl.statistics import CommonCrawlStatisticsSource
 from crawl_urn_dagster.sources.common_crawl.url_index import CommonCrawlIndexSource
 from crawl_urn_dagster.sources.common_crawl.web_graph_ranks import WebGraphRanksSource
+from crawl_urn_dagster.sources.errors import SourceError, TooLargeError
 from crawl_urn_dagster.sources.formats.cdx import CdxSource
 from crawl_urn_dagster.sources.formats.observable_tables import ObservableTablesSource
 from crawl_urn_dagster.sources.formats.presence_list import PresenceListSource
-from crawl_urn_dagster.sources.formats.simulated import SimulatedSource
-from crawl_urn_dagster.sources.inputs import InputFile, SourceError, TooLargeError, fingerprint
+from crawl_urn_dagster.sources.input_files import InputFile, LocalFile, fingerprint
 from crawl_urn_dagster.sources.interface import (
     Captures,
     Listing,
     ObservableTables,
     PresenceSource,
     Sample,
-    Selection,
     SourceConfig,
     StratumColumn,
     TablesSource,
 )
-from crawl_urn_dagster.sources.transport.files import Files, LocalFile
-
-#: Configuration of any source; ``type`` says which.
-Source = Annotated[
-    SimulatedSource
-    | PresenceListSource
-    | CdxSource
-    | CommonCrawlIndexSource
-    | CommonCrawlHostIndexSource
-    | WebGraphRanksSource
-    | ObservableTablesSource
-    | CommonCrawlStatisticsSource
-    | CommonCrawlSketchesSource
-    | CommonCrawlCountsSource,
-    Field(discriminator="type"),
-]
+from crawl_urn_dagster.sources.registry import Source
+from crawl_urn_dagster.sources.simulated import SimulatedSource
+from crawl_urn_dagster.sources.transport.files import Files
 
 __all__ = [
     "Captures",

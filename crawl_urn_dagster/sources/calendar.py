@@ -1,7 +1,6 @@
-"""When crawls started: calendars, dates in labels, and the run of crawls a collection takes.
+"""Label, date and select crawls.
 
-Here: reading a calendar, dating and ordering labels, selecting from the first to the last crawl. Not here:
-gaps and years, which follow from the dates (`observables`).
+Does not compute gaps between crawls or elapsed years; see `observables`.
 """
 
 from __future__ import annotations
@@ -12,19 +11,19 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
-from crawl_urn_dagster.sources.formats.count_tables import read_rows, read_text
-from crawl_urn_dagster.sources.inputs import SourceError, listed
+from crawl_urn_dagster.sources.csv_tables import read_rows
+from crawl_urn_dagster.sources.errors import SourceError, format_options
+from crawl_urn_dagster.sources.transport.text_files import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import pandas as pd
 
-    from crawl_urn_dagster.sources.inputs import InputFile
-    from crawl_urn_dagster.sources.interface import Selection
-    from crawl_urn_dagster.sources.transport.files import Files, LocalFile
+    from crawl_urn_dagster.sources.input_files import InputFile, LocalFile
+    from crawl_urn_dagster.sources.transport.files import Files
 
-#: More are taken for a column that holds something else.
+#: A column with more distinct values is not a column of crawl labels.
 MAX_CRAWLS = 10_000
 #: Common Crawl's list of its crawls.
 COLLINFO = "https://index.commoncrawl.org/collinfo.json"
@@ -36,14 +35,43 @@ _ISO_DATE = re.compile(
 )
 _TIMESTAMP_FORMATS = {4: "%Y", 6: "%Y%m", 8: "%Y%m%d", 10: "%Y%m%d%H", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
 _COMMON_CRAWL = re.compile(r"CC-MAIN-([0-9]{4})-([0-9]{2})")
-# No web was crawled before; keeps numbered labels (1001, 1002) from passing for years.
+# The Web was not crawled before 1990; the bound keeps numbered labels (1001, 1002) from being read as years.
 _FIRST_YEAR, _LAST_YEAR = 1990, 2099
 _DATE_FORMS = "2024-05, 2024-05-31, 2024-05-31T12:00:00 or 20240531120000"
 
 
 @dataclass(frozen=True)
+class Selection:
+    """The crawls that a collection takes from its source, both ends included.
+
+    Attributes
+    ----------
+    first_crawl, last_crawl
+        Labels of the first and the last crawl; None: of the source.
+
+    Examples
+    --------
+    >>> Selection(first_crawl="2024-02")
+    Selection(first_crawl='2024-02', last_crawl=None)
+    """
+
+    first_crawl: str | None = None
+    last_crawl: str | None = None
+
+
+@dataclass(frozen=True)
 class DatedCrawl:
-    """A crawl, when it started (UTC, without zone), and where that is from (see `crawls.dated_by`)."""
+    """A crawl and its start.
+
+    Attributes
+    ----------
+    crawl
+        Label of the crawl.
+    started_at
+        Start, UTC without zone.
+    dated_by
+        Origin of the date: ``table``, ``calendar``, ``label``, ``iso_week`` or ``first_capture``.
+    """
 
     crawl: str
     started_at: datetime
@@ -51,15 +79,21 @@ class DatedCrawl:
 
 
 def check_label(label: str, where: str) -> str:
-    """Return a crawl's label when it is one.
+    """Return a crawl's label if it is valid.
+
+    Parameters
+    ----------
+    label
+        1 to 64 characters: ASCII letters, digits and ``._:+-``, with spaces inside, starting with a letter or digit.
+    where
+        Position of the label, for the message.
 
     Raises
     ------
     SourceError
-        When it is not 1 to 64 characters of ASCII letters, digits and ``._:+-``, with spaces inside, that start
-        with a letter or digit.
+        When the label has another form.
     """
-    # Three dots: Dagster takes them for a range of partitions.
+    # Dagster interprets three dots as a range of partitions.
     if not _LABEL.fullmatch(label) or "..." in label:
         dots = ", and not three dots in a row" if "..." in label else ""
         raise SourceError(
@@ -70,7 +104,7 @@ def check_label(label: str, where: str) -> str:
 
 
 def parse_date(text: str) -> datetime | None:
-    """Read a date: ISO 8601 to the month, day or time, or 4 to 14 digits; None when it is neither.
+    """Parse a date in ISO 8601 (to the month, day or time) or of 4 to 14 digits; return None for any other text.
 
     A month or year stands for its start; times without zone are UTC.
     """
@@ -92,12 +126,12 @@ def parse_date(text: str) -> datetime | None:
 
 
 def require_date(text: str, where: str) -> datetime:
-    """Read a date that must be one.
+    """Parse a date as `parse_date` does, and reject any other text.
 
     Raises
     ------
     SourceError
-        When it is none.
+        When the text is not a date.
     """
     date = parse_date(text.strip())
     if date is None:
@@ -106,14 +140,14 @@ def require_date(text: str, where: str) -> datetime:
 
 
 def read_calendar(local: LocalFile) -> dict[str, datetime]:
-    """Read when crawls started, from CSV with columns ``id, from`` or from Common Crawl's collinfo.json.
+    """Read the start of each crawl from CSV with columns ``id, from`` or from Common Crawl's ``collinfo.json``.
 
     Crawls without a date are left out.
 
     Raises
     ------
     SourceError
-        When the file is neither, or a crawl has two dates.
+        When the file has neither form, or dates one crawl twice.
     """
     location = local.input.location
     text = read_text(local)
@@ -133,11 +167,11 @@ def read_calendar(local: LocalFile) -> dict[str, datetime]:
 
 
 def _collinfo_entries(text: str, location: str) -> Iterator[tuple[str, str, str]]:
-    """Yield where an entry is, its id, and its start, which may be empty."""
+    """Yield the position of each entry, its id, and its start, which may be empty."""
     try:
         entries = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise SourceError(f"{location}: is no JSON: {error}; expected the form of collinfo.json") from error
+        raise SourceError(f"{location}: is not JSON: {error}; expected the form of collinfo.json") from error
     if not isinstance(entries, list):
         raise SourceError(f"{location}: expected an array of objects with id and from, as in collinfo.json")
     for number, entry in enumerate(entries):
@@ -151,7 +185,19 @@ def _collinfo_entries(text: str, location: str) -> Iterator[tuple[str, str, str]
 
 
 def fetch_calendar(files: Files, location: str | None) -> tuple[dict[str, datetime] | None, tuple[InputFile, ...]]:
-    """Fetch and read the calendar of a source, when it has one, and say which file it was."""
+    """Fetch and read the calendar of a source.
+
+    Parameters
+    ----------
+    files
+        Access to files.
+    location
+        Location of the calendar, or None for a source without one.
+
+    Returns
+    -------
+    The start of each crawl and the file it comes from; None and no file without a calendar.
+    """
     if location is None:
         return None, ()
     local = files.fetch(location)
@@ -166,17 +212,17 @@ def date_crawls(
     table_dates: Mapping[str, datetime] | None = None,
     first_captures: Mapping[str, datetime] | None = None,
 ) -> list[DatedCrawl]:
-    """Date crawls and put them in time order.
+    """Date crawls and sort them by time.
 
-    A date comes from the table itself, else from the calendar, else from the label when it is a date, else it
-    is the Monday of the ISO week in a Common Crawl id, else that of the crawl's first capture.
+    The first available date is used: from the table itself, from the calendar, from a label that is a date, the Monday
+    of the ISO week in a Common Crawl id, or the crawl's first capture.
 
     Parameters
     ----------
     labels
-        The crawls, in any order, each once or more.
+        The crawls, in any order, each at least once.
     where
-        Where the labels are from, for the message.
+        Origin of the labels, for the message.
     calendar, table_dates, first_captures
         Start of some crawls.
 
@@ -201,24 +247,24 @@ def _date_crawl(
     table_dates: Mapping[str, datetime],
     first_captures: Mapping[str, datetime],
 ) -> DatedCrawl:
-    if label in table_dates:
-        return DatedCrawl(label, table_dates[label], "table")
-    if calendar is not None and label in calendar:
-        return DatedCrawl(label, calendar[label], "calendar")
-    date = parse_date(label)
-    if date is not None:
-        return DatedCrawl(label, date, "label")
-    monday = _iso_week_monday(label)
-    if monday is not None:
-        return DatedCrawl(label, monday, "iso_week")
-    if label in first_captures:
-        return DatedCrawl(label, first_captures[label], "first_capture")
-    what_to_do = (
+    dates = {
+        "table": table_dates.get(label),
+        "calendar": (calendar or {}).get(label),
+        "label": parse_date(label),
+        "iso_week": _iso_week_monday(label),
+        "first_capture": first_captures.get(label),
+    }
+    for dated_by, date in dates.items():
+        if date is not None:
+            return DatedCrawl(label, date, dated_by)
+    remedy = (
         "set `calendar` to a CSV file with columns id,from or to Common Crawl's collinfo.json"
         if calendar is None
-        else f"add it to the calendar; {listed(label, calendar)}"
+        else f"add it to the calendar; {format_options(label, calendar)}"
     )
-    raise SourceError(f"{where}: crawl {label!r} cannot be dated, it is no date (such as {_DATE_FORMS}); {what_to_do}")
+    raise SourceError(
+        f"{where}: crawl {label!r} cannot be dated, its label is not a date (such as {_DATE_FORMS}); {remedy}"
+    )
 
 
 def _iso_week_monday(label: str) -> datetime | None:
@@ -229,13 +275,22 @@ def _iso_week_monday(label: str) -> datetime | None:
         return None
 
 
-def select_run(crawls: Sequence[DatedCrawl], selection: Selection, where: str) -> list[DatedCrawl]:
+def select_crawls(crawls: Sequence[DatedCrawl], selection: Selection, where: str) -> list[DatedCrawl]:
     """Return the crawls from the first to the last selected one, both included.
+
+    Parameters
+    ----------
+    crawls
+        All crawls of the source, in time order.
+    selection
+        The first and the last crawl.
+    where
+        Origin of the crawls, for the message.
 
     Raises
     ------
     SourceError
-        When there is no crawl, a selected one is not there, or the first is later than the last.
+        When there are no crawls, a selected crawl is missing, or the first is later than the last.
     """
     labels = [crawl.crawl for crawl in crawls]
     if not labels:
@@ -244,7 +299,7 @@ def select_run(crawls: Sequence[DatedCrawl], selection: Selection, where: str) -
     for name, default in (("first_crawl", 0), ("last_crawl", len(labels) - 1)):
         label = getattr(selection, name)
         if label is not None and label not in labels:
-            raise SourceError(f"{where}: {name} {label!r} is not among the crawls; {listed(label, labels)}")
+            raise SourceError(f"{where}: {name} {label!r} is not among the crawls; {format_options(label, labels)}")
         ends.append(default if label is None else labels.index(label))
     first, last = ends
     if first > last:
@@ -253,7 +308,15 @@ def select_run(crawls: Sequence[DatedCrawl], selection: Selection, where: str) -
 
 
 def crawls_frame(crawls: Sequence[DatedCrawl], elements: Mapping[str, int]) -> pd.DataFrame:
-    """Frame ``crawl, started_at, dated_by, elements`` of dated crawls; elements is NA where it is unknown."""
+    """Return the frame ``crawl, started_at, dated_by, elements`` of dated crawls.
+
+    Parameters
+    ----------
+    crawls
+        The crawls, in time order.
+    elements
+        Number of elements by crawl; NA for a crawl that is missing here.
+    """
     import pandas as pd
 
     return pd.DataFrame(

@@ -1,7 +1,6 @@
-"""What every source is: typed configuration that can say which crawls there are and give their data.
+"""Define the two kinds of source and the results they return.
 
-Here: the two kinds of source and what they return. Not here: any format (one module each), fetching of files
-(`files`), dating of crawls (`calendar`), or anything about Dagster.
+Does not read any format; see `formats` and `common_crawl`.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field
 
 from crawl_urn_dagster.sources.calendar import DatedCrawl, fetch_calendar
-from crawl_urn_dagster.sources.transport.locations import existing, in_folder
+from crawl_urn_dagster.sources.transport.locations import existing_files, resolve_location
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,26 +23,36 @@ if TYPE_CHECKING:
     import pandas as pd
     from typing_extensions import Self
 
-    from crawl_urn_dagster.sources.inputs import InputFile
+    from crawl_urn_dagster.sources.calendar import Selection
+    from crawl_urn_dagster.sources.input_files import InputFile
     from crawl_urn_dagster.sources.transport.files import Files
 
 
 @dataclass(frozen=True)
 class Listing:
-    """What a source has now.
+    """The selected crawls that a source has now.
 
     Attributes
     ----------
     crawls
-        The selected crawls in time order.
+        The selected crawls, in time order.
     inputs
-        The files they are from.
+        The files that list them.
     revisions
-        Of a presence source: by crawl, a hash of its captures, or of what they are read from.
+        Presence sources only: by crawl, a hash of its captures or of the files that hold them.
     captures
-        Of a presence source: by crawl, how many captures there are, to tell progress by; empty when that is not known.
+        Presence sources only: by crawl, the number of captures, to report progress; empty if unknown.
     findings
-        What was noticed in the files: lines by what became of them, samples of what could not be read.
+        Observations while listing: numbers of lines by outcome, samples of malformed lines.
+
+    Examples
+    --------
+    >>> from datetime import datetime
+    >>> from crawl_urn_dagster.sources import Listing
+    >>> from crawl_urn_dagster.sources.calendar import DatedCrawl
+    >>> listing = Listing((DatedCrawl("2024-01", datetime(2024, 1, 1), "label"),), inputs=())
+    >>> [crawl.crawl for crawl in listing.crawls]
+    ['2024-01']
     """
 
     crawls: tuple[DatedCrawl, ...]
@@ -55,25 +64,33 @@ class Listing:
 
 @dataclass(frozen=True)
 class ObservableTables:
-    """Ready-made observables of the selected run of crawls.
+    """Ready-made observables of the selected crawls.
 
     Attributes
     ----------
     crawls
-        ``crawl, started_at, dated_by, elements``, in time order; elements is nullable (``Int64``): a source
-        may not publish the size of every crawl.
+        Columns ``crawl, started_at, dated_by, elements``, in time order. ``elements`` is nullable (``Int64``), because
+        a source may not publish the size of every crawl.
     pairs
-        ``crawl_i, crawl_j, size_i, size_j, intersection`` with i earlier than j, or None.
+        Columns ``crawl_i, crawl_j, size_i, size_j, intersection``, with i earlier than j; None without pairs.
     windows
-        ``start_crawl, end_crawl, window_crawls, distinct_elements``; only windows that lie whole within the
-        selected crawls, those of one crawl included; window_crawls counts both ends; or None.
+        Columns ``start_crawl, end_crawl, window_crawls, distinct_elements``, including windows of one crawl. Both ends
+        are counted, and both are selected. None without windows.
     inputs
         The files that were read.
     published
-        Of a source that is revised: all counts that it publishes now, selected or not, as ``quantity, start_crawl,
-        end_crawl, window_crawls, distinct_elements, location, sha256``; or None.
+        For a source that is revised: all published counts, selected or not, with columns ``quantity, start_crawl,
+        end_crawl, window_crawls, distinct_elements, location, sha256``; None for other sources.
     not_published
-        Labels of selected crawls that are listed, and whose data are not published.
+        Labels of selected crawls that are listed but whose data are not published.
+
+    Examples
+    --------
+    >>> from crawl_urn_dagster.sources import ObservableTables
+    >>> from crawl_urn_dagster.sources.calendar import crawls_frame
+    >>> tables = ObservableTables(crawls_frame([], {}), pairs=None, windows=None, inputs=())
+    >>> list(tables.crawls.columns)
+    ['crawl', 'started_at', 'dated_by', 'elements']
     """
 
     crawls: pd.DataFrame
@@ -92,11 +109,19 @@ class Captures(NamedTuple):
     crawl
         Label of the crawl.
     elements
-        Texts, shape (captures,), in any order; an element may occur more than once.
+        Elements as text, shape (n_captures,), in any order; an element may occur more than once.
     complete
-        Whether the crawl has no more.
+        Whether these are the last captures of the crawl.
     strata
-        Of a source with a column of strata: texts, shape (captures,), NaN or None where there is none.
+        Stratum of each capture as text, shape (n_captures,), NaN or None where it is missing. None for a source
+        without a stratum column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crawl_urn_dagster.sources import Captures
+    >>> Captures("2024-01", np.array(["a.org", "b.org"], dtype=object), complete=True).elements.tolist()
+    ['a.org', 'b.org']
     """
 
     crawl: str
@@ -106,14 +131,20 @@ class Captures(NamedTuple):
 
 
 class StratumColumn(NamedTuple):
-    """The column that elements are divided by.
+    """The column that divides the elements into strata.
 
     Attributes
     ----------
     name
-        Of the column in the source.
+        Name of the column in the source.
     ranks
         Whether its values must be whole numbers from 1.
+
+    Examples
+    --------
+    >>> from crawl_urn_dagster.sources import StratumColumn
+    >>> StratumColumn("rank", ranks=True)
+    StratumColumn(name='rank', ranks=True)
     """
 
     name: str
@@ -121,30 +152,38 @@ class StratumColumn(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """A coordinated sample of elements.
+    """A coordinated sample of elements: the same elements are kept in every crawl.
 
     Attributes
     ----------
     one_in
-        Of how many elements one is kept.
+        The k of the sampling fraction 1/k.
     keeps
-        Says of texts, shape (captures,), which are in the sample.
+        Function that returns, for elements as text, shape (n_captures,), which of them are in the sample.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crawl_urn_dagster.sources import Sample
+    >>> sample = Sample(2, lambda elements: np.array([element < "b" for element in elements]))
+    >>> sample.keeps(np.array(["a.org", "b.org"], dtype=object)).tolist()
+    [True, False]
     """
 
     one_in: int
     keeps: Callable[[npt.NDArray[np.object_]], npt.NDArray[np.bool_]]
 
 
-@dataclass(frozen=True)
-class Selection:
-    """The crawls a collection takes from its source: from the first to the last, both included."""
-
-    first_crawl: str | None = None
-    last_crawl: str | None = None
-
-
 class SourceConfig(BaseModel, ABC):
-    """Common to the configuration of every source; unknown keys and wrong types are refused."""
+    """Base of the configuration of every source; rejects unknown keys and wrong types.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from crawl_urn_dagster.sources import PresenceListSource
+    >>> PresenceListSource(path="hosts.csv").relative_to(Path("data")).path
+    'data/hosts.csv'
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -152,12 +191,14 @@ class SourceConfig(BaseModel, ABC):
     location_fields: ClassVar[tuple[str, ...]] = ()
 
     def relative_to(self, folder: Path) -> Self:
-        """Return a copy in which relative paths are taken from a folder; http(s) addresses stay."""
-        return self.model_copy(update={name: in_folder(folder, value) for name, value in self._locations().items()})
+        """Return a copy whose relative paths are resolved against a folder; http(s) addresses stay."""
+        return self.model_copy(
+            update={name: resolve_location(folder, value) for name, value in self._locations().items()}
+        )
 
     def missing_files(self) -> list[str]:
-        """Local files that are configured and not there, and globs that match none."""
-        return [value for value in self._locations().values() if not existing(value)]
+        """Return the configured local files that do not exist, and the globs that match no file."""
+        return [value for value in self._locations().values() if not existing_files(value)]
 
     def _locations(self) -> dict[str, str]:
         values = {name: getattr(self, name) for name in self.location_fields}
@@ -165,42 +206,79 @@ class SourceConfig(BaseModel, ABC):
 
     @property
     def granularity(self) -> str | None:
-        """What an element is; None where the source cannot tell."""
+        """Kind of element (``url``, ``host``, ``domain`` or ``other``); None if the source does not determine it."""
         return None
 
     @abstractmethod
     def list_crawls(self, files: Files, selection: Selection) -> Listing:
-        """Ask the source what it has."""
+        """List the selected crawls that the source has now.
 
-    def awaited(self, files: Files, listing: Listing) -> list[str]:
-        """Return the crawls that the source's calendar has later than any that has data: announced, not published."""
+        Parameters
+        ----------
+        files
+            Access to local and remote files.
+        selection
+            The crawls that the collection takes.
+
+        Raises
+        ------
+        SourceError
+            When a file, a date or a selected crawl is not as expected, or a server cannot be reached.
+        """
+
+    def unpublished_crawls(self, files: Files, listing: Listing) -> list[str]:
+        """Return the crawls of the calendar that are later than every listed crawl: announced but not published."""
         calendar, _ = fetch_calendar(files, self._locations().get("calendar"))
         return [crawl for crawl, date in (calendar or {}).items() if date > listing.crawls[-1].started_at]
 
 
 class PresenceSource(SourceConfig):
-    """A source of presence lists: which element was in which crawl."""
+    """A source of presence lists: which elements each crawl captured.
+
+    Examples
+    --------
+    >>> from crawl_urn_dagster.sources import PresenceListSource, PresenceSource
+    >>> issubclass(PresenceListSource, PresenceSource)
+    True
+    """
 
     #: Presence lists are counted, not estimated.
     relative_error: ClassVar[float] = 0.0
 
     def with_stratum(self, column: StratumColumn) -> Self:
-        """Return the source that gives the values of a column with its captures; a source without columns cannot.
+        """Return a source that adds the values of a column to its captures.
 
         Raises
         ------
         ValueError
-            When the source has no columns.
+            When the source does not have the column.
         """
         raise ValueError(f"has no column {column.name!r} to take a stratum from: leave stratum out")
 
-    def with_sample(self, sample: Sample) -> Self:  # noqa: ARG002 - of those that can
-        """Return the source that may leave out what is not in a sample; a source that keeps no elements gives all."""
+    def with_sample(self, sample: Sample) -> Self:  # noqa: ARG002 - for sources that can use it
+        """Return a source that may leave out elements outside a sample; most sources return every element."""
         return self
 
     @abstractmethod
     def captures(self, files: Files, crawls: Sequence[str]) -> Iterator[Captures]:
-        """Read the captures of some crawls that were listed, each crawl's as close together as the files allow."""
+        """Read the captures of some listed crawls, one crawl after another as far as the files allow.
+
+        Parameters
+        ----------
+        files
+            Access to local and remote files.
+        crawls
+            Labels of the crawls.
+
+        Yields
+        ------
+        Captures, the last of each crawl marked as complete.
+
+        Raises
+        ------
+        SourceError
+            When a file is missing, damaged, or not as expected.
+        """
 
 
 class TablesSource(SourceConfig):
@@ -209,7 +287,14 @@ class TablesSource(SourceConfig):
     Attributes
     ----------
     relative_error
-        One standard error of the source's counts, as a fraction of the count, in [0, 1); 0: exact.
+        One standard error of the source's counts, as a fraction of the count, in [0, 1); 0: exact counts.
+
+    Examples
+    --------
+    >>> from crawl_urn_dagster.sources import ObservableTablesSource
+    >>> source = ObservableTablesSource(pairs="pairs.csv")
+    >>> source.has_pairs, source.has_windows
+    (True, False)
     """
 
     relative_error: float = Field(default=0.0, ge=0, lt=1)
@@ -222,19 +307,25 @@ class TablesSource(SourceConfig):
     @property
     @abstractmethod
     def has_windows(self) -> bool:
-        """Whether the source gives unions of windows."""
+        """Whether the source gives the number of distinct elements of windows."""
 
     @property
     def is_revised(self) -> bool:
-        """Whether counts that were published are known to be revised, so that what was published when is kept."""
+        """Whether published counts may be revised; if so, every publication is kept."""
         return False
 
     @abstractmethod
     def read_tables(self, files: Files, selection: Selection) -> ObservableTables:
-        """Read the observables of the selected crawls."""
+        """Read the observables of the selected crawls.
+
+        Raises
+        ------
+        SourceError
+            When a file, a date, a count or a selected crawl is not as expected.
+        """
 
     def list_crawls(self, files: Files, selection: Selection) -> Listing:
-        """Read the tables, which are small, and list their crawls."""
+        """List the crawls of the tables, which are small enough to be read for this."""
         tables = self.read_tables(files, selection)
         dated = (DatedCrawl(*row) for row in tables.crawls[["crawl", "started_at", "dated_by"]].itertuples(index=False))
         return Listing(tuple(dated), tables.inputs)

@@ -11,7 +11,7 @@ import numpy as np
 
 from crawl_urn_dagster.sources.common_crawl.hyperloglog import pair_unions, relative_error, window_unions
 from crawl_urn_dagster.urn import Counts, bootstrap_joint, fit_joint, simulate
-from crawl_urn_dagster_tests.sources.sketched import sketch
+from crawl_urn_dagster_tests.sources.generated_sketches import sketch
 
 TRUTH = {"kappa": 0.4, "core_share": 0.4 / (0.4 + 0.6 * 0.6), "alpha": 0.75, "coverage": 0.6}
 CRAWLS, CORE, SHELL, REPLICATES = 16, 8_000, 12_000, 100

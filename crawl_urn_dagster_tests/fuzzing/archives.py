@@ -11,8 +11,8 @@ import duckdb
 
 from crawl_urn_dagster.sources import CdxSource, Files, InputFile, LocalFile, SourceError
 from crawl_urn_dagster.sources.common_crawl.web_graph_ranks import convert_ranks
+from crawl_urn_dagster.sources.formats.canonical_urls import canonical_host, canonical_key, registered_domain
 from crawl_urn_dagster.sources.formats.cdx_lines import detect_format
-from crawl_urn_dagster.sources.formats.elements import canonical_host, canonical_key, registered_domain
 from crawl_urn_dagster.sources.formats.text_lines import line_batches
 from crawl_urn_dagster.sources.transport.stores import Store
 

@@ -18,7 +18,7 @@ from crawl_urn_dagster.sources import (
     SourceError,
 )
 from crawl_urn_dagster.sources.calendar import read_calendar
-from crawl_urn_dagster.sources.common_crawl.counts import read_items
+from crawl_urn_dagster.sources.common_crawl.count_files import read_items
 from crawl_urn_dagster.sources.common_crawl.hyperloglog import cardinality
 from crawl_urn_dagster.sources.common_crawl.sketches import read_sketch
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawl_urn_dagster_tests.fuzzing.archives import SEEDS, parse
-from crawl_urn_dagster_tests.fuzzing.nearly_right import fuzzed, nearly_right
+from crawl_urn_dagster_tests.fuzzing.mutations import fuzzed, nearly_right
 
 PIECES = [b"\x00", b"\t", b"\n", b" ", b'"', b"{", b")", b",", b"\\", b"%", b"-1", b"9" * 25, b"\x1f\x8b"]
 

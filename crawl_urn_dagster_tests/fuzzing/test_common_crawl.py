@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawl_urn_dagster.sources import InputFile, LocalFile
-from crawl_urn_dagster.sources.common_crawl.counts import read_items
+from crawl_urn_dagster.sources.common_crawl.count_files import read_items
 from crawl_urn_dagster_tests.fuzzing.common_crawl import SEEDS, parse
-from crawl_urn_dagster_tests.fuzzing.nearly_right import fuzzed, nearly_right
+from crawl_urn_dagster_tests.fuzzing.mutations import fuzzed, nearly_right
 
 PIECES = [b"\x00", b"\t", b"\n", b",", b'"', b"[", b"{", b"\\", b"nan", b"1e999", b"-1", b"9" * 25, b"\x1f\x8b"]
 

@@ -17,7 +17,7 @@ from crawl_urn_dagster.sources.calendar import (
     date_crawls,
     parse_date,
     read_calendar,
-    select_run,
+    select_crawls,
 )
 
 
@@ -146,8 +146,8 @@ class TestCalendar:
                 r"line 3: a starts 2024-01-02.*, but 2024-01-01.*keep one",
             ),
             ("id,from\na/b,2024-01-01\n", r"line 2: found the crawl label 'a/b'"),
-            ("[{", r"is no JSON"),
-            ("[" * 100_000, r"is no JSON"),
+            ("[{", r"is not JSON"),
+            ("[" * 100_000, r"is not JSON"),
             ('{"id": "a"}', r"expected an array of objects"),
             ("[1]", r"entry 0: found 1, expected an object with id and from"),
             ('[{"id": 5}]', r"entry 0: found .*'id': 5"),
@@ -218,7 +218,7 @@ class TestSelection:
         ],
     )
     def test_runs_include_both_ends(self, first, last, months):
-        run = select_run(self.CRAWLS, Selection(first, last), "here")
+        run = select_crawls(self.CRAWLS, Selection(first, last), "here")
         assert "".join(str(crawl.started_at.month) for crawl in run) == months
 
     @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ class TestSelection:
     )
     def test_what_is_no_run(self, selection, message):
         with pytest.raises(SourceError, match=message):
-            select_run(self.CRAWLS, selection, "here")
+            select_crawls(self.CRAWLS, selection, "here")
 
     def test_frame(self):
         frame = crawls_frame(self.CRAWLS[:2], {"2024-02": 2**62})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from crawl_urn_dagster.sources import Captures, Listing, PresenceSource, SourceError, fingerprint
-from crawl_urn_dagster.sources.calendar import date_crawls, select_run
+from crawl_urn_dagster.sources.calendar import date_crawls, select_crawls
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,7 +32,7 @@ class SitemapSource(PresenceSource):
     def list_crawls(self, files: Files, selection: Selection) -> Listing:
         """List the files; the hash of each tells whether its crawl is new or revised."""
         found = self._by_crawl(files)
-        crawls = select_run(date_crawls(found, where=self.path), selection, self.path)
+        crawls = select_crawls(date_crawls(found, where=self.path), selection, self.path)
         inputs = {crawl.crawl: found[crawl.crawl].input for crawl in crawls}
         return Listing(
             tuple(crawls), tuple(inputs.values()), {label: fingerprint((one,)) for label, one in inputs.items()}

@@ -1,6 +1,6 @@
-"""Common Crawl's host index: a row per host of the web graph, fetched or not, with its rank.
+"""Read fetched hosts or domains, with their ranks, from Common Crawl's host index, which has a row per host.
 
-Here: which files, columns and rows. Not here: reading them (`columnar`), or strata (`observables.strata`).
+Does not read files; see `columnar_index`. Does not form strata; see `observables.strata`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, PrivateAttr
 
-from crawl_urn_dagster.sources.formats.columnar_index import ColumnarSource
-from crawl_urn_dagster.sources.formats.elements import canonical_host, map_distinct
-from crawl_urn_dagster.sources.inputs import listed
+from crawl_urn_dagster.sources.common_crawl.columnar_index import ColumnarSource
+from crawl_urn_dagster.sources.errors import format_options
+from crawl_urn_dagster.sources.formats.canonical_urls import canonical_host, map_distinct
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,23 +31,31 @@ _CRAWL = re.compile(r"crawl=(CC-MAIN-[0-9-]+)/")
 
 
 class CommonCrawlHostIndexSource(ColumnarSource):
-    """Hosts or domains of which a crawl fetched a page, with their rank in the web graph as a column for strata.
+    """Hosts or domains from which a crawl fetched a page, with their rank in the web graph as stratum column.
 
     Parameters
     ----------
     element
         ``host``, or ``registered_domain``: below an ICANN suffix.
     path_list
-        The list of files, in `data`.
+        Path of the list of files in `data`.
     data, calendar, parallel_requests
-        As of `CommonCrawlIndexSource`.
+        See `CommonCrawlIndexSource`.
 
     Notes
     -----
-    The columns for strata are ``hcrank10`` and ``prank10`` (harmonic centrality and PageRank on a scale from 0 to
-    10, the highest last; a stratum is a whole number, 3 from 3 to under 4) and ``hcrank`` (harmonic centrality, rounded
-    down).
-    The value of a domain is the best of its hosts.
+    The stratum columns are ``hcrank10`` and ``prank10`` (harmonic centrality and PageRank on a scale from 0 to 10,
+    highest last; stratum 3 extends from 3 to below 4) and ``hcrank`` (harmonic centrality, rounded down). The value of
+    a domain is the largest value of its hosts.
+
+    References
+    ----------
+    Common Crawl, "Host Index", https://github.com/commoncrawl/cc-host-index.
+
+    Examples
+    --------
+    >>> CommonCrawlHostIndexSource(element="registered_domain").granularity
+    'domain'
     """
 
     type: Literal["common_crawl_host_index"] = "common_crawl_host_index"
@@ -57,19 +65,19 @@ class CommonCrawlHostIndexSource(ColumnarSource):
 
     @property
     def granularity(self) -> str:
-        """What an element is."""
+        """Kind of element: ``host`` or ``domain``."""
         return "host" if self.element == "host" else "domain"
 
     def with_stratum(self, column: StratumColumn) -> Self:
-        """Return the source that gives the whole part of a rank with its captures.
+        """Return a source that adds the whole part of a rank to its captures.
 
         Raises
         ------
         ValueError
-            When the column is no rank, or a scale, which is not to be divided into bands.
+            When the column is not a rank, or is a scale that cannot be divided into bands.
         """
         if column.name not in _RANKS:
-            raise ValueError(f"has no rank {column.name!r}; {listed(column.name, _RANKS)}")
+            raise ValueError(f"has no rank {column.name!r}; {format_options(column.name, _RANKS)}")
         if column.ranks and column.name in _SCALES:
             raise ValueError(
                 f"has {column.name} on a scale from 0 to 10, whose whole numbers are strata: leave out bands"
@@ -86,7 +94,7 @@ class CommonCrawlHostIndexSource(ColumnarSource):
     def _has_values(self) -> bool:
         return self._rank is not None
 
-    def _files_of(self, store: Store, crawls: Sequence[str]) -> Mapping[str, list[str]]:
+    def _paths_by_crawl(self, store: Store, crawls: Sequence[str]) -> Mapping[str, list[str]]:
         found: dict[str, list[str]] = {}
         for path in store.read_list(self.path_list):
             match = _CRAWL.search(path)
@@ -94,10 +102,10 @@ class CommonCrawlHostIndexSource(ColumnarSource):
                 found.setdefault(match[1], []).append(path)
         return {crawl: found[crawl] for crawl in crawls if crawl in found}
 
-    def _looked_for(self, crawl: str) -> str:
+    def _searched_files(self, crawl: str) -> str:
         return f"paths with crawl={crawl}/ in {self.path_list}"
 
-    def _rows(self, batch: pa.Table) -> pa.Table:
+    def _captured_rows(self, batch: pa.Table) -> pa.Table:
         import pyarrow as pa
         import pyarrow.compute as pc
 

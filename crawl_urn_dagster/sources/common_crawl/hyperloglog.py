@@ -1,10 +1,12 @@
-"""HyperLogLog sketches as Common Crawl's statistics have them: what they count, alone and united.
+"""Decode the HyperLogLog sketches of Common Crawl's statistics and estimate the cardinality of their unions.
 
-Here: registers and cardinalities. Not here: the files they are in (`common_crawl_sketches`), or what the error of a
-sketch makes of an interval (`urn.counting_error`).
+Does not read files; see `sketches`. Does not propagate the error of a sketch; see `urn.data.counting_error`.
 
-The estimator is that of `hyperloglog` 0.0.14, with which Common Crawl writes the sketches: HyperLogLog++ (Heule,
-Nunkesser and Hall 2013), its linear counting and its correction of bias.
+The estimator is HyperLogLog++ [1]_ with linear counting and bias correction, and gives the same counts as `hyperloglog`
+0.0.14, with which Common Crawl writes the sketches.
+
+.. [1] S. Heule, M. Nunkesser and A. Hall, "HyperLogLog in practice: algorithmic engineering of a state of the art
+   cardinality estimation algorithm", EDBT 2013.
 """
 
 from __future__ import annotations
@@ -22,17 +24,21 @@ _SMALLEST_P, _LARGEST_P = 4, 16
 
 
 def relative_error(p: int) -> float:
-    """One standard error of a sketch of 2^p registers, as a fraction of what it counts."""
+    """Return one standard error of a sketch of 2^p registers, as a fraction of its count."""
     return 1.04 / 2 ** (p / 2)
 
 
 def decode_registers(value: Any) -> Registers:
-    """Return the registers of a sketch as it is in JSON.
+    """Decode the registers of a sketch from its JSON value.
+
+    Returns
+    -------
+    Registers, shape (2^p,).
 
     Raises
     ------
     ValueError
-        When it is no sketch; the message says why, and what was expected.
+        When the value is not a sketch; the message states what was found and expected.
     """
     import numpy as np
 
@@ -45,21 +51,28 @@ def decode_registers(value: Any) -> Registers:
         raise ValueError(f"found p {p} and another number of registers, expected M to have m = {2**p} of them")
     largest = _HASH_BITS - p + 1
     if not all(type(register) is int and 0 <= register <= largest for register in registers):
-        raise ValueError(f"found a register that is no whole number from 0 to {largest}")
+        raise ValueError(f"found a register that is not a whole number from 0 to {largest}")
     return np.array(registers, dtype=np.int8)
 
 
 def cardinality(registers: Registers) -> float:
-    """Estimate how many elements a sketch has seen, from registers of shape (2^p,)."""
+    """Estimate the number of elements in a sketch, from registers of shape (2^p,)."""
     from datasketch import HyperLogLogPlusPlus
 
     return float(HyperLogLogPlusPlus(reg=registers).count())
 
 
 def pair_unions(sketches: Registers) -> npt.NDArray[np.int64]:
-    """Estimate the union of every pair of sketches, from shape (sketches, 2^p); shape (sketches, sketches).
+    """Estimate the cardinality of the union of every pair of sketches.
 
-    On the diagonal is what each has alone; below it, 0.
+    Parameters
+    ----------
+    sketches
+        Registers, shape (n_sketches, 2^p).
+
+    Returns
+    -------
+    Unions, shape (n_sketches, n_sketches): the cardinality of each sketch on the diagonal, 0 below it.
     """
     import numpy as np
 
@@ -71,7 +84,10 @@ def pair_unions(sketches: Registers) -> npt.NDArray[np.int64]:
 
 
 def window_unions(sketches: Registers) -> npt.NDArray[np.int64]:
-    """Estimate the union of every run of sketches, from i to j at [i, j]; shapes as of `pair_unions`."""
+    """Estimate the cardinality of the union of every window of sketches, from i to j at [i, j].
+
+    See `pair_unions` for parameters and shapes.
+    """
     import numpy as np
 
     n = len(sketches)

@@ -1,6 +1,6 @@
-"""Common Crawl's statistics with sketches: unions and intersections of any crawls, for URLs and content digests.
+"""Read Common Crawl's statistics with sketches, which give unions and intersections of any crawls.
 
-Here: the format of ``crawl-analysis/<crawl>/stats/part-00000.gz``. Not here: what a sketch counts (`sketches`).
+Does not decode or count sketches; see `hyperloglog`.
 """
 
 from __future__ import annotations
@@ -18,43 +18,55 @@ from crawl_urn_dagster.sources.common_crawl.hyperloglog import (
     relative_error,
     window_unions,
 )
-from crawl_urn_dagster.sources.formats.count_tables import open_text, pairs_frame, windows_frame
-from crawl_urn_dagster.sources.formats.per_crawl_files import PerCrawlLocation, published, select_crawls
-from crawl_urn_dagster.sources.inputs import SourceError, listed
-from crawl_urn_dagster.sources.interface import Listing, ObservableTables, Selection, TablesSource
+from crawl_urn_dagster.sources.common_crawl.per_crawl_files import PerCrawlLocation, find_published, list_candidates
+from crawl_urn_dagster.sources.errors import SourceError, format_options
+from crawl_urn_dagster.sources.formats.observable_frames import pairs_frame, windows_frame
+from crawl_urn_dagster.sources.interface import Listing, ObservableTables, TablesSource
 from crawl_urn_dagster.sources.transport.locations import CRAWL, Location
+from crawl_urn_dagster.sources.transport.text_files import open_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from crawl_urn_dagster.sources.calendar import DatedCrawl
+    from crawl_urn_dagster.sources.calendar import DatedCrawl, Selection
     from crawl_urn_dagster.sources.common_crawl.hyperloglog import Registers
-    from crawl_urn_dagster.sources.inputs import InputFile
-    from crawl_urn_dagster.sources.transport.files import Files, LocalFile
+    from crawl_urn_dagster.sources.input_files import InputFile, LocalFile
+    from crawl_urn_dagster.sources.transport.files import Files
 
 _ESTIMATE = "size_estimate"
 _MAX_LINE_CHARACTERS = 2**20
 _MAX_CHARACTERS = 2**30
-# Of the count that is written beside the registers: the last digits of a sum may differ.
+# Relative to the count stated next to the registers, because the last digits of a sum depend on its order.
 _TOLERANCE = 1e-6
 
 
 class CommonCrawlSketchesSource(TablesSource):
-    """Sketches of the URLs, or of the content digests, of each crawl, from which any crawls are united.
+    """HyperLogLog sketches of the URLs, or of the content digests, of each crawl.
 
-    A union is counted from the register-wise maximum; an intersection is two sizes less the union, carries the error of
-    all three and may be negative. Crawls that are listed and have no statistics yet are left out.
+    A union is counted from the register-wise maximum. An intersection is the sum of two sizes minus the union; it
+    carries the error of all three and may be negative. Crawls that are listed but have no statistics are left out.
 
     Parameters
     ----------
     path
-        The statistics of a crawl, with ``{crawl}`` where its label stands.
+        Statistics of a crawl, with the placeholder ``{crawl}`` for its label.
     counted
-        What the elements are.
+        Kind of element.
     calendar
-        When the crawls started, and which there are: Common Crawl's collinfo.json, or CSV with columns ``id, from``.
+        Start of each crawl: Common Crawl's ``collinfo.json``, or CSV with columns ``id, from``. It also lists the
+        crawls at an address.
     relative_error
         One standard error of a sketch, at least 1.04/√m for m registers.
+
+    References
+    ----------
+    Common Crawl, "Statistics of Common Crawl Monthly Archives", https://commoncrawl.github.io/cc-crawl-statistics/.
+
+    Examples
+    --------
+    >>> source = CommonCrawlSketchesSource(counted="digest")
+    >>> source.granularity, source.has_pairs, round(source.relative_error, 4)
+    ('other', True, 0.0081)
     """
 
     location_fields: ClassVar[tuple[str, ...]] = ("path", "calendar")
@@ -67,66 +79,47 @@ class CommonCrawlSketchesSource(TablesSource):
 
     @property
     def granularity(self) -> str:
-        """What an element is."""
+        """Kind of element: ``url``, or ``other`` for digests."""
         return "url" if self.counted == "url" else "other"
 
     @property
     def has_pairs(self) -> bool:
-        """Yes."""
+        """True: sketches of any two crawls can be united."""
         return True
 
     @property
     def has_windows(self) -> bool:
-        """Yes."""
+        """True: sketches of any crawls can be united."""
         return True
 
     def list_crawls(self, files: Files, selection: Selection) -> Listing:
-        """List the crawls whose statistics are published; those that are new are fetched.
-
-        Raises
-        ------
-        SourceError
-            When a file, a date or a selected crawl is not as expected.
-        """
+        """List the crawls whose statistics are published; new statistics are downloaded."""
         crawls, found, inputs = self._fetch(files, selection)
-        there = tuple(crawl for crawl in crawls if crawl.crawl in found)
-        return Listing(there, (*(local.input for local in found.values()), *inputs))
+        published = tuple(crawl for crawl in crawls if crawl.crawl in found)
+        return Listing(published, (*(local.input for local in found.values()), *inputs))
 
     def read_tables(self, files: Files, selection: Selection) -> ObservableTables:
-        """Unite the sketches of all pairs of crawls, and of all windows.
-
-        Raises
-        ------
-        SourceError
-            When a file, a sketch, a date or a selected crawl is not as expected.
-        """
+        """Unite the sketches of all pairs and of all windows of the selected crawls."""
         import numpy as np
 
         crawls, found, inputs = self._fetch(files, selection)
-        sketches = np.stack(self._sketches(found))
+        sketches = np.stack(self._read_sketches(found))
         labels = list(found)
-        either, windows = pair_unions(sketches), window_unions(sketches)
-        sizes = np.diagonal(either).tolist()
-        first, last = (np.array(index) for index in np.triu_indices(len(labels), k=1))
+        unions = pair_unions(sketches).tolist()
+        window_sizes = window_unions(sketches).tolist()
+        sizes = [unions[i][i] for i in range(len(labels))]
+        pairs, windows = {}, {}
+        for i, first in enumerate(labels):
+            for j, last in enumerate(labels[i:], start=i):
+                windows[first, last] = window_sizes[i][j]
+                if i < j:
+                    pairs[first, last] = (sizes[i], sizes[j], sizes[i] + sizes[j] - unions[i][j])
         return ObservableTables(
             crawls=crawls_frame(
                 [crawl for crawl in crawls if crawl.crawl in found], dict(zip(labels, sizes, strict=True))
             ),
-            pairs=pairs_frame(
-                {
-                    (labels[i], labels[j]): (sizes[i], sizes[j], sizes[i] + sizes[j] - int(either[i, j]))
-                    for i, j in zip(first.tolist(), last.tolist(), strict=True)
-                },
-                labels,
-            ),
-            windows=windows_frame(
-                {
-                    (labels[i], labels[j]): int(windows[i, j])
-                    for i, j in np.argwhere(np.triu(np.ones_like(windows))).tolist()
-                },
-                labels,
-                labels,
-            ),
+            pairs=pairs_frame(pairs, labels),
+            windows=windows_frame(windows, labels, labels),
             inputs=(*(local.input for local in found.values()), *inputs),
             not_published=tuple(crawl.crawl for crawl in crawls if crawl.crawl not in found),
         )
@@ -134,14 +127,14 @@ class CommonCrawlSketchesSource(TablesSource):
     def _fetch(
         self, files: Files, selection: Selection
     ) -> tuple[list[DatedCrawl], dict[str, LocalFile], tuple[InputFile, ...]]:
-        """Return the selected crawls, the files of those that are published, and the calendar."""
+        """Return the selected crawls, the files of the published ones, and the calendar."""
         calendar, inputs = fetch_calendar(files, self.calendar)
-        crawls = select_crawls(self.path, calendar, selection)
-        found = published(self.path, crawls, selection, lambda crawl: files.fetch(self.path.replace(CRAWL, crawl)))
+        crawls = list_candidates(self.path, calendar, selection)
+        found = find_published(self.path, crawls, selection, lambda crawl: files.fetch(self.path.replace(CRAWL, crawl)))
         return crawls, found, inputs
 
-    def _sketches(self, found: Mapping[str, LocalFile]) -> Sequence[Registers]:
-        """Read the registers of each crawl, of as many as those of the first."""
+    def _read_sketches(self, found: Mapping[str, LocalFile]) -> Sequence[Registers]:
+        """Read the registers of each crawl and check that all sketches have the same number."""
         sketches = {crawl: read_sketch(local, self.counted, crawl) for crawl, local in found.items()}
         first = next(iter(sketches.values()))
         for crawl, registers in sketches.items():
@@ -160,20 +153,33 @@ class CommonCrawlSketchesSource(TablesSource):
 def read_sketch(local: LocalFile, counted: str, crawl: str) -> Registers:
     """Read the sketch of a crawl from its statistics.
 
+    Parameters
+    ----------
+    local
+        Statistics of the crawl.
+    counted
+        Kind of element: ``url`` or ``digest``.
+    crawl
+        Label of the crawl.
+
+    Returns
+    -------
+    Registers, shape (2^p,).
+
     Raises
     ------
     SourceError
-        When there is none, more than one, or one whose registers do not give the count beside them.
+        When the file has no such sketch or more than one, or its registers do not give the count stated next to them.
     """
     location = local.input.location
     found = None
     others: list[str] = []
-    for number, line in _lines(local):
-        # The spaces of JSON are not known: not those of the key of another line either.
+    for number, line in _read_lines(local):
+        # Lines of other keys are skipped unparsed; the JSON may be written with or without spaces after commas.
         if not line.startswith(f'["{_ESTIMATE}"'):
             continue
         where = f"{location}, line {number}"
-        key, value = _parse(line, where)
+        key, value = _parse_line(line, where)
         if key != [_ESTIMATE, counted, crawl]:
             others.append(" ".join(map(str, key[1:])))
             continue
@@ -182,14 +188,16 @@ def read_sketch(local: LocalFile, counted: str, crawl: str) -> Registers:
         try:
             found = decode_registers(value)
         except ValueError as error:
-            raise SourceError(f"{where}: is no sketch: {error}") from error
+            raise SourceError(f"{where}: is not a sketch: {error}") from error
         _check_count(found, value, where)
     if found is None:
-        raise SourceError(f"{location}: has no sketch of {counted} of {crawl}; {listed(f'{counted} {crawl}', others)}")
+        options = format_options(f"{counted} {crawl}", others)
+        raise SourceError(f"{location}: has no sketch of {counted} of {crawl}; {options}")
     return found
 
 
-def _lines(local: LocalFile) -> Iterator[tuple[int, str]]:
+def _read_lines(local: LocalFile) -> Iterator[tuple[int, str]]:
+    """Yield numbered lines of a bounded length."""
     characters = number = 0
     with open_text(local) as stream:
         while line := stream.readline(_MAX_LINE_CHARACTERS):
@@ -203,8 +211,8 @@ def _lines(local: LocalFile) -> Iterator[tuple[int, str]]:
             yield number, line
 
 
-def _parse(line: str, where: str) -> tuple[list[object], object]:
-    """Key and value of a line; the key is a list."""
+def _parse_line(line: str, where: str) -> tuple[list[object], object]:
+    """Parse the key, which is a list, and the value of a line."""
     key, tab, value = line.partition("\t")
     try:
         parsed = json.loads(key), json.loads(value)

@@ -1,8 +1,7 @@
-"""Common Crawl's published tables: distinct URLs of the last N crawls, and counts of each crawl.
+"""Read Common Crawl's published tables: distinct URLs of the last N crawls, and counts of each crawl.
 
-Here: the formats of ``url_last_n_crawls.csv`` and ``domain.csv``. Not here: tables with a row per window
-(`observable_tables`), sketches (`common_crawl_sketches`), or what moved since a table was read before
-(`observables.publications`).
+Does not read tables with a row per window; see `formats.observable_tables`. Does not compare publications; see
+`observables.publications`.
 """
 
 from __future__ import annotations
@@ -17,11 +16,12 @@ from crawl_urn_dagster.sources.calendar import (
     crawls_frame,
     date_crawls,
     fetch_calendar,
-    select_run,
+    select_crawls,
 )
-from crawl_urn_dagster.sources.formats.count_tables import Row, add_once, parse_count, read_rows, windows_frame
-from crawl_urn_dagster.sources.inputs import SourceError
-from crawl_urn_dagster.sources.interface import ObservableTables, Selection, TablesSource
+from crawl_urn_dagster.sources.csv_tables import Row, add_once, parse_count, read_rows
+from crawl_urn_dagster.sources.errors import SourceError
+from crawl_urn_dagster.sources.formats.observable_frames import windows_frame
+from crawl_urn_dagster.sources.interface import ObservableTables, TablesSource
 from crawl_urn_dagster.sources.transport.locations import Location  # noqa: TC001 - pydantic reads it
 
 if TYPE_CHECKING:
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from crawl_urn_dagster.sources.calendar import DatedCrawl
-    from crawl_urn_dagster.sources.transport.files import Files, LocalFile
+    from crawl_urn_dagster.sources.calendar import DatedCrawl, Selection
+    from crawl_urn_dagster.sources.input_files import LocalFile
+    from crawl_urn_dagster.sources.transport.files import Files
 
 _CRAWL = "crawl"
 _URL = "url"
@@ -38,23 +39,40 @@ _TABLES = "https://raw.githubusercontent.com/commoncrawl/cc-crawl-statistics/mas
 
 
 class CommonCrawlStatisticsSource(TablesSource):
-    """Tables of Common Crawl's statistics: unions of the last N crawls, of URLs only, and counts of each crawl.
+    r"""Tables of Common Crawl's statistics: distinct URLs of windows, and counts of each crawl.
 
-    The table of windows has the header ``crawl,1,12,2,3,...``: distinct URLs of the N crawls *ending* at a crawl. N
-    counts crawls of the table, in the order of the calendar. ``nan`` is a window that is not published. What is
-    published is kept, and what moved when a table is revised is shown.
+    The table of windows has the header ``crawl,1,12,2,3,...``: the distinct URLs of the N crawls *ending* at a crawl. N
+    counts crawls of the table, in the order of the calendar. ``nan`` marks a window that is not published. Every
+    publication is kept, and changes between them are reported.
 
     Parameters
     ----------
     windows
         The table of windows.
     counts
-        Table with the header ``crawl,domain,host,...``: what each crawl has of other things. None: not kept.
+        Table with the header ``crawl,domain,host,...``: counts of other kinds of element in each crawl. None: not kept.
     calendar
-        When the crawls started: Common Crawl's collinfo.json, or CSV with columns ``id, from``. None: labels
-        are dates or Common Crawl ids.
+        Start of each crawl: Common Crawl's ``collinfo.json``, or CSV with columns ``id, from``. None: labels are dates
+        or Common Crawl ids.
     relative_error
-        One standard error of the windows, which are HyperLogLog estimates of 2^14 registers.
+        One standard error of the windows, which are HyperLogLog estimates from 2^14 registers.
+
+    References
+    ----------
+    Common Crawl, "Statistics of Common Crawl Monthly Archives", https://github.com/commoncrawl/cc-crawl-statistics.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from crawl_urn_dagster.sources import CommonCrawlStatisticsSource, Files, Selection
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "url_last_n_crawls.csv")
+    ...     _ = path.write_text("crawl,1,2\n2024-01,10,nan\n2024-02,20,25\n")
+    ...     source = CommonCrawlStatisticsSource(windows=str(path), calendar=None)
+    ...     tables = source.read_tables(Files(Path(folder, "cache")), Selection())
+    >>> tables.windows[["start_crawl", "end_crawl", "distinct_elements"]].values.tolist()
+    [['2024-01', '2024-01', 10], ['2024-02', '2024-02', 20], ['2024-01', '2024-02', 25]]
     """
 
     location_fields: ClassVar[tuple[str, ...]] = ("windows", "counts", "calendar")
@@ -67,52 +85,45 @@ class CommonCrawlStatisticsSource(TablesSource):
 
     @property
     def granularity(self) -> str:
-        """URLs: windows of other things are not published."""
+        """Kind of element: ``url``, because windows of other kinds are not published."""
         return _URL
 
     @property
     def has_pairs(self) -> bool:
-        """No: windows only."""
+        """False: only windows are published."""
         return False
 
     @property
     def has_windows(self) -> bool:
-        """Yes."""
+        """True."""
         return True
 
     @property
     def is_revised(self) -> bool:
-        """Yes: windows change when a crawl is added later."""
+        """True: windows change when a missing crawl is added."""
         return True
 
     def read_tables(self, files: Files, selection: Selection) -> ObservableTables:
-        """Read the windows that lie whole within the selected crawls.
-
-        Raises
-        ------
-        SourceError
-            When a file, a date, a count or a selected crawl is not as expected.
-        """
+        """Read the windows whose crawls are all selected."""
         calendar, inputs = fetch_calendar(files, self.calendar)
         local = files.fetch(self.windows)
         header, by_crawl = _rows_by_crawl(local)
         lengths = _window_lengths(header, self.windows)
         crawls = date_crawls(by_crawl, where=self.windows, calendar=calendar)
         windows = self._windows(crawls, by_crawl, lengths)
-        selected = select_run(crawls, selection, self.windows)
+        selected = select_crawls(crawls, selection, self.windows)
         sizes = {start: union for (start, end), union in windows.items() if start == end}
         labels = [crawl.crawl for crawl in crawls]
-        published = [windows_frame(windows, labels, labels).assign(quantity=_URL, **_said_by(local))]
-        read = [local]
+        read, published = [local], [_with_origin(windows_frame(windows, labels, labels).assign(quantity=_URL), local)]
         if self.counts is not None:
             read.append(files.fetch(self.counts))
-            published.append(_counts_frame(read[-1]))
+            published.append(_with_origin(_counts_frame(read[-1]), read[-1]))
         return ObservableTables(
             crawls=crawls_frame(selected, sizes),
             pairs=None,
             windows=windows_frame(windows, labels, {crawl.crawl for crawl in selected}),
             inputs=(*(file.input for file in read), *inputs),
-            published=_joined(published),
+            published=_concatenate(published),
         )
 
     def _windows(
@@ -121,7 +132,7 @@ class CommonCrawlStatisticsSource(TablesSource):
         by_crawl: Mapping[str, Row],
         lengths: Mapping[str, int],
     ) -> dict[tuple[str, str], int]:
-        """Unions by first and last crawl."""
+        """Return the distinct elements of each window, by first and last crawl."""
         windows = {}
         for end, crawl in enumerate(crawls):
             row = by_crawl[crawl.crawl]
@@ -139,7 +150,7 @@ class CommonCrawlStatisticsSource(TablesSource):
 
 
 def _rows_by_crawl(local: LocalFile) -> tuple[list[str], dict[str, Row]]:
-    """Header of a table whose first column names the crawl, and its rows, one for each crawl."""
+    """Return the header of a table whose first column names the crawl, and its only row for each crawl."""
     header, rows = read_rows(local)
     if header[0] != _CRAWL:
         raise SourceError(f"{local.input.location}: has columns {header[:20]}, expected {_CRAWL!r} first")
@@ -150,7 +161,7 @@ def _rows_by_crawl(local: LocalFile) -> tuple[list[str], dict[str, Row]]:
 
 
 def _counts_frame(local: LocalFile) -> pd.DataFrame:
-    """Read the counts of a table with a column for each thing that is counted; of URLs the windows tell."""
+    """Return the counts of a table with a column per quantity, except URLs, which the windows give."""
     import pandas as pd
 
     header, by_crawl = _rows_by_crawl(local)
@@ -162,21 +173,21 @@ def _counts_frame(local: LocalFile) -> pd.DataFrame:
         if (count := parse_count(row, name, estimated=True)) is not None
     ]
     columns = ["start_crawl", "end_crawl", "window_crawls", "distinct_elements", "quantity"]
-    return pd.DataFrame(rows, columns=columns).assign(**_said_by(local))
+    return pd.DataFrame(rows, columns=columns)
 
 
-def _said_by(local: LocalFile) -> dict[str, str]:
-    return {"location": local.input.location, "sha256": local.input.sha256}
+def _with_origin(frame: pd.DataFrame, local: LocalFile) -> pd.DataFrame:
+    return frame.assign(location=local.input.location, sha256=local.input.sha256)
 
 
-def _joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+def _concatenate(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     import pandas as pd
 
     return pd.concat(frames, ignore_index=True)
 
 
 def _window_lengths(header: list[str], location: str) -> dict[str, int]:
-    """Read the number of crawls of each column but the first."""
+    """Return the number of crawls that each column after the first covers."""
     lengths = {name: int(name) for name in header[1:] if name.isascii() and name.isdecimal() and 0 < int(name) < 10_000}
     if header[0] != _CRAWL or not lengths or len(set(lengths.values())) != len(header) - 1:
         raise SourceError(

@@ -1,14 +1,14 @@
-"""Common Crawl's columnar index: a row per page, of which one column is read.
+"""Read domains, hosts or URLs from Common Crawl's columnar index, which has a row per page.
 
-Here: which files and which column. Not here: reading them (`columnar`).
+Does not read files; see `columnar_index`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from crawl_urn_dagster.sources.formats.columnar_index import ColumnarSource
-from crawl_urn_dagster.sources.inputs import AbsentError, SourceError
+from crawl_urn_dagster.sources.common_crawl.columnar_index import ColumnarSource
+from crawl_urn_dagster.sources.errors import AbsentError, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,22 +26,30 @@ _COLUMNS = {
 
 
 class CommonCrawlIndexSource(ColumnarSource):
-    """Domains, hosts or URLs of every crawl, from Common Crawl's columnar index of successfully fetched pages.
-
-    Files that were read are kept while their crawl is being read: a run that was interrupted goes on with the others.
+    """Domains, hosts or URLs of each crawl, from Common Crawl's columnar index of successfully fetched pages.
 
     Parameters
     ----------
     element
-        ``registered_domain``: below an ICANN suffix; ``private_domain``: below any public suffix, private ones such as
-        ``github.io`` included; ``host``; ``url``: the canonical key (SURT), for which set `sample_one_in`.
+        ``registered_domain``: below an ICANN suffix; ``private_domain``: below any public suffix, including private
+        ones such as ``github.io``; ``host``; ``url``: the canonical key (SURT), for which a sample is recommended
+        (`sample_one_in`).
     data
-        Where the index is: an http(s) address, an s3 address (with the credentials of AWS's own configuration), or a
-        folder with the same layout.
+        Root of the index: an http(s) address, an S3 address (with AWS's configured credentials), or a folder with the
+        same layout.
     calendar
-        Common Crawl's collinfo.json, or CSV with columns ``id, from``.
+        Common Crawl's ``collinfo.json``, or CSV with columns ``id, from``.
     parallel_requests
-        Files that are read at once.
+        Number of files that are read at the same time.
+
+    References
+    ----------
+    Common Crawl, "Columnar Index", https://commoncrawl.org/columnar-index.
+
+    Examples
+    --------
+    >>> CommonCrawlIndexSource(element="host").granularity
+    'host'
     """
 
     type: Literal["common_crawl_index"] = "common_crawl_index"
@@ -49,40 +57,40 @@ class CommonCrawlIndexSource(ColumnarSource):
 
     @property
     def granularity(self) -> str:
-        """What an element is."""
+        """Kind of element: ``domain``, ``host`` or ``url``."""
         return "domain" if self.element.endswith("domain") else self.element
 
     @property
     def _columns(self) -> list[str]:
         return [_COLUMNS[self.element]]
 
-    def _files_of(self, store: Store, crawls: Sequence[str]) -> Mapping[str, list[str]]:
-        found = {crawl: _files_of_crawl(store, crawl) for crawl in crawls}
+    def _paths_by_crawl(self, store: Store, crawls: Sequence[str]) -> Mapping[str, list[str]]:
+        found = {crawl: _paths_of_crawl(store, crawl) for crawl in crawls}
         return {crawl: paths for crawl, paths in found.items() if paths}
 
-    def _looked_for(self, crawl: str) -> str:
-        return f"{_list_of(crawl)}, or in a folder {_folder_of(crawl)}*.parquet"
+    def _searched_files(self, crawl: str) -> str:
+        return f"{_list_path(crawl)}, or in a folder {_folder(crawl)}*.parquet"
 
-    def _rows(self, batch: pa.Table) -> pa.Table:
+    def _captured_rows(self, batch: pa.Table) -> pa.Table:
         import pyarrow as pa
 
         elements = batch.column(0).cast(pa.string()).drop_null()
         return pa.table({"element": elements, "value": pa.nulls(len(elements), pa.float64())})
 
 
-def _list_of(crawl: str) -> str:
+def _list_path(crawl: str) -> str:
     return f"crawl-data/{crawl}/cc-index-table.paths.gz"
 
 
-def _folder_of(crawl: str) -> str:
+def _folder(crawl: str) -> str:
     return f"cc-index/table/cc-main/warc/crawl={crawl}/subset=warc/"
 
 
-def _files_of_crawl(store: Store, crawl: str) -> list[str]:
-    """Paths of the files of a crawl; none when it has no list (yet), nor files in a folder."""
-    folder = _folder_of(crawl)
+def _paths_of_crawl(store: Store, crawl: str) -> list[str]:
+    """Return the paths of a crawl's files; empty when there is neither a list nor a mirrored file."""
+    folder = _folder(crawl)
     try:
-        listed = store.read_list(_list_of(crawl))
+        listed = store.read_list(_list_path(crawl))
     except AbsentError:
         return store.list_folder(f"{folder}*.parquet")
     paths = [path for path in listed if path.startswith(folder)]

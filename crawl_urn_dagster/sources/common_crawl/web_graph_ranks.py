@@ -1,6 +1,6 @@
-"""Ranks of domains in a web graph, as strata of any collection of domains.
+"""Add the ranks of domains in a web graph to another source of domains, as stratum columns.
 
-Here: the table of ranks, and joining it to what another source gives. Not here: that source, or strata.
+Does not read the other source; see `formats`. Does not form strata; see `observables.strata`.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, PrivateAttr, field_validator
 
-from crawl_urn_dagster.sources.common_crawl.counts import CommonCrawlCountsSource  # noqa: TC001 - of a field
-from crawl_urn_dagster.sources.common_crawl.url_index import CommonCrawlIndexSource  # noqa: TC001 - of a field
-from crawl_urn_dagster.sources.formats.cdx import CdxSource  # noqa: TC001 - of a field
-from crawl_urn_dagster.sources.formats.count_tables import find_column
-from crawl_urn_dagster.sources.formats.presence_list import PresenceListSource  # noqa: TC001 - of a field
-from crawl_urn_dagster.sources.inputs import SourceError, fingerprint, listed
-from crawl_urn_dagster.sources.interface import Captures, Listing, PresenceSource, Sample, Selection, StratumColumn
-from crawl_urn_dagster.sources.transport.connection import VECTORS_AT_ONCE, connect
-from crawl_urn_dagster.sources.transport.locations import Location  # noqa: TC001 - of a field
+from crawl_urn_dagster.sources.common_crawl.count_files import CommonCrawlCountsSource  # noqa: TC001 - a field's type
+from crawl_urn_dagster.sources.common_crawl.url_index import CommonCrawlIndexSource  # noqa: TC001 - a field's type
+from crawl_urn_dagster.sources.csv_tables import find_column
+from crawl_urn_dagster.sources.errors import SourceError, format_options
+from crawl_urn_dagster.sources.formats.cdx import CdxSource  # noqa: TC001 - a field's type
+from crawl_urn_dagster.sources.formats.presence_list import PresenceListSource  # noqa: TC001 - a field's type
+from crawl_urn_dagster.sources.input_files import fingerprint
+from crawl_urn_dagster.sources.interface import Captures, Listing, PresenceSource, Sample, StratumColumn
+from crawl_urn_dagster.sources.transport.duckdb_connection import VECTORS_PER_CHUNK, connect
+from crawl_urn_dagster.sources.transport.locations import Location  # noqa: TC001 - a field's type
 from crawl_urn_dagster.sql_loader import load_statement
 
 if TYPE_CHECKING:
@@ -29,14 +30,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from typing_extensions import Self
 
-    from crawl_urn_dagster.sources.transport.files import Files, LocalFile
+    from crawl_urn_dagster.sources.calendar import Selection
+    from crawl_urn_dagster.sources.input_files import LocalFile
+    from crawl_urn_dagster.sources.transport.files import Files
 
 _RANKED = "domain"
 _RANKS = ("harmonicc_pos", "pr_pos")
 
 
 class WebGraphRanksSource(PresenceSource):
-    """Domains of another source, with their ranks in a web graph as columns for strata; a collection must set one.
+    """Domains of another source, with their ranks in a web graph as stratum columns; a collection must set one.
 
     Parameters
     ----------
@@ -48,8 +51,19 @@ class WebGraphRanksSource(PresenceSource):
 
     Notes
     -----
-    The columns for strata are ``harmonicc_pos`` and ``pr_pos``, 1 is the highest rank. A domain that is not in the
-    table has none. One table ranks all crawls, so that no domain moves between strata.
+    The stratum columns are ``harmonicc_pos`` and ``pr_pos``; 1 is the highest rank. A domain that is not in the table
+    has no rank. One table ranks all crawls, so no domain changes its stratum.
+
+    References
+    ----------
+    Common Crawl, "Web Graphs", https://commoncrawl.org/web-graphs.
+
+    Examples
+    --------
+    >>> from crawl_urn_dagster.sources import PresenceListSource, StratumColumn, WebGraphRanksSource
+    >>> source = WebGraphRanksSource(ranks="ranks.txt.gz", of=PresenceListSource(path="domains.csv"))
+    >>> source.with_stratum(StratumColumn("pr_pos", ranks=True)).granularity
+    'domain'
     """
 
     location_fields: ClassVar[tuple[str, ...]] = ("ranks",)
@@ -63,7 +77,7 @@ class WebGraphRanksSource(PresenceSource):
 
     @field_validator("of")
     @classmethod
-    def _of_domains(cls, of: PresenceSource) -> PresenceSource:
+    def _check_granularity(cls, of: PresenceSource) -> PresenceSource:
         if of.granularity not in {None, _RANKED}:
             raise ValueError(
                 f"gives elements of granularity {of.granularity}, but the table ranks domains: have it give domains"
@@ -72,27 +86,27 @@ class WebGraphRanksSource(PresenceSource):
 
     @property
     def granularity(self) -> str:
-        """What an element is."""
+        """Kind of element: ``domain``."""
         return _RANKED
 
     def relative_to(self, folder: Path) -> Self:
-        """Return a copy in which relative paths are taken from a folder; addresses stay."""
+        """Return a copy whose relative paths are resolved against a folder; addresses stay."""
         return super().relative_to(folder).model_copy(update={"of": self.of.relative_to(folder)})
 
     def missing_files(self) -> list[str]:
-        """Local files that are configured and not there."""
+        """Return the configured local files that do not exist."""
         return super().missing_files() + self.of.missing_files()
 
     def with_stratum(self, column: StratumColumn) -> Self:
-        """Return the source that gives a rank with its captures.
+        """Return a source that adds a rank to its captures.
 
         Raises
         ------
         ValueError
-            When there is no such rank, or it is not to be divided into bands.
+            When the column is not a rank, or is not divided into bands.
         """
         if column.name not in _RANKS:
-            raise ValueError(f"has no rank {column.name!r}; {listed(column.name, _RANKS)}")
+            raise ValueError(f"has no rank {column.name!r}; {format_options(column.name, _RANKS)}")
         if not column.ranks:
             raise ValueError(f"has ranks in {column.name}, of which each would be a stratum: set bands")
         source = self.model_copy()
@@ -100,17 +114,11 @@ class WebGraphRanksSource(PresenceSource):
         return source
 
     def with_sample(self, sample: Sample) -> Self:
-        """Return the source that may leave out what is not in a sample."""
+        """Return a source that may leave out elements outside a sample."""
         return self.model_copy(update={"of": self.of.with_sample(sample)})
 
     def list_crawls(self, files: Files, selection: Selection) -> Listing:
-        """List the crawls of the source of domains.
-
-        Raises
-        ------
-        SourceError
-            When a file is not as expected.
-        """
+        """List the crawls of the source of domains; a new table of ranks revises every crawl."""
         listing = self.of.list_crawls(files, selection)
         table = files.fetch(self.ranks).input
         return Listing(
@@ -122,17 +130,11 @@ class WebGraphRanksSource(PresenceSource):
         )
 
     def captures(self, files: Files, crawls: Sequence[str]) -> Iterator[Captures]:
-        """Read the captures of some crawls; where ranks are wanted, they are joined when a crawl is complete.
-
-        Raises
-        ------
-        SourceError
-            When a file is not as expected.
-        """
+        """Read the captures of some crawls; ranks, if set, are joined when a crawl is complete."""
         if self._rank is None:
             yield from self.of.captures(files, crawls)
             return
-        ranks = self._converted(files, files.fetch(self.ranks))
+        ranks = _convert(files, files.fetch(self.ranks))
         with tempfile.TemporaryDirectory(prefix="ranks-", dir=files.cache) as folder:
             spools = {crawl: _Spool(Path(folder) / str(number)) for number, crawl in enumerate(crawls)}
             for captures in self.of.captures(files, crawls):
@@ -140,36 +142,45 @@ class WebGraphRanksSource(PresenceSource):
                 spool.write(captures.elements)
                 if captures.complete:
                     spool.close()
-                    yield from self._ranked(files, captures.crawl, spool.path, ranks)
+                    yield from self._join_ranks(files, captures.crawl, spool.path, ranks)
                     yield captures._replace(elements=captures.elements[:0], strata=captures.elements[:0])
                     spool.path.unlink()
 
-    def _ranked(self, files: Files, crawl: str, captures: Path, ranks: Path) -> Iterator[Captures]:
+    def _join_ranks(self, files: Files, crawl: str, captures: Path, ranks: Path) -> Iterator[Captures]:
         with connect(files.cache) as connection:
             statement = load_statement("rank_elements").format(rank=self._rank)
             connection.execute(statement, {"captures": str(captures), "ranks": str(ranks)})
-            while len(rows := connection.fetch_df_chunk(VECTORS_AT_ONCE)):
+            while len(rows := connection.fetch_df_chunk(VECTORS_PER_CHUNK)):
                 elements, strata = (rows[name].to_numpy(dtype=object) for name in ("element", "stratum"))
                 yield Captures(crawl, elements, complete=False, strata=strata)
 
-    def _converted(self, files: Files, local: LocalFile) -> Path:
-        """Parquet file ``element, harmonicc_pos, pr_pos`` of the table of ranks."""
-        key = f"web graph ranks {local.input.location}"
 
-        def make(target: Path) -> None:
-            with connect(files.cache) as connection:
-                convert_ranks(connection, local, target)
+def _convert(files: Files, local: LocalFile) -> Path:
+    """Return a cached Parquet file of a table of ranks."""
 
-        return files.derive(key, local.input.sha256, make)
+    def make(target: Path) -> None:
+        with connect(files.cache) as connection:
+            convert_ranks(connection, local, target)
+
+    return files.derive(f"web graph ranks {local.input.location}", local.input.sha256, make)
 
 
 def convert_ranks(connection: duckdb.DuckDBPyConnection, local: LocalFile, target: Path) -> None:
     """Convert a table of ranks to Parquet with columns ``element, harmonicc_pos, pr_pos``.
 
+    Parameters
+    ----------
+    connection
+        DuckDB connection.
+    local
+        The table.
+    target
+        Path of the Parquet file.
+
     Raises
     ------
     SourceError
-        When it is no such table.
+        When the file is not such a table.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -198,15 +209,14 @@ def convert_ranks(connection: duckdb.DuckDBPyConnection, local: LocalFile, targe
 
 
 class _Spool:
-    """Elements on disk until their crawl is complete."""
+    """Elements that wait on disk until their crawl is complete."""
 
     def __init__(self, path: Path) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         self.path = path
-        self._schema: pa.Schema = pa.schema([("element", pa.string())])
-        self._writer = pq.ParquetWriter(path, self._schema, compression="zstd")
+        self._writer = pq.ParquetWriter(path, pa.schema([("element", pa.string())]), compression="zstd")
 
     def write(self, elements: Any) -> None:
         import pyarrow as pa

@@ -1,1 +1,1 @@
-"""Read file formats that any crawl operator may have."""
+"""Read file formats that any crawl operator may publish."""

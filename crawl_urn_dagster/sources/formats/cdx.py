@@ -1,7 +1,6 @@
-"""Indexes of web archives: CDX of any legend, CDXJ, Netarkivet's columns, and lists of URL and time.
+"""Read captures from the indexes of web archives: CDX, CDXJ, Netarkivet's columns, and lists of URL and time.
 
-Here: which captures of an index are in which crawl, as which element. Not here: what a line holds (`cdx_lines`),
-cutting files into lines (`lines`), or URLs (`elements`).
+Does not detect line formats; see `cdx_lines`. Does not canonicalise URLs; see `canonical_urls`.
 """
 
 from __future__ import annotations
@@ -12,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from crawl_urn_dagster.sources.calendar import check_label
+from crawl_urn_dagster.sources.errors import SourceError
 from crawl_urn_dagster.sources.formats.cdx_lines import LETTERS, LineFormat, detect_format, parse_legend
-from crawl_urn_dagster.sources.formats.converted import ConvertedSource, Notes
-from crawl_urn_dagster.sources.inputs import SourceError
-from crawl_urn_dagster.sources.transport.connection import connect
-from crawl_urn_dagster.sources.transport.locations import Location, label_in_path, without_endings
+from crawl_urn_dagster.sources.formats.parquet_cache import ConversionNotes, ParquetCachedSource
+from crawl_urn_dagster.sources.transport.duckdb_connection import connect
+from crawl_urn_dagster.sources.transport.locations import Location, label_in_path, strip_extensions
 from crawl_urn_dagster.sql_loader import load_statement
 
 if TYPE_CHECKING:
@@ -26,50 +25,69 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from typing_extensions import Self
 
-    from crawl_urn_dagster.sources.transport.files import Files, LocalFile
+    from crawl_urn_dagster.sources.input_files import LocalFile
+    from crawl_urn_dagster.sources.transport.files import Files
 
-_LINES_TO_TELL_BY = 100
+_LINES_FOR_DETECTION = 100
 _SAMPLES_KEPT = 5
-_ROWS_OF_A_THREAD = 2**13
+_ROWS_PER_THREAD = 2**13
 _PROBLEMS = {
     "fields": "has not the fields of the other lines",
     "time": "has no time of 4 to 17 digits from 1990 to 2099",
     "url": "has no URL, or one that is too long",
 }
-# Labels of calendar bins: as much of the first day as names the bin.
+# A bin is labelled by its first day, to the precision that names the bin.
 _LABEL_CHARACTERS = {"day": 10, "week": 10, "month": 7, "quarter": 7, "year": 4}
 
 
-class CdxSource(ConvertedSource):
-    """Captures in the index files of a web archive.
+class CdxSource(ParquetCachedSource):
+    r"""Captures in the index files of a web archive.
 
     Parameters
     ----------
     path
-        One file, a folder, a glob, or an address; gzip-compressed or not. What a file holds is seen from its legend or
+        One file, a folder, a glob, or an address; gzip-compressed or not. The format is detected from the legend or the
         first lines: CDX, CDXJ, Netarkivet's eight columns, or URL and time.
     element
-        What an element is. ``url``: the canonical key (SURT), taken from the index where it has it;
-        ``url_as_written``: the URL as it was fetched; ``host``: as in the key, without ``www.``; ``domain``: registered
-        under an ICANN suffix.
+        Kind of element. ``url``: the canonical key (SURT), taken from the index if present; ``url_as_written``: the URL
+        as it was fetched; ``host``: host of the key, without ``www.``; ``domain``: registered under an ICANN suffix.
     crawl_from
-        What makes a crawl. ``file``: a file, labelled by the part of its path that the glob's one ``*`` matches, or by
-        its name without endings, in whatever folder; ``warc``: captures whose WARC name has the same match of
-        `warc_pattern`; ``day``, ``week`` (from Monday), ``month``, ``quarter``, ``year``: captures of that time,
-        labelled by its first day.
+        Origin of a capture's crawl. ``file``: one crawl per file, labelled by the part of its path that the glob's only
+        ``*`` matches, or by its name without extensions, in any folder. ``warc``: the label that `warc_pattern` matches
+        in the name of the WARC. ``day``, ``week`` (from Monday), ``month``, ``quarter``, ``year``: the time of the
+        capture; the label is its first day.
     warc_pattern
-        Regular expression, searched for in the name; its group, if it has one, else the match is the label. Captures
-        without a match are left out.
+        Regular expression that is searched for in the name of the WARC; the label is its group, or else the match.
+        Captures without a match are left out.
     present
-        Which captures count: status codes (``200``), classes of them (``2xx``), ``revisit`` (mime ``warc/revisit``),
-        ``unknown`` (no status), or ``any``.
+        Captures that count as present: status codes (``200``), classes of them (``2xx``), ``revisit`` (mime
+        ``warc/revisit``), ``unknown`` (no status), or ``any``.
     legend
-        Letters of the fields of CDX files that have no legend of their own, such as ``N b a m s``.
+        Letters of the fields of CDX files without a legend, such as ``N b a m s``.
     max_malformed
         Largest share of malformed lines in a file, in [0, 1].
     calendar
-        When the crawls started: CSV with columns ``id, from``. None: labels are dates, or a crawl starts with its first
+        Start of each crawl: CSV with columns ``id, from``. None: labels are dates, or a crawl starts with its first
         capture.
+
+    References
+    ----------
+    Internet Archive, "CDX and DAT Legend", https://archive.org/web/researcher/cdx_legend.php.
+
+    Webrecorder, "CDXJ", https://specs.webrecorder.net/cdxj/latest/.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from crawl_urn_dagster.sources import CdxSource, Files, Selection
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "urls.txt")
+    ...     _ = path.write_text("http://example.org/ 20240105\nhttp://example.org/a 20240207\n")
+    ...     source = CdxSource(path=str(path), crawl_from="month")
+    ...     listing = source.list_crawls(Files(Path(folder, "cache")), Selection())
+    >>> listing.captures
+    {'2024-01': 1, '2024-02': 1}
     """
 
     type: Literal["cdx"] = "cdx"
@@ -85,31 +103,31 @@ class CdxSource(ConvertedSource):
 
     @field_validator("legend")
     @classmethod
-    def _is_legend(cls, legend: str | None) -> str | None:
+    def _check_legend(cls, legend: str | None) -> str | None:
         if legend is not None:
             parse_legend(legend)
         return legend
 
     @field_validator("warc_pattern")
     @classmethod
-    def _is_pattern(cls, pattern: str | None) -> str | None:
+    def _check_pattern(cls, pattern: str | None) -> str | None:
         try:
             groups = re.compile(pattern or "").groups
         except re.error as error:
-            raise ValueError(f"is no regular expression: {error}") from error
+            raise ValueError(f"is not a regular expression: {error}") from error
         if groups > 1:
             raise ValueError(f"has {groups} groups; expected one at most, others as (?:...)")
         return pattern
 
     @model_validator(mode="after")
-    def _pattern_of_warcs(self) -> Self:
+    def _check_both_or_neither(self) -> Self:
         if (self.crawl_from == "warc") != (self.warc_pattern is not None):
             raise ValueError("crawl_from: warc and warc_pattern go together; set both or neither")
         return self
 
     @property
     def granularity(self) -> str:
-        """What an element is; `url_as_written` is a URL too."""
+        """Kind of element; ``url`` also for `url_as_written`."""
         return "url" if self.element == "url_as_written" else self.element
 
     def _settings(self) -> tuple[str, ...]:
@@ -132,26 +150,26 @@ class CdxSource(ConvertedSource):
         from crawl_urn_dagster.sources.formats.text_lines import line_batches, read_start
 
         location = local.input.location
-        first = read_start(local, _LINES_TO_TELL_BY)
+        first = read_start(local, _LINES_FOR_DETECTION)
         form = detect_format(first, parse_legend(self.legend) if self.legend else None, location)
         self._check_fields(form, location)
         schema = pa.schema([(name, pa.string()) for name in ("crawl", "element", "stratum")])
-        notes = Notes()
-        judge = _Judge(self, form, first[0], self._label_of_file(location))
+        notes = ConversionNotes()
+        reader = _CaptureReader(self, form, first[0], self._label_of_file(location))
         with pq.ParquetWriter(target, schema, compression="zstd", use_dictionary=["crawl"]) as writer:
             for lines in line_batches(local, form.is_line):
-                writer.write_table(judge.captures(connection, lines, notes).cast(schema))
+                writer.write_table(reader.captures(connection, lines, notes).cast(schema))
             self._check_malformed(notes, location)
             writer.add_key_value_metadata(notes.metadata())
 
     def _check_fields(self, form: LineFormat, location: str) -> None:
-        """Refuse a file that cannot give what is asked for."""
+        """Reject a file that lacks a field that the configuration needs."""
         if self.crawl_from == "warc" and not form.has("warc"):
             raise SourceError(f"{location}: has no field g (the WARC's name), so crawl_from cannot be warc")
         if self.element == "url_as_written" and not form.has("url"):
             raise SourceError(f"{location}: has no field a (the URL), so element cannot be url_as_written; take url")
 
-    def _check_malformed(self, notes: Notes, location: str) -> None:
+    def _check_malformed(self, notes: ConversionNotes, location: str) -> None:
         malformed, lines = notes.counts["lines_malformed"], notes.counts["lines"]
         if malformed > self.max_malformed * lines:
             raise SourceError(
@@ -164,15 +182,15 @@ class CdxSource(ConvertedSource):
         if self.crawl_from != "file":
             return ""
         label = label_in_path(self.path, location)
-        name = without_endings(location.rstrip("/").rpartition("/")[2]) if label is None else label
+        name = strip_extensions(location.rstrip("/").rpartition("/")[2]) if label is None else label
         return check_label(name, location)
 
 
-class _Judge:
-    """Turns lines of one file into captures, and notes what became of them."""
+class _CaptureReader:
+    """Convert the lines of one file to captures, and note the outcome of each line."""
 
     def __init__(self, source: CdxSource, form: LineFormat, first_line: str, label: str) -> None:
-        from crawl_urn_dagster.sources.formats.elements import MAX_URL_CHARACTERS
+        from crawl_urn_dagster.sources.formats.canonical_urls import MAX_URL_CHARACTERS
 
         self._source = source
         self._label = label
@@ -186,27 +204,24 @@ class _Judge:
         if form.is_json:
             split = load_statement("split_cdxj_lines").format()
         else:
-            numbers = {
-                "fields": len(form.letters),
-                "wide": form.wide,
-                **{name: form.position(name) for name in LETTERS},
-            }
+            positions = {name: form.position(name) for name in LETTERS}
+            numbers = {"fields": len(form.letters), "wide": form.wide, **positions}
             split = load_statement("split_cdx_lines").format(
                 **{name: "NULL" if number is None else number for name, number in numbers.items()}
             )
             self._parameters |= {"legend": first_line if "CDX" in first_line else None, "delimiter": form.delimiter}
         self._statement = load_statement("classify_captures").format(split=split)
 
-    def captures(self, connection: duckdb.DuckDBPyConnection, lines: pa.Table, notes: Notes) -> pa.Table:
-        """Table ``crawl, element, stratum`` of the captures that count."""
+    def captures(self, connection: duckdb.DuckDBPyConnection, lines: pa.Table, notes: ConversionNotes) -> pa.Table:
+        """Return the captures that count as present, with columns ``crawl, element, stratum``."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        # In parts, because a thread takes a part.
-        connection.register("lines", pa.Table.from_batches(lines.to_batches(max_chunksize=_ROWS_OF_A_THREAD)))
-        judged: pa.Table = connection.sql(self._statement, params=self._parameters).to_arrow_table()
-        _note_outcomes(judged, notes)
-        present = judged.filter(pc.is_null(judged["outcome"]))
+        # DuckDB gives each thread one batch, so smaller batches use more threads.
+        connection.register("lines", pa.Table.from_batches(lines.to_batches(max_chunksize=_ROWS_PER_THREAD)))
+        rows: pa.Table = connection.sql(self._statement, params=self._parameters).to_arrow_table()
+        _note_outcomes(rows, notes)
+        present = rows.filter(pc.is_null(rows["outcome"]))
         table = pa.table(
             {
                 "crawl": self._crawls(present["crawl_text"]),
@@ -227,11 +242,12 @@ class _Judge:
     def _crawls(self, texts: pa.ChunkedArray) -> pa.Array:
         import pyarrow as pa
 
-        from crawl_urn_dagster.sources.formats.elements import map_distinct
+        from crawl_urn_dagster.sources.formats.canonical_urls import map_distinct
 
         if self._source.crawl_from == "file":
             return pa.repeat(self._label, len(texts))
-        return map_distinct(_combined(texts), self._label_of_warc if self._source.warc_pattern else self._label_of_bin)
+        label = self._label_of_warc if self._source.warc_pattern else self._label_of_bin
+        return map_distinct(_combine_chunks(texts), label)
 
     def _label_of_warc(self, name: str) -> str | None:
         match = re.search(self._source.warc_pattern or "", name)
@@ -242,47 +258,49 @@ class _Judge:
     def _label_of_bin(self, first_day: str) -> str:
         return first_day[: _LABEL_CHARACTERS[self._source.crawl_from]]
 
-    def _elements(self, judged: pa.Table) -> pa.Array:
+    def _elements(self, rows: pa.Table) -> pa.Array:
         import pyarrow.compute as pc
 
-        from crawl_urn_dagster.sources.formats import elements
+        from crawl_urn_dagster.sources.formats import canonical_urls
 
-        addresses = _combined(judged["address"])
+        addresses = _combine_chunks(rows["address"])
         if self._source.element == "url_as_written":
             return addresses
         if self._source.element == "url":
-            keys = _combined(judged["surt_key"])
+            keys = _combine_chunks(rows["surt_key"])
             if keys.null_count:
-                keys = pc.coalesce(keys, elements.map_distinct(addresses, elements.canonical_key))
+                keys = pc.coalesce(keys, canonical_urls.map_distinct(addresses, canonical_urls.canonical_key))
             return keys
-        hosts = elements.map_distinct(addresses, elements.canonical_host)
-        return hosts if self._source.element == "host" else elements.map_distinct(hosts, elements.registered_domain)
+        hosts = canonical_urls.map_distinct(addresses, canonical_urls.canonical_host)
+        if self._source.element == "host":
+            return hosts
+        return canonical_urls.map_distinct(hosts, canonical_urls.registered_domain)
 
 
-def _combined(column: pa.ChunkedArray) -> pa.Array:
-    """One array of a column, also of one without chunks."""
+def _combine_chunks(column: pa.ChunkedArray) -> pa.Array:
+    """Return a column as one array, also if it has no chunks."""
     import pyarrow as pa
 
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.nulls(0, column.type)
 
 
-def _note_outcomes(judged: pa.Table, notes: Notes) -> None:
-    """Count the lines that are no captures, or do not count, by reason; keep samples of the malformed ones."""
+def _note_outcomes(rows: pa.Table, notes: ConversionNotes) -> None:
+    """Count lines without a capture and captures that are not present, by reason; keep samples of malformed lines."""
     import pyarrow.compute as pc
 
-    notes.counts["lines"] += len(judged)  # empty ones are none
-    notes.counts["lines_malformed"] += 0  # said even when there is none
-    for pair in judged["outcome"].value_counts().to_pylist():
+    notes.counts["lines"] += len(rows)  # The statement drops empty lines.
+    notes.counts["lines_malformed"] += 0  # The count is reported even if it is 0.
+    for pair in rows["outcome"].value_counts().to_pylist():
         if pair["values"] in _PROBLEMS:
             notes.counts["lines_malformed"] += pair["counts"]
         elif pair["values"] not in {None, "header"}:
             notes.counts[f"captures_left_out_{pair['values']}"] += pair["counts"]
-    for row in judged.filter(pc.is_valid(judged["line"])).slice(0, _SAMPLES_KEPT - len(notes.samples)).to_pylist():
+    for row in rows.filter(pc.is_valid(rows["line"])).slice(0, _SAMPLES_KEPT - len(notes.samples)).to_pylist():
         notes.samples.append(f"line {row['line_number']} {_PROBLEMS[row['outcome']]}: {row['line']!r}")
 
 
-def _note_starts(crawls: pa.ChunkedArray, times: pa.ChunkedArray, notes: Notes) -> None:
-    """Note the first capture of each crawl."""
+def _note_starts(crawls: pa.ChunkedArray, times: pa.ChunkedArray, notes: ConversionNotes) -> None:
+    """Note the time of the first capture of each crawl."""
     import pyarrow as pa
 
     first = pa.table({"crawl": crawls, "time": times}).group_by("crawl").aggregate([("time", "min")])

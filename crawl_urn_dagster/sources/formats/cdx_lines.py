@@ -1,6 +1,6 @@
-"""What the lines of an index file hold: CDX of any legend, CDXJ, Netarkivet's columns, or URL and time.
+"""Detect the line format of an index file: CDX of any legend, CDXJ, Netarkivet's columns, or URL and time.
 
-Here: finding that out from a file's first lines. Not here: reading the lines (`cdx`).
+Does not read captures; see `cdx`.
 """
 
 from __future__ import annotations
@@ -8,27 +8,27 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from crawl_urn_dagster.sources.inputs import SourceError
+from crawl_urn_dagster.sources.errors import SourceError
 
 _HEADER = re.compile(r"(?P<delimiter>\W)CDX(?P<letters>((?P=delimiter)[A-Za-z])+)\s*")
 _CDXJ_LINE = re.compile(r"(?P<key>\S+) (?P<time>[0-9]{4,17}) \{.*\}\s*")
 _TIME = re.compile(r"[0-9]{4,17}")
-# What the first field of a line that starts with a URL or a key looks like, and no other field.
+# Distinguishes a line that starts with a URL from a line that starts with another field.
 _STARTS_WITH_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-#: What is read of a line, by the letters of a legend: N and A are keys, of which the first wins.
+#: Fields that are read, by the letters of a legend. N and A are keys; the first one present is used.
 LETTERS = {"key": "NA", "stamp": "b", "url": "a", "mime": "m", "status": "s", "warc": "g"}
 
 
 @dataclass(frozen=True)
 class LineFormat:
-    """What a line holds.
+    """Format of the lines of an index file.
 
     Attributes
     ----------
     letters
-        Of CDX: the legend, a letter per field. Empty: CDXJ.
+        Legend of CDX, one letter per field; empty for CDXJ.
     delimiter
-        Between two fields.
+        Separator of two fields.
     """
 
     letters: str
@@ -41,21 +41,21 @@ class LineFormat:
 
     @property
     def wide(self) -> int | None:
-        """Position of the field that may hold the delimiter, from 1: mime, or the URL where there is none."""
+        """Position (from 1) of the field that may contain the delimiter: mime, or the URL if there is no mime."""
         letter = "m" if "m" in self.letters else "a"
         return self.letters.index(letter) + 1 if letter in self.letters else None
 
     def position(self, name: str) -> int | None:
-        """Position of a field of `LETTERS`, from 1; None when the legend lacks it."""
+        """Return the position (from 1) of a field of `LETTERS`; None when the legend lacks it."""
         found = [self.letters.index(letter) + 1 for letter in LETTERS[name] if letter in self.letters]
         return found[0] if found else None
 
     def has(self, name: str) -> bool:
-        """Whether lines give a field of `LETTERS`; those of CDXJ may give any."""
+        """Test whether lines may have a field of `LETTERS`; CDXJ lines may have any."""
         return self.is_json or self.position(name) is not None
 
     def is_line(self, text: str) -> bool:
-        """Whether a text is a whole line of this format."""
+        """Test whether a text is a complete line of this format."""
         if self.is_json:
             return _CDXJ_LINE.fullmatch(text) is not None
         fields = text.rstrip().split(self.delimiter)
@@ -69,7 +69,7 @@ class LineFormat:
 
 
 CDXJ = LineFormat("")
-# Files without a legend, the likeliest first: 11, 10 and 9 fields, Netarkivet's 8, and lists of URL and time.
+# Formats of files without a legend, most likely first: 11, 10 and 9 fields, Netarkivet's 8, and URL and time.
 _WITHOUT_LEGEND = (
     CDXJ,
     LineFormat("NbamskrMSVg"),
@@ -81,38 +81,38 @@ _WITHOUT_LEGEND = (
 
 
 def parse_legend(text: str) -> LineFormat:
-    """Read a legend such as `` CDX N b a m s k r M S V g``, or its letters alone.
+    """Parse a legend such as `` CDX N b a m s k r M S V g``, or its letters alone.
 
     Raises
     ------
     ValueError
-        When it is none, or lacks the time (b), or both a key (N, A) and a URL (a).
+        When the text is not a legend, or lacks the time (b), or both a key (N, A) and a URL (a).
     """
     match = _HEADER.fullmatch(text if "CDX" in text else f" CDX {text.strip()}")
     if not match:
-        raise ValueError("is no legend of a CDX file; expected letters such as N b a m s k r M S V g")
+        raise ValueError("is not the legend of a CDX file; expected letters such as N b a m s k r M S V g")
     legend = LineFormat(match["letters"].replace(match["delimiter"], ""), match["delimiter"])
     if "b" not in legend.letters or not (legend.has("key") or legend.has("url")):
-        raise ValueError("lacks b (the time), or both N (the key) and a (the URL), without which there is no capture")
+        raise ValueError("lacks b (the time), or both N (the key) and a (the URL), which every capture needs")
     return legend
 
 
 def detect_format(lines: list[str], legend: LineFormat | None, location: str) -> LineFormat:
-    """Tell what the lines of a file hold from the first ones.
+    """Detect the format of a file from its first lines.
 
     Parameters
     ----------
     lines
         The first lines.
     legend
-        What to take a file for that has no legend of its own; None: see.
+        Format of a file without a legend; None: it is detected.
     location
-        Of the file, for the message.
+        Location of the file, for the message.
 
     Raises
     ------
     SourceError
-        When the file is no index.
+        When the file is not an index.
     """
     if not lines:
         raise SourceError(f"{location}: is empty; expected CDX, CDXJ, or lines of URL and time")
@@ -123,11 +123,11 @@ def detect_format(lines: list[str], legend: LineFormat | None, location: str) ->
             raise SourceError(f"{location}, line 1: found the legend {lines[0][:80]!r}, which {error}") from error
     if legend is not None:
         return legend
-    matching = {one: sum(map(one.is_line, lines)) for one in _WITHOUT_LEGEND}
+    matching = {candidate: sum(map(candidate.is_line, lines)) for candidate in _WITHOUT_LEGEND}
     best = max(matching, key=matching.__getitem__)
     if not matching[best]:
         raise SourceError(
-            f"{location}: found lines such as {lines[0][:80]!r}, expected CDX, CDXJ, or lines of URL and time; if it "
-            "is CDX of other fields, set `legend` to its letters"
+            f"{location}: found lines such as {lines[0][:80]!r}, expected CDX, CDXJ, or lines of URL and time; if the "
+            "file is CDX with other fields, set `legend` to its letters"
         )
     return best

@@ -1,7 +1,7 @@
-"""Ready-made observables: a table of pairwise intersections, a table of unions of windows, or both.
+"""Read ready-made observables: a table with a row per pair of crawls, a table with a row per window, or both.
 
-Here: the two formats, with a row per pair and a row per window. Not here: Common Crawl's table of the last N
-crawls (`common_crawl_statistics`), or whether counts are plausible (`observables.quality`).
+Does not read Common Crawl's table of windows; see `common_crawl.statistics`. Does not test whether counts are
+plausible; see `observables.quality`.
 """
 
 from __future__ import annotations
@@ -11,25 +11,18 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import Field, field_validator, model_validator
 
 from crawl_urn_dagster.sources.calendar import (
+    Selection,
     check_label,
     crawls_frame,
     date_crawls,
     fetch_calendar,
     require_date,
-    select_run,
+    select_crawls,
 )
-from crawl_urn_dagster.sources.formats.count_tables import (
-    PAIR_COLUMNS,
-    Row,
-    add_once,
-    pairs_frame,
-    parse_count,
-    read_header,
-    read_rows,
-    windows_frame,
-)
-from crawl_urn_dagster.sources.inputs import SourceError, listed
-from crawl_urn_dagster.sources.interface import ObservableTables, Selection, TablesSource
+from crawl_urn_dagster.sources.csv_tables import Row, add_once, parse_count, read_header, read_rows
+from crawl_urn_dagster.sources.errors import SourceError, format_options
+from crawl_urn_dagster.sources.formats.observable_frames import PAIR_COLUMNS, pairs_frame, windows_frame
+from crawl_urn_dagster.sources.interface import ObservableTables, TablesSource
 from crawl_urn_dagster.sources.transport.locations import Location  # noqa: TC001 - pydantic reads it
 
 if TYPE_CHECKING:
@@ -39,7 +32,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from crawl_urn_dagster.sources.calendar import DatedCrawl
-    from crawl_urn_dagster.sources.transport.files import Files, LocalFile
+    from crawl_urn_dagster.sources.input_files import LocalFile
+    from crawl_urn_dagster.sources.transport.files import Files
 
 DATE_COLUMNS = ("started_i", "started_j")
 WINDOW_COLUMNS = ("start", "end", "union")
@@ -50,23 +44,36 @@ WindowCounts = dict[tuple[str, str], int]
 
 
 class ObservableTablesSource(TablesSource):
-    """A table of pairwise intersections, a table of unions of windows, or both.
+    r"""A table of pairwise intersections, a table of distinct elements of windows, or both.
 
-    A window is every crawl from its start to its end that the tables name. Other columns are not read; rows
-    whose count is ``nan`` are left out.
+    A window covers every crawl of the tables from its start to its end. Other columns are ignored; rows whose count is
+    ``nan`` are left out.
 
     Parameters
     ----------
     pairs
-        Table of pairs, ``crawl_i, crawl_j, size_i, size_j, intersection``, i earlier than j; its columns
-        ``started_i, started_j``, if any, date the crawls.
+        Table of pairs, ``crawl_i, crawl_j, size_i, size_j, intersection``, with i earlier than j. Its columns
+        ``started_i, started_j``, if present, date the crawls.
     windows
-        Table of windows, ``start, end, union``, from the first to the last crawl of each.
+        Table of windows, ``start, end, union``, by first and last crawl.
     calendar
-        When the crawls started: CSV with columns ``id, from``, or Common Crawl's collinfo.json. None: the
-        pairs are dated, or labels are dates or Common Crawl ids.
+        Start of each crawl: CSV with columns ``id, from``, or Common Crawl's ``collinfo.json``. None: the pairs are
+        dated, or labels are dates or Common Crawl ids.
     columns
-        Name in the file of a column that is not called as above.
+        Names in the file of columns that are named otherwise, by the name above.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from crawl_urn_dagster.sources import Files, ObservableTablesSource, Selection
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "pairs.csv")
+    ...     _ = path.write_text("crawl_i,crawl_j,size_i,size_j,intersection\n2024-01,2024-02,10,20,5\n")
+    ...     source = ObservableTablesSource(pairs=str(path))
+    ...     tables = source.read_tables(Files(Path(folder, "cache")), Selection())
+    >>> tables.crawls["elements"].tolist()
+    [10, 20]
     """
 
     location_fields: ClassVar[tuple[str, ...]] = ("pairs", "windows", "calendar")
@@ -79,15 +86,15 @@ class ObservableTablesSource(TablesSource):
 
     @field_validator("columns")
     @classmethod
-    def _canonical(cls, columns: dict[str, str]) -> dict[str, str]:
+    def _check_columns(cls, columns: dict[str, str]) -> dict[str, str]:
         known = (*PAIR_COLUMNS, *DATE_COLUMNS, *WINDOW_COLUMNS)
         for name in columns:
             if name not in known:
-                raise ValueError(f"{name!r} is no column of a pair or window table; {listed(name, known)}")
+                raise ValueError(f"{name!r} is not a column of a pair or window table; {format_options(name, known)}")
         return columns
 
     @model_validator(mode="after")
-    def _has_a_table(self) -> Self:
+    def _check_any_table(self) -> Self:
         if self.pairs is None and self.windows is None:
             raise ValueError("has neither pairs nor windows; give the path of at least one of the two")
         return self
@@ -103,13 +110,7 @@ class ObservableTablesSource(TablesSource):
         return self.windows is not None
 
     def read_tables(self, files: Files, selection: Selection) -> ObservableTables:
-        """Read the pairs and windows of the selected crawls.
-
-        Raises
-        ------
-        SourceError
-            When a file, a date, a count, the order of two crawls or a selected crawl is not as expected.
-        """
+        """Read the pairs and windows whose crawls are all selected."""
         where = " and ".join(location for location in (self.pairs, self.windows) if location is not None)
         calendar, inputs = fetch_calendar(files, self.calendar)
         pair_file = None if self.pairs is None else files.fetch(self.pairs)
@@ -130,7 +131,7 @@ class ObservableTablesSource(TablesSource):
         }
         sizes = _crawl_sizes(pairs, windows, pair_rows, window_rows, self.relative_error)
 
-        selected = select_run(crawls, selection, where)
+        selected = select_crawls(crawls, selection, where)
         names = {crawl.crawl for crawl in selected}
         return ObservableTables(
             crawls=crawls_frame(selected, sizes),
@@ -145,7 +146,7 @@ class ObservableTablesSource(TablesSource):
         return self._rows(local, (*PAIR_COLUMNS, *DATE_COLUMNS) if dated else PAIR_COLUMNS)
 
     def _rows(self, local: LocalFile, columns: Sequence[str]) -> dict[tuple[str, str], Row]:
-        """Rows by their two crawls, which the first two columns name."""
+        """Return the rows of a table by their two crawls, which the first two columns name."""
         _, rows = read_rows(local, {name: self.columns.get(name, name) for name in columns})
         by_crawls: dict[tuple[str, str], Row] = {}
         for row in rows:
@@ -155,7 +156,7 @@ class ObservableTablesSource(TablesSource):
 
 
 def _table_dates(pair_rows: Mapping[tuple[str, str], Row]) -> dict[str, datetime]:
-    """Start of every crawl that the pairs date; a crawl has one."""
+    """Return the start of every crawl that the pairs date, and reject two starts of one crawl."""
     dates: dict[str, datetime] = {}
     first_row: dict[str, Row] = {}
     for crawls, row in pair_rows.items():
@@ -185,7 +186,7 @@ def _check_order(crawls: Sequence[DatedCrawl], rows: Mapping[tuple[str, str], Ro
 
 
 def _pair_counts(rows: Mapping[tuple[str, str], Row], *, estimated: bool) -> PairCounts:
-    """Sizes and intersection of each pair; an intersection of estimates may be negative."""
+    """Return the two sizes and the intersection of each pair; an estimated intersection may be negative."""
     pairs: PairCounts = {}
     for crawls, row in rows.items():
         size_i = parse_count(row, "size_i", estimated=estimated)
@@ -203,7 +204,7 @@ def _crawl_sizes(
     window_rows: Mapping[tuple[str, str], Row],
     relative_error: float,
 ) -> dict[str, int]:
-    """Elements of each crawl: its window of one crawl where there is one, else what the pairs say."""
+    """Return the size of each crawl from its window of one crawl, or else from the pairs."""
     sizes = {start: union for (start, end), union in windows.items() if start == end}
     found_at = {crawl: window_rows[crawl, crawl].where for crawl in sizes}
     allowed = dict.fromkeys(sizes, _STANDARD_ERRORS_ALLOWED * relative_error)
@@ -212,7 +213,7 @@ def _crawl_sizes(
         for crawl, size in zip(crawls, counts[:2], strict=True):
             known = sizes.setdefault(crawl, size)
             found_at.setdefault(crawl, where)
-            # One pair table has one count of each crawl; another table may have estimated it anew.
+            # A pair table has one count of each crawl; the window table may have another estimate of it.
             if abs(size - known) > allowed.get(crawl, 0.0) * known:
                 raise SourceError(
                     f"{where}: {crawl} has {size:,} elements, but {known:,} at {found_at[crawl]}; expected "

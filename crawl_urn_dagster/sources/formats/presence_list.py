@@ -1,6 +1,6 @@
-"""Presence lists as CSV or Parquet files: which element was in which crawl.
+"""Convert presence lists in CSV or Parquet: which elements each crawl captured.
 
-Here: reading a raw list, once, into Parquet. Not here: archives' own index formats, or counting.
+Does not read the indexes of web archives; see `cdx`. Does not count captures; see `observables`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field, model_validator
 
 from crawl_urn_dagster.sources.calendar import MAX_CRAWLS, check_label
-from crawl_urn_dagster.sources.formats.converted import ConvertedSource
-from crawl_urn_dagster.sources.formats.count_tables import find_column, is_gzip, open_text, read_header
-from crawl_urn_dagster.sources.inputs import SourceError
-from crawl_urn_dagster.sources.transport.connection import connect
+from crawl_urn_dagster.sources.csv_tables import find_column, read_header
+from crawl_urn_dagster.sources.errors import SourceError
+from crawl_urn_dagster.sources.formats.parquet_cache import ParquetCachedSource
+from crawl_urn_dagster.sources.transport.duckdb_connection import connect
 from crawl_urn_dagster.sources.transport.locations import is_glob, label_in_path
+from crawl_urn_dagster.sources.transport.text_files import is_gzip, open_text
 from crawl_urn_dagster.sql_loader import load_statement
 
 if TYPE_CHECKING:
@@ -24,33 +25,46 @@ if TYPE_CHECKING:
     import duckdb
     from typing_extensions import Self
 
+    from crawl_urn_dagster.sources.input_files import LocalFile
     from crawl_urn_dagster.sources.interface import StratumColumn
-    from crawl_urn_dagster.sources.transport.files import Files, LocalFile
+    from crawl_urn_dagster.sources.transport.files import Files
 
 _DEFAULT_CRAWL_COLUMN = "crawl"
 _RANK = "a whole number from 1, because stratum.bands are of ranks"
 _STRATUM = "1 to 64 letters, digits, spaces or ._:+/-, starting with a letter or digit"
 
 
-class PresenceListSource(ConvertedSource):
-    """Lists of captures, a row per crawl and element, as CSV (gzip-compressed or not) or Parquet.
+class PresenceListSource(ParquetCachedSource):
+    r"""Lists of captures, one row per crawl and element, as CSV (gzip-compressed or not) or Parquet.
 
-    A raw file is read once: it is converted to Parquet in the cache, and the crawls and the selected captures
-    come from there. Of a glob's files only new and changed ones are converted.
+    Each raw file is converted once to Parquet in the cache; crawls and captures are read from there. Only new and
+    changed files are converted.
 
     Parameters
     ----------
     path
         One file, a folder, or a glob such as ``lists/*.csv.gz``.
     crawl_column
-        Name of the column with the crawl's label. None: ``crawl``; files of a folder or a glob that have no such column
-        hold one crawl each, whose label is the file's name, or the part of the path that the glob's one ``*`` matches,
-        without endings such as ``.csv.gz``.
+        Name of the column with the crawl's label. None: ``crawl``; if the files of a folder or glob lack that column,
+        each file is one crawl, labelled by its name or by the part of the path that the glob's only ``*`` matches,
+        without extensions such as ``.csv.gz``.
     element_column
         Name of the column with the element.
     calendar
-        When the crawls started: CSV with columns ``id, from``, or Common Crawl's collinfo.json. None: labels
-        are dates or Common Crawl ids.
+        Start of each crawl: CSV with columns ``id, from``, or Common Crawl's ``collinfo.json``. None: labels are dates
+        or Common Crawl ids.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from crawl_urn_dagster.sources import Files, PresenceListSource, Selection
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "hosts.csv")
+    ...     _ = path.write_text("crawl,element\n2024-01,a.org\n2024-01,b.org\n2024-02,b.org\n")
+    ...     listing = PresenceListSource(path=str(path)).list_crawls(Files(Path(folder, "cache")), Selection())
+    >>> listing.captures
+    {'2024-01': 2, '2024-02': 1}
     """
 
     type: Literal["presence_list"] = "presence_list"
@@ -58,13 +72,13 @@ class PresenceListSource(ConvertedSource):
     element_column: str = Field(default="element", min_length=1)
 
     @model_validator(mode="after")
-    def _two_columns(self) -> Self:
+    def _check_columns_differ(self) -> Self:
         if self.crawl_column == self.element_column:
             raise ValueError(f"crawl_column and element_column are both {self.element_column!r}; expected two columns")
         return self
 
     def with_stratum(self, column: StratumColumn) -> Self:
-        """Return the source that gives the values of a column with its captures."""
+        """Return a source that adds the values of a column to its captures."""
         source = self.model_copy()
         source._stratum = column
         return source
@@ -74,7 +88,7 @@ class PresenceListSource(ConvertedSource):
         return self.crawl_column or "", self.element_column, *stratum
 
     def _convert(self, files: Files, local: LocalFile) -> Path:
-        """Parquet file with the columns ``crawl, element, stratum`` of one raw file."""
+        """Return the Parquet file of a raw file, with columns ``crawl, element, stratum``."""
         ranks = self._stratum is not None and self._stratum.ranks
         label = label_in_path(self.path, local.input.location)
         key = ("presence with stratum", local.input.location, label, *self._settings(), ranks)
@@ -108,12 +122,12 @@ class PresenceListSource(ConvertedSource):
             statement = load_statement(raw.statement).format(crawl=crawl, element=element, stratum=stratum)
             connection.execute(statement, {**parameters, **raw.parameters})
         except duckdb.Error as error:
-            # What follows is DuckDB's own options, which are not the user's to set.
+            # DuckDB appends advice on its own options, which users cannot set.
             reason = " ".join(str(error).split("\nPossible")[0].split())
             raise SourceError(f"{location}: cannot be read: {reason[:500]}") from error
 
     def _label_of_path(self, header: list[str], location: str) -> str | None:
-        """Label that a file's path gives its one crawl; None when a column gives it."""
+        """Return the label of a file's only crawl; None when a column gives the labels."""
         if self.crawl_column is not None or _DEFAULT_CRAWL_COLUMN in header:
             return None
         label = label_in_path(self.path, location)
@@ -128,7 +142,7 @@ class PresenceListSource(ConvertedSource):
 
 @dataclass(frozen=True)
 class _RawList:
-    """How DuckDB reads a raw file: with which statement, and under which identifier each column."""
+    """Statement and parameters that read a raw file, and the SQL identifier of each column of its header."""
 
     statement: str
     header: list[str]
@@ -139,10 +153,10 @@ class _RawList:
 def _describe_csv(local: LocalFile) -> _RawList:
     if is_gzip(local):
         with open_text(local) as stream:
-            while stream.read(1 << 20):  # to the end: DuckDB 1.5 takes a truncated file for whole
+            while stream.read(1 << 20):  # To the end, because DuckDB 1.5 accepts a truncated file.
                 pass
     header = read_header(local)
-    # Named by position: nothing of the file gets into the statement.
+    # Columns are named by position, so no text of the file enters the statement.
     names = [f"column_{position}" for position in range(len(header))]
     parameters = {
         "columns": dict.fromkeys(names, "VARCHAR"),
@@ -160,7 +174,7 @@ def _describe_parquet(connection: duckdb.DuckDBPyConnection, local: LocalFile) -
 
 
 def _quote(identifier: str) -> str:
-    """Quote an identifier, which cannot be bound; only ever one that DuckDB itself found in a file."""
+    """Quote an identifier that DuckDB found in a file; identifiers cannot be bound as parameters."""
     return '"' + identifier.replace('"', '""') + '"'
 
 
@@ -170,7 +184,7 @@ def _is_parquet(local: LocalFile) -> bool:
 
 
 def _check_rows(connection: duckdb.DuckDBPyConnection, presence: Path, location: str, *, ranks: bool) -> None:
-    """Refuse a list without rows, and rows without a crawl's label or an element, or of a stratum that is none."""
+    """Reject a list without rows, and rows without a valid crawl label, element or stratum."""
     rows = connection.execute(
         load_statement("check_presence"), {"presence": str(presence), "limit": MAX_CRAWLS + 1, "ranks": ranks}
     ).fetchall()

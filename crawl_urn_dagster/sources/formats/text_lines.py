@@ -1,6 +1,6 @@
-"""Long text files as batches of numbered lines, in bounded memory.
+"""Read long text files as batches of numbered lines, in bounded memory.
 
-Here: decompressing, cutting into lines, encoding. Not here: what a line means (`cdx_lines`).
+Does not interpret lines; see `cdx_lines`.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from crawl_urn_dagster.sources.formats.count_tables import is_gzip
-from crawl_urn_dagster.sources.inputs import SourceError
+from crawl_urn_dagster.sources.errors import SourceError
+from crawl_urn_dagster.sources.transport.text_files import is_gzip
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import BinaryIO
 
-    from crawl_urn_dagster.sources.transport.files import LocalFile
+    from crawl_urn_dagster.sources.input_files import LocalFile
 
 MAX_LINE_BYTES = 2**20
 _BATCH_BYTES = 2**23
@@ -27,24 +27,24 @@ _GZIP = 16 + zlib.MAX_WBITS
 
 
 def line_batches(local: LocalFile, is_line: Callable[[str], bool]) -> Iterator[pa.Table]:
-    """Give the lines of a file, gzip-compressed or not.
+    """Read the lines of a file, gzip-compressed or not.
 
     Parameters
     ----------
     local
-        The file. Bytes that are no UTF-8 become U+FFFD. Where a gzip member ends in the middle of a line, that is where
-        a line ends if both sides are lines, as in an index made of blocks.
+        The file. Bytes that are not UTF-8 become U+FFFD. The end of a gzip member in the middle of a line ends the line
+        if the texts on both sides are lines, as in an index made of blocks.
     is_line
-        Whether a text is a line of the format.
+        Function that tests whether a text is a line of the format.
 
-    Returns
-    -------
-    Tables ``line_number`` (from 1), ``line`` (without its LF or CR LF) of about 8 MiB.
+    Yields
+    ------
+    Tables of about 8 MiB with columns ``line_number`` (from 1) and ``line`` (without LF or CR LF).
 
     Raises
     ------
     SourceError
-        When a line is longer than `MAX_LINE_BYTES`, or the gzip is damaged or ends too soon.
+        When a line is longer than `MAX_LINE_BYTES`, or the gzip is damaged or truncated.
     """
     whole: list[bytes | memoryview] = []
     tail, size, lines, is_seam = bytearray(), 0, 0, False
@@ -74,7 +74,7 @@ def line_batches(local: LocalFile, is_line: Callable[[str], bool]) -> Iterator[p
 
 
 def read_start(local: LocalFile, lines: int) -> list[str]:
-    """Read the first lines of a file that are not empty, of its first MiB."""
+    """Return the first lines in the first MiB of a file, without empty ones."""
     start = b""
     for block, _ in _blocks(local):
         start += block
@@ -85,13 +85,13 @@ def read_start(local: LocalFile, lines: int) -> list[str]:
 
 
 def _are_lines(tail: bytearray, block: bytes, is_line: Callable[[str], bool]) -> bool:
-    """Whether what is on both sides of the end of a member is a line."""
+    """Test whether the texts on both sides of the end of a gzip member are lines."""
     head = block[: block.find(b"\n")] if b"\n" in block else block
     return is_line(tail.decode(errors="replace")) and is_line(head.decode(errors="replace"))
 
 
 def _batch(data: bytes, before: int) -> pa.Table:
-    """Table of the lines of a text, each of which ends with a line feed; some lines came before it."""
+    """Return the table of the lines of a text that ends with a line feed; `before` lines precede it."""
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n")
     ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == ord("\n"))
@@ -106,7 +106,7 @@ def _batch(data: bytes, before: int) -> pa.Table:
 
 
 def _blocks(local: LocalFile) -> Iterator[tuple[bytes, bool]]:
-    """Give a file's content in blocks, and whether a gzip member ends with each."""
+    """Yield the content of a file in blocks, and whether a gzip member ends with each."""
     with local.path.open("rb") as file:
         if is_gzip(local):
             try:
@@ -119,6 +119,7 @@ def _blocks(local: LocalFile) -> Iterator[tuple[bytes, bool]]:
 
 
 def _gzip_blocks(file: BinaryIO) -> Iterator[tuple[bytes, bool]]:
+    """Decompress a file of gzip members."""
     compressed = file.read(_READ_BYTES)
     while compressed:
         member = zlib.decompressobj(_GZIP)
@@ -131,7 +132,7 @@ def _gzip_blocks(file: BinaryIO) -> Iterator[tuple[bytes, bool]]:
                 compressed = file.read(_READ_BYTES)
             if not compressed and not member.eof and not block:
                 raise EOFError("it ends in the middle of a member")
-        # Some tools pad the file with zeros.
+        # Some tools pad the file with zero bytes.
         compressed = compressed.lstrip(b"\0")
         while not compressed and (compressed := file.read(_READ_BYTES)):
             compressed = compressed.lstrip(b"\0")

@@ -1,1 +1,1 @@
-"""Locate, download and cache the files of a source."""
+"""Fetch files: locations, downloads with a cache, HTTP ranges, trees of files, text and DuckDB connections."""

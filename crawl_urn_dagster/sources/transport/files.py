@@ -1,7 +1,6 @@
-"""Access to a source's files: local ones as they are, remote ones through a cache on disk.
+"""Fetch the files of a source: local ones in place, remote ones through a cache on disk.
 
-Here: hashing, the cache and what is derived from a file once. Not here: HTTP itself (`download`), what a
-location is (`locations`), or any format.
+Does not send requests; see `download`. Does not interpret files; see `formats`.
 """
 
 from __future__ import annotations
@@ -18,9 +17,12 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ValidationError
 
 from crawl_urn_dagster.atomic import replacing
-from crawl_urn_dagster.sources.inputs import START_BYTES, InputFile, SourceError, TooLargeError, refuse_web_page
-from crawl_urn_dagster.sources.transport.download import download, look_up
-from crawl_urn_dagster.sources.transport.locations import existing, is_remote
+from crawl_urn_dagster.sources.errors import SourceError, TooLargeError
+from crawl_urn_dagster.sources.input_files import InputFile, LocalFile
+from crawl_urn_dagster.sources.transport.download import download
+from crawl_urn_dagster.sources.transport.http_requests import fetch_headers
+from crawl_urn_dagster.sources.transport.locations import existing_files, is_remote
+from crawl_urn_dagster.sources.transport.text_files import START_BYTES, reject_web_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,16 +32,8 @@ _VERSIONS_KEPT = 2
 _ENTRY, _DOWNLOAD = "entry.json", "download"
 
 
-@dataclass(frozen=True)
-class LocalFile:
-    """A file that can be read now: where it is on disk, and what it is."""
-
-    path: Path
-    input: InputFile
-
-
 class _Entry(BaseModel):
-    """What the cache knows of a remote file; kept beside it as JSON."""
+    """Cached version of a remote file, stored as JSON next to its content."""
 
     url: str
     etag: str | None
@@ -52,22 +46,32 @@ class _Entry(BaseModel):
 class Files:
     """Access to local and remote files.
 
-    Several processes may use one cache at once: contents are named by their hash and put in place whole, and a file
-    is downloaded by one of them. A download that is interrupted is gone on from. The cache may be deleted at any time
-    when nothing runs.
+    Several processes may use one cache at the same time: contents are named by their hash and moved into place when
+    complete, and one process at a time downloads a file. Interrupted downloads are resumed. The cache may be deleted
+    whenever no process uses it.
 
     Parameters
     ----------
     cache
-        Folder of downloads and of what is derived from files.
+        Folder of downloads and derived files.
     deadline_seconds
         Time for one download, retries included.
     max_bytes
-        Largest download that is accepted.
+        Largest accepted download.
     max_derived_bytes
-        Largest file from which anything is derived.
+        Largest file that is converted.
     report
-        Takes a line on the progress of a download every few seconds.
+        Receives a line on the progress of a download every few seconds.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "hosts.csv")
+    ...     _ = path.write_text("crawl,element")
+    ...     Files(Path(folder, "cache")).fetch(str(path)).input.bytes
+    13
     """
 
     cache: Path
@@ -77,73 +81,75 @@ class Files:
     report: Callable[[str], object] = str
 
     def fetch(self, location: str) -> LocalFile:
-        """Make a file readable: a local one is hashed, a remote one downloaded unless held and current.
+        """Make a file readable: hash a local file, download a remote one unless the cached copy is current.
 
         Raises
         ------
         SourceError
-            When there is no such file, it cannot be downloaded, or is a web page; an outdated copy is never given
+            When the file does not exist, cannot be downloaded, or is a web page. An outdated copy is never returned
             instead.
         """
         local = self._fetch_remote(location) if is_remote(location) else _local_file(location)
         with local.path.open("rb") as file:
-            refuse_web_page(file.read(START_BYTES), location)
+            reject_web_page(file.read(START_BYTES), location)
         return local
 
     def fetch_all(self, location: str) -> list[LocalFile]:
-        """Fetch every file that a location stands for: one, or those that a local glob matches.
+        """Fetch every file that a location stands for: one, the files in a folder, or those that a glob matches.
 
         Raises
         ------
         SourceError
-            When there is none, or one cannot be fetched.
+            When there are no files, or one cannot be fetched.
         """
-        paths = existing(location)
+        paths = existing_files(location)
         if not paths:
             raise SourceError(f"{location}: there is no such file; check the path")
         return [self.fetch(path) for path in paths]
 
     def identify(self, location: str) -> InputFile:
-        """Say what a file is without downloading it; a local one is hashed.
+        """Identify a file without downloading it; a local file is hashed.
 
         Raises
         ------
         AbsentError
-            When the server says that there is no such file.
+            When the server reports that the file does not exist.
         SourceError
-            When there is no such file, or its server cannot be asked or gives nothing to tell versions by.
+            When a local file does not exist, or the server cannot be reached or does not report the size.
         """
         if not is_remote(location):
             return self.fetch(location).input
-        said = look_up(location, deadline_seconds=self.deadline_seconds)
-        size = said.get("Content-Length", "")
+        headers = fetch_headers(location, deadline_seconds=self.deadline_seconds)
+        size = headers.get("Content-Length", "")
         if not size.isdecimal():
-            raise SourceError(f"{location}: the server does not tell its size; download it by hand and give its path")
-        return InputFile(location, int(size), hashlib.sha256(repr(sorted(said.items())).encode()).hexdigest())
+            raise SourceError(
+                f"{location}: the server does not report the file's size; download the file and give its path"
+            )
+        return InputFile(location, int(size), hashlib.sha256(repr(sorted(headers.items())).encode()).hexdigest())
 
     def forget(self, location: str) -> None:
-        """Remove what is held of a remote file; a local one stays."""
+        """Remove the cached copy of a remote file; a local file stays."""
         if is_remote(location):
             shutil.rmtree(self._folder(location), ignore_errors=True)
 
     def derive(self, key: str, version: str, make: Callable[[Path], None], *, size: int = 0) -> Path:
-        """Return the file that was derived under a key from some version of its inputs; make it when new.
+        """Return the file derived under a key from a version of its inputs; make it if it does not exist.
 
         Parameters
         ----------
         key
-            What is derived from what.
+            Names the inputs and the derivation.
         version
             Hash of the inputs' content, in hexadecimal.
         make
-            Writes the file at the path it gets; only a file that was written whole is kept.
+            Writes the file to the given path; only a completed file is kept.
         size
             Size of the inputs in bytes.
 
         Raises
         ------
         TooLargeError
-            When it is not there, and the inputs are larger than anything may be derived from.
+            When the file does not exist, and its inputs are larger than `max_derived_bytes`.
         """
         path = self._folder(key) / version
         if not path.exists():
@@ -161,9 +167,11 @@ class Files:
 
     def _fetch_remote(self, url: str) -> LocalFile:
         folder = self._folder(url)
-        with self._downloading(folder, url):
-            held = _read_entry(folder / _ENTRY, url)
-            validators = {} if held is None else {"If-None-Match": held.etag, "If-Modified-Since": held.last_modified}
+        with self._download_lock(folder, url):
+            cached = _read_entry(folder / _ENTRY, url)
+            validators = (
+                {} if cached is None else {"If-None-Match": cached.etag, "If-Modified-Since": cached.last_modified}
+            )
             received = download(
                 url,
                 folder / _DOWNLOAD,
@@ -174,16 +182,16 @@ class Files:
             )
             if received is not None:
                 (folder / _DOWNLOAD).replace(folder / received.sha256)
-                held = _Entry(url=url, **asdict(received))
+                cached = _Entry(url=url, **asdict(received))
                 with replacing(folder / _ENTRY) as temporary:
-                    temporary.write_text(held.model_dump_json(indent=1), encoding="utf-8")
-        assert held is not None  # noqa: S101 - without a copy there are no validators, and never "not modified"
+                    temporary.write_text(cached.model_dump_json(indent=1), encoding="utf-8")
+        assert cached is not None  # noqa: S101 - without a copy there are no validators, and never "not modified"
         _prune(folder)
-        return LocalFile(folder / held.sha256, InputFile(url, held.bytes, held.sha256))
+        return LocalFile(folder / cached.sha256, InputFile(url, cached.bytes, cached.sha256))
 
     @contextmanager
-    def _downloading(self, folder: Path, url: str) -> Iterator[None]:
-        """Be the only process that downloads to a folder."""
+    def _download_lock(self, folder: Path, url: str) -> Iterator[None]:
+        """Prevent other processes from downloading to a folder."""
         from filelock import FileLock, Timeout
 
         folder.mkdir(parents=True, exist_ok=True)
@@ -192,7 +200,7 @@ class Files:
                 yield
         except Timeout as error:
             raise SourceError(
-                f"{url}: another process is downloading it, and has not ended within {self.deadline_seconds:g} "
+                f"{url}: another process is downloading it, and has not finished within {self.deadline_seconds:g} "
                 "seconds; try again later"
             ) from error
 
@@ -201,37 +209,37 @@ def _local_file(location: str) -> LocalFile:
     path = Path(location)
     if not path.is_file():
         raise SourceError(f"{location}: there is no such file; check the path")
-    return LocalFile(path, InputFile(location, path.stat().st_size, _sha256_now(path.resolve())))
+    return LocalFile(path, InputFile(location, path.stat().st_size, _current_sha256(path.resolve())))
 
 
 def _read_entry(metadata: Path, url: str) -> _Entry | None:
-    """Read what the cache holds of an address; None when that is nothing, or not whole."""
+    """Read the cache entry of an address; return None if there is none or its content is incomplete."""
     try:
         entry = _Entry.model_validate_json(metadata.read_bytes())
-        # Also proof that the entry names no file outside of the folder: no other name is its file's hash.
-        whole = entry.sha256 == _sha256_now(metadata.parent / entry.sha256)
-    # SourceError: another process puts the same content in place just now.
+        # The comparison also proves that the entry names no file outside the folder: its name is its own hash.
+        is_whole = entry.sha256 == _current_sha256(metadata.parent / entry.sha256)
+    # SourceError: another process is replacing the file by the same content.
     except (FileNotFoundError, ValidationError, SourceError):
         return None
-    return entry if whole and entry.url == url else None
+    return entry if is_whole and entry.url == url else None
 
 
 def _prune(folder: Path) -> None:
-    """Remove all but the newest contents; the one before stays, for a process that was just given it."""
+    """Remove all but the two newest contents; a process that was just given the older one may still read it."""
     contents = [path for path in folder.iterdir() if _SHA256.fullmatch(path.name)]
-    with suppress(FileNotFoundError):  # another process removes the same ones
+    with suppress(FileNotFoundError):  # Another process may be removing the same files.
         for path in sorted(contents, key=lambda path: path.stat().st_mtime_ns)[:-_VERSIONS_KEPT]:
             path.unlink()
 
 
-def _sha256_now(path: Path) -> str:
+def _current_sha256(path: Path) -> str:
     status = path.stat()
     return _sha256(path, status.st_size, status.st_mtime_ns)
 
 
 @functools.lru_cache(maxsize=4096)
 def _sha256(path: Path, size: int, mtime_ns: int) -> str:
-    """Hash a file once per state, so that asking every half minute is cheap."""
+    """Hash a file once per size and modification time: sensors poll every half minute."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while chunk := file.read(1 << 20):

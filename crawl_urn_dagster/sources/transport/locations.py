@@ -1,6 +1,6 @@
-"""Where a source's files are: a path, a glob, or an http(s) address.
+"""Check locations (paths, globs and http(s) addresses) and expand local ones to files.
 
-Here: what a location may be, and the files that a local glob stands for. Not here: fetching (`files`).
+Does not fetch files; see `files`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import AfterValidator, StringConstraints
 
-#: Place of a crawl's label, and of the number of a part, in a location that stands for many files.
+#: Placeholders for a crawl's label and for the number of a part, in a location that stands for many files.
 CRAWL, PART = "{crawl}", "{part}"
-PLACES = (CRAWL, PART)
+PLACEHOLDERS = (CRAWL, PART)
 
-_ENDINGS = re.compile(r"(\.(cdxj?|txt|tsv|csv|parquet|gz))*", re.IGNORECASE)
+_EXTENSIONS = re.compile(r"(\.(cdxj?|txt|tsv|csv|parquet|gz))+\Z", re.IGNORECASE)
 _GLOB_CHARACTERS = frozenset("*?[")
 _SECRET = re.compile(
     r"token|secret|passw|signature|credential|auth|(access|account|api|private|shared)[._-]?key|^(key|sig)$",
@@ -26,38 +26,38 @@ _SECRET = re.compile(
 
 
 def is_remote(location: str) -> bool:
-    """Whether a location is an http(s) address."""
+    """Test whether a location is an http(s) address."""
     return location.lower().startswith(("http://", "https://"))
 
 
-def _check(location: str) -> str:
+def _check_location(location: str) -> str:
     if not is_remote(location):
         if "://" in location:
             raise ValueError("is neither a path nor an address that starts with http:// or https://")
         return location
     if not urlsplit(location).hostname:
         raise ValueError("is an address without a host")
-    return without_secrets(location)
+    return reject_secrets(location)
 
 
-def is_named_like_a_secret(name: str) -> bool:
-    """Whether the value of a parameter or a setting of this name may be a secret."""
+def is_secret_name(name: str) -> bool:
+    """Test whether the value of a parameter or setting of this name may be a secret."""
     return _SECRET.search(name) is not None
 
 
-def without_secrets(address: str) -> str:
-    """Return an address that may be stored and shown.
+def reject_secrets(address: str) -> str:
+    """Return an address if it may be stored and shown.
 
     Raises
     ------
     ValueError
-        When it has a user name or password, or a parameter that is named like a secret.
+        When the address has a user name, a password, or a parameter whose name suggests a secret.
     """
     parts = urlsplit(address)
     if parts.username or parts.password:
-        raise ValueError("holds a user name or password, which would be stored with the results; put them in ~/.netrc")
+        raise ValueError("has a user name or password, which would be stored with the results; put them in ~/.netrc")
     for name, _ in parse_qsl(parts.query, keep_blank_values=True):
-        if is_named_like_a_secret(name):
+        if is_secret_name(name):
             raise ValueError(
                 f"has the parameter {name[:40]!r}, which may be a secret and would be stored with the results; "
                 "download the file and give its path"
@@ -65,54 +65,63 @@ def without_secrets(address: str) -> str:
     return address
 
 
-def masked(text: str) -> str:
-    """Put marks in place of users and queries of the addresses in a text."""
+def mask_addresses(text: str) -> str:
+    """Replace the users and the queries of all addresses in a text by ``...``."""
     return re.sub(r"(\w://[^\s?'\"]*)\?[^\s'\"]*", r"\1?...", re.sub(r"://[^/@\s'\"]*@", "://...@", text))
 
 
 #: A path (relative to the configuration's folder), a glob, or an http(s) address.
-Location = Annotated[str, StringConstraints(min_length=1), AfterValidator(_check)]
+Location = Annotated[str, StringConstraints(min_length=1), AfterValidator(_check_location)]
 
 
 def is_glob(location: str) -> bool:
-    """Whether a location stands for several local files; a file of exactly that name is no glob."""
+    """Test whether a location stands for several local files; a file of exactly that name is not a glob."""
     return not is_remote(location) and not _GLOB_CHARACTERS.isdisjoint(location) and not Path(location).exists()
 
 
 def label_in_path(pattern: str, path: str) -> str | None:
-    """Label that the path of a file gives its crawl, without the endings of data files.
+    """Return the crawl label in the path of a file, without file extensions.
 
-    It is the part that the one ``*`` of a glob matches, or the name of a file of a folder; None of another location.
+    Parameters
+    ----------
+    pattern
+        The configured location of the file.
+    path
+        Path of the file.
+
+    Returns
+    -------
+    The part that the only ``*`` of a glob matches, or the name of a file in a folder; None for any other location.
     """
     if Path(pattern).is_dir():
-        return without_endings(Path(path).name)
+        return strip_extensions(Path(path).name)
     before, star, after = str(Path(pattern)).partition("*")
     if not star or is_glob(before) or is_glob(after) or not is_glob(pattern):
         return None
-    return without_endings(path[len(before) : len(path) - len(after)])
+    return strip_extensions(path[len(before) : len(path) - len(after)])
 
 
-def without_endings(name: str) -> str:
-    """Name or path of a file without what says its format."""
-    return next(name[:at] for at in range(len(name) + 1) if _ENDINGS.fullmatch(name[at:]))
+def strip_extensions(name: str) -> str:
+    """Return the name or path of a file without the extensions of data files, such as ``.csv.gz``."""
+    return _EXTENSIONS.sub("", name)
 
 
-def existing(location: str) -> list[str]:
-    """Return the files that a location stands for, in the order of their names; an address as it is.
+def existing_files(location: str) -> list[str]:
+    """Return the files that a location stands for, sorted by name; an http(s) address stands for itself.
 
     A folder stands for the files in it whose names do not start with a dot.
     """
     if is_remote(location):
         return [location]
-    for place in PLACES:
-        location = location.replace(place, "*")
+    for placeholder in PLACEHOLDERS:
+        location = location.replace(placeholder, "*")
     if Path(location).is_dir():
         return sorted(str(path) for path in Path(location).iterdir() if path.is_file() and path.name[0] != ".")
-    # Path: a pattern with "//" or "./" in it would give paths that do not start like it.
+    # Path normalises "//" and "./": otherwise the paths found would not start like the pattern.
     paths = glob.glob(str(Path(location)), recursive=True) if is_glob(location) else [location]  # noqa: PTH207
     return sorted(path for path in paths if Path(path).is_file())
 
 
-def in_folder(folder: Path, location: str) -> str:
-    """Take a relative path from a folder; absolute paths and addresses stay."""
+def resolve_location(folder: Path, location: str) -> str:
+    """Resolve a relative path against a folder; absolute paths and addresses stay."""
     return location if is_remote(location) else str(folder / location)

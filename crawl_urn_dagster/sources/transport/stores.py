@@ -1,7 +1,6 @@
-"""Published trees of many files: over HTTPS, in S3, or mirrored in a folder.
+"""Open files of a published tree: over HTTPS, in S3, or mirrored in a folder.
 
-Here: opening one file of a tree for reading by parts, and reading lists of its files. Not here: which files a source
-reads (`common_crawl_index`).
+Does not choose which files are read; see `common_crawl.columnar_index`.
 """
 
 from __future__ import annotations
@@ -11,16 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crawl_urn_dagster.sources.formats.count_tables import read_text
-from crawl_urn_dagster.sources.inputs import AbsentError, SourceError
+from crawl_urn_dagster.sources.errors import AbsentError, SourceError
 from crawl_urn_dagster.sources.transport.locations import is_remote
+from crawl_urn_dagster.sources.transport.text_files import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import pyarrow.fs
 
-    from crawl_urn_dagster.sources.transport.files import Files, LocalFile
+    from crawl_urn_dagster.sources.transport.files import Files
 
 MAX_FILES = 100_000
 _MAX_LIST_BYTES = 2**26
@@ -34,7 +33,7 @@ class Store:
     Attributes
     ----------
     root
-        An http(s) address, an s3 address such as ``s3://commoncrawl``, or a folder.
+        An http(s) address, an S3 address such as ``s3://commoncrawl``, or a folder.
     files
         Access to the cache.
     """
@@ -43,17 +42,17 @@ class Store:
     files: Files
 
     def read_list(self, path: str) -> list[str]:
-        """Read a list of files of the tree, a path per line, gzip-compressed.
+        """Read a gzip-compressed list of files in the tree, one path per line.
 
         Raises
         ------
         AbsentError
-            When there is no such list.
+            When the list does not exist.
         SourceError
-            When it cannot be read, or a line is no path inside the tree.
+            When the list cannot be read, or a line is not a path inside the tree.
         """
         where = f"{self.root.rstrip('/')}/{path}"
-        text = self._read_text(path, where) if self._in_s3 else read_text(self._fetch(where))
+        text = self._read_local_text(where) if self._is_folder or is_remote(self.root) else self._read_s3(path, where)
         lines = text.split()
         wrong = [line for line in lines if not _PATH.fullmatch(line)]
         if wrong or not lines or len(lines) > MAX_FILES:
@@ -62,22 +61,22 @@ class Store:
         return lines
 
     def list_folder(self, pattern: str) -> list[str]:
-        """Paths of a mirrored tree that match a glob; none of a tree that is not a folder."""
-        if "://" in self.root:
+        """Return the paths in a mirrored tree that match a glob; a tree that is not a folder has none."""
+        if not self._is_folder:
             return []
         return sorted(path.relative_to(self.root).as_posix() for path in Path(self.root).glob(pattern))
 
     def has_any(self, paths: Iterable[str]) -> bool:
-        """Whether some of the files of a list are mirrored; of a tree that is no folder, all are taken to be there."""
-        return "://" in self.root or any((Path(self.root) / path).exists() for path in paths)
+        """Test whether a mirrored tree has any file of a list; other trees are assumed to be complete."""
+        return not self._is_folder or any((Path(self.root) / path).exists() for path in paths)
 
     def open(self, path: str) -> Any:
-        """Open a file as something that can be read by parts.
+        """Open a file that can be read in parts.
 
         Raises
         ------
         SourceError
-            When it cannot be opened.
+            When the file cannot be opened.
         """
         if is_remote(self.root):
             from crawl_urn_dagster.sources.transport.ranges import RemoteFile
@@ -90,15 +89,15 @@ class Store:
             raise SourceError(f"{self.root}/{path}: cannot be opened: {error}") from error
 
     @property
-    def _in_s3(self) -> bool:
-        return "://" in self.root and not is_remote(self.root)
+    def _is_folder(self) -> bool:
+        return "://" not in self.root
 
-    def _fetch(self, where: str) -> LocalFile:
-        if not is_remote(where) and not Path(where).exists():
+    def _read_local_text(self, where: str) -> str:
+        if self._is_folder and not Path(where).exists():
             raise AbsentError(f"{where}: there is no such file")
-        return self.files.fetch(where)
+        return read_text(self.files.fetch(where))
 
-    def _read_text(self, path: str, where: str) -> str:
+    def _read_s3(self, path: str, where: str) -> str:
         filesystem, root = self._filesystem()
         try:
             with filesystem.open_input_stream(f"{root}/{path}", compression="gzip") as stream:
@@ -110,10 +109,10 @@ class Store:
         return content.decode("ascii", "replace")
 
     def _filesystem(self) -> tuple[pyarrow.fs.FileSystem, str]:
-        """S3 with the credentials of its own configuration, or the local file system."""
+        """Return the local file system, or S3 with AWS's configured credentials, and the root in it."""
         from pyarrow import fs
 
-        if "://" in self.root:
-            filesystem, root = fs.FileSystem.from_uri(self.root)
-            return filesystem, root.rstrip("/")
-        return fs.LocalFileSystem(), self.root
+        if self._is_folder:
+            return fs.LocalFileSystem(), self.root
+        filesystem, root = fs.FileSystem.from_uri(self.root)
+        return filesystem, root.rstrip("/")

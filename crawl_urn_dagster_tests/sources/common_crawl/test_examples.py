@@ -15,7 +15,7 @@ from crawl_urn_dagster.sources.common_crawl.hyperloglog import relative_error
 from crawl_urn_dagster.urn import simulate
 from crawl_urn_dagster_tests.pipeline import ALL_BUT_OBSERVABLES, FIGURES, Pipeline
 from crawl_urn_dagster_tests.sources.conftest import serve
-from crawl_urn_dagster_tests.sources.sketched import sketch, statistics
+from crawl_urn_dagster_tests.sources.generated_sketches import sketch, statistics
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 WEEKS = ("2020-05", "2021-10", "2022-21", "2023-23", "2024-10", "2024-51", "2025-21", "2025-51")

@@ -8,7 +8,7 @@ import pytest
 from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.sources import CommonCrawlHostIndexSource, SourceError, StratumColumn
 from crawl_urn_dagster_tests.sources.conftest import WHOLE, labels_of, reply
-from crawl_urn_dagster_tests.sources.trees import serve_tree, write_host_index
+from crawl_urn_dagster_tests.sources.generated_indexes import serve_tree, write_host_index
 
 CRAWLS = ["CC-MAIN-2024-10", "CC-MAIN-2024-18"]
 

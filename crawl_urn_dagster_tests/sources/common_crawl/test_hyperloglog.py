@@ -77,10 +77,10 @@ def test_registers_are_decoded():
         ({"p": 5}, "found p 5 and another number of registers, expected M to have m = 32"),
         ({"m": 17}, "another number of registers"),
         ({"M": "0" * 16}, "another number of registers"),
-        ({"M": [0] * 15 + [62]}, "found a register that is no whole number from 0 to 61"),
-        ({"M": [0] * 15 + [-1]}, "no whole number"),
-        ({"M": [0] * 15 + [1.0]}, "no whole number"),
-        ({"M": [0] * 15 + [True]}, "no whole number"),
+        ({"M": [0] * 15 + [62]}, "found a register that is not a whole number from 0 to 61"),
+        ({"M": [0] * 15 + [-1]}, "not a whole number"),
+        ({"M": [0] * 15 + [1.0]}, "not a whole number"),
+        ({"M": [0] * 15 + [True]}, "not a whole number"),
     ],
 )
 def test_what_is_no_sketch(wrong, message):

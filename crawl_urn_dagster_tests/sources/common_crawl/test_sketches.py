@@ -9,7 +9,7 @@ import pytest
 from crawl_urn_dagster.sources import CommonCrawlSketchesSource, Selection, SourceError
 from crawl_urn_dagster.sources.common_crawl.hyperloglog import relative_error
 from crawl_urn_dagster_tests.sources.conftest import WHOLE, in_turn, labels_of, reply, serve
-from crawl_urn_dagster_tests.sources.sketched import as_json, sketch, statistics
+from crawl_urn_dagster_tests.sources.generated_sketches import as_json, sketch, statistics
 
 CRAWLS = ["CC-MAIN-2024-10", "CC-MAIN-2024-18", "CC-MAIN-2024-22"]
 CALENDAR = json.dumps([{"id": crawl, "from": f"2024-0{month}-01T00:00:00"} for month, crawl in enumerate(CRAWLS, 3)])
@@ -131,7 +131,7 @@ def test_burst_of_403_and_503_is_outlasted(served, files, server, contents):
         (gzip.compress(b'["size_estimate"' + b"[" * 9999 + b"\t1", mtime=0), "line 1: is not JSON, a tab and JSON"),
         (gzip.compress(b'["size", "url", "CC-MAIN-2024-18"]\t7\n', mtime=0), "has no sketch of url of CC-MAIN-2024-18"),
         (statistics("CC-MAIN-2024-10", np.zeros(2**14, dtype=np.int8)), "did you mean 'url CC-MAIN-2024-10'"),
-        (gzip.compress(b'["size_estimate", "url", "CC-MAIN-2024-18"]\t[1]', mtime=0), "line 1: is no sketch: found"),
+        (gzip.compress(b'["size_estimate", "url", "CC-MAIN-2024-18"]\t[1]', mtime=0), "line 1: is not a sketch: found"),
         (gzip.compress(b"x" * (2**20 + 1), mtime=0), "line 1: longer than the 1,048,576 characters of a line"),
         (b"", "has no sketch of url"),
         (gzip.compress(b"\xff\xfe", mtime=0), "is not UTF-8"),
@@ -179,7 +179,7 @@ def test_settings_that_make_no_sense(settings, message):
 
 
 def test_address_without_calendar_is_an_error(files):
-    with pytest.raises(SourceError, match="is not known without a calendar"):
+    with pytest.raises(SourceError, match="are not known without a calendar"):
         CommonCrawlSketchesSource(calendar=None).list_crawls(files, WHOLE)
 
 

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from crawl_urn_dagster.sources import CommonCrawlIndexSource, Files, Sample, Selection, SourceError
 from crawl_urn_dagster_tests.sources.conftest import WHOLE, labels_of, reply
-from crawl_urn_dagster_tests.sources.trees import (
+from crawl_urn_dagster_tests.sources.generated_indexes import (
     answer_range,
     index_folder,
     serve_tree,
@@ -79,7 +79,7 @@ def test_crawls_are_those_of_the_calendar_that_have_files(files, tree, served):
         assert len(set(listing.revisions.values())) == 3
     assert labels_of(source_of(tree).list_crawls(files, Selection(CRAWLS[1], CRAWLS[1]))) == [CRAWLS[1]]
     with pytest.raises(
-        SourceError, match=r"last_crawl CC-MAIN-2026-10 has no files there \(yet\); looked for crawl-data"
+        SourceError, match=r"last_crawl CC-MAIN-2026-10 has no files there \(yet\); searched for crawl-data"
     ):
         source_of(tree).list_crawls(files, Selection(last_crawl="CC-MAIN-2026-10"))
 

@@ -338,10 +338,10 @@ def test_a_legend_from_outside(files, write):
     [
         ({"crawl_from": "warc"}, "go together"),
         ({"warc_pattern": "x"}, "go together"),
-        ({"crawl_from": "warc", "warc_pattern": "("}, "is no regular expression"),
+        ({"crawl_from": "warc", "warc_pattern": "("}, "is not a regular expression"),
         ({"crawl_from": "warc", "warc_pattern": "(a)(b)"}, "has 2 groups"),
         ({"legend": "N a"}, "lacks b"),
-        ({"legend": "what"}, "is no legend"),
+        ({"legend": "what"}, "is not the legend"),
         ({"present": ["20"]}, "String should match"),
         ({"max_malformed": 2}, "less than or equal to 1"),
     ],
@@ -424,7 +424,7 @@ class TestRealFiles:
         """Of a real index, the key that is made from the URL is the index's own, but for a few odd ones."""
         import pandas as pd
 
-        from crawl_urn_dagster.sources.formats.elements import canonical_key
+        from crawl_urn_dagster.sources.formats.canonical_urls import canonical_key
 
         path = shared_data / "cdx" / "openwayback_test-cdx.txt"
         rows = pd.read_csv(path, sep=" ", header=None, usecols=[0, 2]).drop_duplicates()

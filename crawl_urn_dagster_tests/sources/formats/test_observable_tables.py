@@ -183,7 +183,7 @@ def test_configured_date_columns_must_be_there(files, write):
     ("settings", "message"),
     [
         ({}, "neither pairs nor windows"),
-        ({"pairs": "p.csv", "columns": {"sizes_i": "n"}}, r"'sizes_i' is no column.*did you mean 'size_i'"),
+        ({"pairs": "p.csv", "columns": {"sizes_i": "n"}}, r"'sizes_i' is not a column.*did you mean 'size_i'"),
         ({"pairs": "p.csv", "columns": {"size_i": 5}}, "valid string"),
         ({"pairs": "p.csv", "relative_error": -0.1}, "greater than or equal to 0"),
         ({"pairs": "p.csv", "relative_error": 1}, "less than 1"),

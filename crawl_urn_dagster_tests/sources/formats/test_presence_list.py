@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from crawl_urn_dagster.sources import Files, PresenceListSource, Selection, SourceError, StratumColumn
-from crawl_urn_dagster.sources.formats import converted as converted_module
+from crawl_urn_dagster.sources.formats import parquet_cache
 from crawl_urn_dagster.sources.formats.presence_list import MAX_CRAWLS
 from crawl_urn_dagster_tests.sources.conftest import WHOLE, captures_of, gz, labels_of, reply
 
@@ -345,7 +345,7 @@ def test_a_revision_is_of_a_crawls_own_files_and_columns(files, write, tmp_path)
 
 @pytest.mark.parametrize("vectors_at_once", [1, 512])
 def test_a_crawl_may_be_spread_over_files_and_batches(read, write, tmp_path, monkeypatch, vectors_at_once):
-    monkeypatch.setattr(converted_module, "VECTORS_AT_ONCE", vectors_at_once)
+    monkeypatch.setattr(parquet_cache, "VECTORS_PER_CHUNK", vectors_at_once)
     expected = []
     for part in range(3):
         rows = [(f"2024-0{1 + (number * 7 + part) % 3}", f"e{part}-{number}") for number in range(3000)]

@@ -11,8 +11,8 @@ import time
 import pytest
 
 from crawl_urn_dagster.sources import Files, SourceError
-from crawl_urn_dagster.sources.formats.count_tables import read_text
-from crawl_urn_dagster.sources.inputs import AbsentError
+from crawl_urn_dagster.sources.errors import AbsentError
+from crawl_urn_dagster.sources.transport.text_files import read_text
 from crawl_urn_dagster_tests.sources.conftest import in_turn, reply, serve
 
 
@@ -173,12 +173,12 @@ def test_redirect_loop_is_an_error(files, server):
 @pytest.mark.parametrize("target", ["file:///etc/passwd", "ftp://127.0.0.1/x"])
 def test_redirect_leads_to_http_only(files, server, target):
     server.answers["/a"] = lambda handler: reply(handler, status=302, Location=target)
-    with pytest.raises(SourceError, match=rf"/a: redirects to '{target}', which is no http\(s\) address"):
+    with pytest.raises(SourceError, match=rf"/a: redirects to '{target}', not an http\(s\) address"):
         files.fetch(server.url("/a"))
 
 
 def test_address_that_makes_no_sense_is_an_error(files):
-    with pytest.raises(SourceError, match="cannot be asked for"):
+    with pytest.raises(SourceError, match="cannot be requested"):
         files.fetch("http://:80:80/")
 
 
@@ -334,7 +334,7 @@ class TestIdentify:
 
     def test_without_a_size_is_an_error(self, files, server):
         server.answers["/a"] = lambda handler: (handler.send_response(200), handler.end_headers())
-        with pytest.raises(SourceError, match="/a: the server does not tell its size"):
+        with pytest.raises(SourceError, match="/a: the server does not report the file's size"):
             files.identify(server.url("/a"))
 
 

@@ -5,7 +5,13 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from crawl_urn_dagster.sources.transport.locations import Location, existing, in_folder, is_glob, masked
+from crawl_urn_dagster.sources.transport.locations import (
+    Location,
+    existing_files,
+    is_glob,
+    mask_addresses,
+    resolve_location,
+)
 
 CHECKED = TypeAdapter(Location)
 
@@ -34,28 +40,28 @@ def test_others_are_not(location, expected):
 
 def test_users_and_queries_are_masked():
     text = "found 'https://user:secret@example.org/a?sig=secret', 's3://key:secret@bucket/b' and a?b"
-    assert masked(text) == "found 'https://...@example.org/a?...', 's3://...@bucket/b' and a?b"
+    assert mask_addresses(text) == "found 'https://...@example.org/a?...', 's3://...@bucket/b' and a?b"
 
 
 def test_relative_paths_are_taken_from_the_folder():
-    assert in_folder(Path("/conf"), "lists/*.csv") == "/conf/lists/*.csv"
-    assert in_folder(Path("/conf"), "/data/a.csv") == "/data/a.csv"
-    assert in_folder(Path("/conf"), "https://example.org/a") == "https://example.org/a"
+    assert resolve_location(Path("/conf"), "lists/*.csv") == "/conf/lists/*.csv"
+    assert resolve_location(Path("/conf"), "/data/a.csv") == "/data/a.csv"
+    assert resolve_location(Path("/conf"), "https://example.org/a") == "https://example.org/a"
 
 
 def test_glob_stands_for_its_files_in_order(tmp_path, write):
     paths = [write(name, "x") for name in ("lists/b.csv", "lists/a.csv", "lists/a.txt")]
     (tmp_path / "lists" / "folder.csv").mkdir()
-    assert existing(f"{tmp_path}/lists//*.csv") == [paths[1], paths[0]]
-    assert existing(f"{tmp_path}/**/a.*") == [paths[1], paths[2]]
+    assert existing_files(f"{tmp_path}/lists//*.csv") == [paths[1], paths[0]]
+    assert existing_files(f"{tmp_path}/**/a.*") == [paths[1], paths[2]]
 
 
 def test_file_whose_name_looks_like_a_glob_is_a_file(write):
     path = write("list[1].csv", "x")
     write("list1.csv", "x")
     assert not is_glob(path)
-    assert existing(path) == [path]
+    assert existing_files(path) == [path]
 
 
 def test_what_is_not_there_stands_for_nothing(tmp_path):
-    assert existing(str(tmp_path / "a.csv")) == existing(str(tmp_path / "*.csv")) == []
+    assert existing_files(str(tmp_path / "a.csv")) == existing_files(str(tmp_path / "*.csv")) == []

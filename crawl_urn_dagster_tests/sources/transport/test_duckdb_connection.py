@@ -3,7 +3,7 @@
 import duckdb
 import pytest
 
-from crawl_urn_dagster.sources.transport.connection import connect
+from crawl_urn_dagster.sources.transport.duckdb_connection import connect
 
 
 def test_it_spills_below_the_folder_and_leaves_nothing(tmp_path):

@@ -1,6 +1,6 @@
-"""What an element is: from the text of a URL to its canonical key, its host, and its registered domain.
+"""Canonicalise URLs to keys (SURT), hosts and registered domains.
 
-Here: canonicalisation and the public-suffix list, each applied once to a text that occurs often. Not here: formats.
+Does not read files; see `cdx`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _REMEMBERED = 2**18
 
 
 def map_distinct(texts: pa.Array, function: Callable[[str], str | None]) -> pa.Array:
-    """Apply a function to texts, once to each distinct one; nulls stay, and texts that have no value become null."""
+    """Apply a function once to each distinct text; nulls stay null, and None becomes null."""
     import pyarrow as pa
 
     encoded = texts.dictionary_encode()
@@ -36,20 +36,20 @@ def canonical_key(url: str) -> str | None:
         return None
     try:
         key: str = surt(url)
-    except (ValueError, AttributeError):  # a port or a host name that cannot be; no URL at all
+    except (ValueError, AttributeError):  # Raised for an impossible port or host name, or a text that is not a URL.
         return None
     return key if key.find(")") > 0 else None
 
 
 @functools.lru_cache(maxsize=_REMEMBERED)
 def canonical_host(site: str) -> str | None:
-    """Return the host of a key's or URL's start, as its canonical key has it: without ``www.`` and port.
+    """Return the host of a key or URL as in its canonical key, without ``www.`` and port; None when it has none.
 
     Parameters
     ----------
     site
-        What comes before the path: of a key, such as ``org,archive)``, with the parenthesis; of a URL, such as
-        ``http://www.archive.org:80``.
+        The start of a key, up to and including the parenthesis, such as ``org,archive)``, or the start of a URL, up to
+        the path, such as ``http://www.archive.org:80``.
     """
     key = site if site.endswith(")") else canonical_key(f"{site}/")
     if key is None:
@@ -60,13 +60,13 @@ def canonical_host(site: str) -> str | None:
 
 @functools.lru_cache(maxsize=_REMEMBERED)
 def registered_domain(host: str) -> str | None:
-    """Return the domain that was registered under an ICANN suffix; None of an address, a suffix or a local name."""
+    """Return the domain registered under an ICANN suffix; None for an IP address, a suffix or a local name."""
     return _public_suffixes().extract_str(host).top_domain_under_public_suffix or None
 
 
 @functools.cache
 def _public_suffixes() -> tldextract.TLDExtract:
-    """Return the list that came with the library: never downloaded, the same on every machine."""
+    """Return the list of suffixes in the library's release: never downloaded, so the same on every machine."""
     import tldextract
 
     return tldextract.TLDExtract(cache_dir=None, suffix_list_urls=(), fallback_to_snapshot=True)

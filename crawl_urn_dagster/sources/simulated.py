@@ -1,7 +1,6 @@
-"""A crawl of a simulated urn, whose true parameters are known: no network, no file.
+"""Simulate a collection with known parameters and uneven gaps between crawls, without network or files.
 
-Here: an uneven calendar like Common Crawl's, and presence lists from the simulator. Not here: the process
-itself (`urn.simulate`).
+Does not define the simulated process; see `urn.simulation`.
 """
 
 from __future__ import annotations
@@ -12,10 +11,10 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from crawl_urn_dagster.sources.calendar import DatedCrawl, select_run
-from crawl_urn_dagster.sources.inputs import InputFile, fingerprint
-from crawl_urn_dagster.sources.interface import Captures, Listing, PresenceSource, Selection
-from crawl_urn_dagster.sources.transport.connection import connect
+from crawl_urn_dagster.sources.calendar import DatedCrawl, Selection, select_crawls
+from crawl_urn_dagster.sources.input_files import InputFile, fingerprint
+from crawl_urn_dagster.sources.interface import Captures, Listing, PresenceSource
+from crawl_urn_dagster.sources.transport.duckdb_connection import connect
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,32 +23,43 @@ if TYPE_CHECKING:
 
     from crawl_urn_dagster.sources.transport.files import Files
 
-_FIRST_CRAWL = datetime(2020, 1, 17)  # noqa: DTZ001 - UTC without zone, as all dates of crawls
+_FIRST_CRAWL = datetime(2020, 1, 17)  # noqa: DTZ001 - dates of crawls are UTC without zone
 _SHORTEST_GAP_DAYS, _LONGEST_GAP_DAYS = 21, 120
-# Mean of the exponential part of a gap: with 51 crawls the mean gap is 43 days, all together 5.9 years.
+# Mean of the exponential part of a gap. 51 crawls then have a mean gap of 43 days and last 5.9 years.
 _MEAN_EXCESS_DAYS = 22.0
 _NAME_ELEMENTS = "SELECT 'https://site-' || (number % 1000) || '.example/page-' || number AS element FROM numbers"
 
 
 class SimulatedSource(PresenceSource):
-    """Presence lists of a core-shell urn crawled at an uneven cadence.
+    """Presence lists simulated from the core–shell urn model, with uneven gaps between crawls.
 
-    Survival is constant per year, so that a long gap loses more of the shell than a short one.
+    Survival is constant per year, so more of the shell is lost over a long gap than over a short one.
 
     Parameters
     ----------
     kappa
-        Core's share of the urn, in [0, 1).
+        Core fraction of the urn, in [0, 1).
     alpha
-        Survival of the shell over the mean gap between crawls, in (0, 1].
+        Shell survival over the mean gap between crawls, in (0, 1].
     coverage
-        Fraction of the living shell that a crawl samples, in (0, 1].
+        Shell coverage: probability that one crawl captures an eligible shell element, in (0, 1].
     crawls
         Number of crawls.
     elements
-        Elements in the urn at any time; over 51 crawls about seven times as many are captured.
+        Size of the eligible population at any time; 51 crawls capture about seven times as many distinct elements.
     seed
-        Seed of the calendar and of the process.
+        Seed of the gaps and of the process.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from crawl_urn_dagster.sources import Files, Selection, SimulatedSource
+    >>> source = SimulatedSource(crawls=3, elements=100)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     listing = source.list_crawls(Files(Path(folder)), Selection())
+    >>> [crawl.crawl for crawl in listing.crawls]
+    ['2020-01-17', '2020-02-13', '2020-03-29']
     """
 
     type: Literal["simulated"] = "simulated"
@@ -60,9 +70,9 @@ class SimulatedSource(PresenceSource):
     elements: int = Field(default=30_000, ge=10, le=5_000_000)
     seed: int = Field(default=1, ge=0)
 
-    def list_crawls(self, files: Files, selection: Selection) -> Listing:  # noqa: ARG002 - there are no files
-        """List the crawls of the calendar; nothing is simulated, and captures are as many as are expected."""
-        crawls = select_run(self._calendar(), selection, self._input().location)
+    def list_crawls(self, files: Files, selection: Selection) -> Listing:  # noqa: ARG002 - reads no files
+        """List the selected crawls with their expected numbers of captures, without simulating them."""
+        crawls = select_crawls(self._calendar(), selection, self._input().location)
         labels = [crawl.crawl for crawl in crawls]
         expected = round(self.elements * (self.kappa + (1 - self.kappa) * self.coverage))
         return Listing(
@@ -73,7 +83,7 @@ class SimulatedSource(PresenceSource):
         )
 
     def captures(self, files: Files, crawls: Sequence[str]) -> Iterator[Captures]:
-        """Simulate all crawls, and give the captures of some."""
+        """Simulate all crawls and return the captures of some."""
         import pandas as pd
 
         from crawl_urn_dagster.urn.simulation import simulate
@@ -95,11 +105,11 @@ class SimulatedSource(PresenceSource):
                     yield Captures(crawl.crawl, named["element"].to_numpy(dtype=object), complete=True)
 
     def truth(self) -> pd.DataFrame:
-        """Table `truth`: the parameters, per crawl at the mean gap and per year.
+        """Return the true parameters, per crawl at the mean gap and per year.
 
         Returns
         -------
-        Columns ``clock, kappa, core_share, alpha, coverage``, a row per clock.
+        Columns ``clock, kappa, core_share, alpha, coverage``, one row per clock.
         """
         import pandas as pd
 
@@ -118,15 +128,16 @@ class SimulatedSource(PresenceSource):
         )[["clock", "kappa", "core_share", "alpha", "coverage"]]
 
     def _input(self) -> InputFile:
-        """Return the parameters in the place of a file."""
+        """Return the parameters in place of a file."""
         parameters = ",".join(f"{name}={getattr(self, name)}" for name in type(self).model_fields if name != "type")
         text = f"simulated:{parameters}"
         return InputFile(text, len(text), hashlib.sha256(text.encode()).hexdigest())
 
     def _calendar(self) -> list[DatedCrawl]:
-        """Crawls labelled by their date, at gaps that are the quantiles of a shifted exponential, shuffled.
+        """Return crawls labelled by their date; their gaps are shuffled quantiles of a shifted exponential.
 
-        A seed only orders the gaps: the mean gap, and with it survival per year, is the same for all.
+        The seed only determines the order of the gaps: the mean gap, and therefore survival per year, is the same for
+        all seeds.
         """
         import numpy as np
 
@@ -137,7 +148,7 @@ class SimulatedSource(PresenceSource):
         return [DatedCrawl(f"{start:%Y-%m-%d}", start, "label") for start in starts]
 
     def _years(self) -> list[float]:
-        """Start of each crawl, in years after the first."""
+        """Return the start of each crawl, in years after the first."""
         from crawl_urn_dagster.urn import DAYS_PER_YEAR
 
         return [(crawl.started_at - _FIRST_CRAWL).days / DAYS_PER_YEAR for crawl in self._calendar()]

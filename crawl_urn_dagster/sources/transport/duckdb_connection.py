@@ -1,6 +1,6 @@
-"""The DuckDB connection that raw lists are read through.
+"""Open the DuckDB connection that reads raw lists.
 
-Here: opening it. Not here: formats of raw lists (`presence_list`), or the collection's own DuckDB file (`observables`).
+Does not open the collection's DuckDB file; see `observables.database`.
 """
 
 from __future__ import annotations
@@ -15,13 +15,19 @@ if TYPE_CHECKING:
 
     import duckdb
 
-#: Of 2,048 rows each: about a million rows are text in memory at once.
-VECTORS_AT_ONCE = 512
+#: Vectors of 2,048 rows per chunk: at most about a million rows of text are in memory at once.
+VECTORS_PER_CHUNK = 512
 
 
 @contextmanager
 def connect(scratch: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open an in-memory DuckDB that spills to a folder of its own under another, and downloads nothing."""
+    """Open an in-memory DuckDB that downloads nothing and spills to a temporary folder.
+
+    Parameters
+    ----------
+    scratch
+        Folder in which the temporary folder is created, and removed at the end.
+    """
     import duckdb
 
     scratch.mkdir(parents=True, exist_ok=True)

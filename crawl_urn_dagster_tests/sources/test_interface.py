@@ -1,7 +1,7 @@
 """What sources share: fingerprints, hints, and configuration that knows its files."""
 
 from crawl_urn_dagster.sources import InputFile, ObservableTablesSource, PresenceListSource, fingerprint
-from crawl_urn_dagster.sources.inputs import listed
+from crawl_urn_dagster.sources.errors import format_options
 
 
 def test_fingerprint_depends_on_locations_and_contents_only():
@@ -14,9 +14,9 @@ def test_fingerprint_depends_on_locations_and_contents_only():
 
 
 def test_listed_names_the_closest_and_not_all_of_many():
-    assert listed("windos", ["pairs", "windows"]) == "did you mean 'windows'? expected one of: pairs, windows"
-    assert listed("x", ["pairs", "windows"]) == "expected one of: pairs, windows"
-    assert listed("x", map(str, range(30))).endswith("18, 19, ... (30 in all)")
+    assert format_options("windos", ["pairs", "windows"]) == "did you mean 'windows'? expected one of: pairs, windows"
+    assert format_options("x", ["pairs", "windows"]) == "expected one of: pairs, windows"
+    assert format_options("x", map(str, range(30))).endswith("18, 19, ... (30 in all)")
 
 
 def test_relative_paths_are_taken_from_a_folder(tmp_path):

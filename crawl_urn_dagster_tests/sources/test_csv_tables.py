@@ -8,14 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from crawl_urn_dagster.sources import SourceError
-from crawl_urn_dagster.sources.formats.count_tables import (
-    MAX_TABLE_CHARACTERS,
-    Row,
-    parse_count,
-    read_header,
-    read_rows,
-    read_text,
-)
+from crawl_urn_dagster.sources.csv_tables import Row, parse_count, read_header, read_rows
+from crawl_urn_dagster.sources.transport.text_files import MAX_TEXT_CHARACTERS, read_text
 from crawl_urn_dagster_tests.sources.conftest import gz
 
 
@@ -63,8 +57,8 @@ def test_rows_know_their_line(local):
         ("union,union\n", r"has 2 columns 'union', expected one"),
         ("crawl,union\na,1\nb\n", r"table\.csv, line 3: has 1 cells, expected 2"),
         ("crawl,union\na,1,2\n", r"line 2: has 3 cells, expected 2"),
-        ('crawl,union\na,"1"2\n', r"line 2: is no CSV"),
-        ('crawl,union\na,"1\n', r"is no CSV"),
+        ('crawl,union\na,"1"2\n', r"line 2: is not CSV"),
+        ('crawl,union\na,"1\n', r"is not CSV"),
         (b"crawl,union\n\xe9,1\n", r"is not UTF-8 text"),
         (gz(b"crawl,union\n" * 99)[:-12], r"is damaged gzip"),
         (gz(b"crawl,union\n")[:5] + b"garbage", r"is damaged gzip"),
@@ -79,7 +73,7 @@ def test_what_is_no_table(local, content, message):
 
 def test_size_is_capped_after_decompression(local):
     with pytest.raises(SourceError, match="longer than the 67,108,864 characters"):
-        read_text(local(gz(b"x" * (MAX_TABLE_CHARACTERS + 1))))
+        read_text(local(gz(b"x" * (MAX_TEXT_CHARACTERS + 1))))
 
 
 def test_header_of_a_long_file_is_read_alone(local):

@@ -1,6 +1,6 @@
-"""Common Crawl's count files: every host, domain, suffix or SURT prefix of a crawl, with how often it was fetched.
+"""Read Common Crawl's count files, which list every host, domain, suffix and SURT prefix of a crawl.
 
-Here: the format of ``crawl-analysis/<crawl>/count/part-0000[0-9].bz2``. Not here: counting what was read.
+Does not count what it reads; see `observables`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from crawl_urn_dagster.sources.calendar import COLLINFO, fetch_calendar
-from crawl_urn_dagster.sources.formats.per_crawl_files import PerCrawlLocation, published, select_crawls, without_files
-from crawl_urn_dagster.sources.inputs import SourceError, fingerprint
-from crawl_urn_dagster.sources.interface import Captures, Listing, PresenceSource, Selection
+from crawl_urn_dagster.sources.common_crawl.per_crawl_files import (
+    PerCrawlLocation,
+    find_published,
+    list_candidates,
+    unpublished_finding,
+)
+from crawl_urn_dagster.sources.errors import SourceError
+from crawl_urn_dagster.sources.input_files import fingerprint
+from crawl_urn_dagster.sources.interface import Captures, Listing, PresenceSource
 from crawl_urn_dagster.sources.transport.locations import CRAWL, PART, Location
 
 if TYPE_CHECKING:
@@ -24,12 +30,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from typing_extensions import Self
 
-    from crawl_urn_dagster.sources.transport.files import Files, LocalFile
+    from crawl_urn_dagster.sources.calendar import Selection
+    from crawl_urn_dagster.sources.input_files import LocalFile
+    from crawl_urn_dagster.sources.transport.files import Files
 
-# What an item is, as the count files number it.
+# Numbers of the item types in count files.
 _TYPES = {"host": 2, "domain": 3, "tld": 4, "surt_domain": 5}
 _GRANULARITIES = {"host": "host", "domain": "domain", "tld": "other", "surt_domain": "host"}
-# Text in memory at once, and the longest line.
+# Text in memory at a time, and therefore the longest line.
 _BLOCK_BYTES = 16 * 2**20
 _KEY = r"^\[[0-9]{1,4}[,\]]"
 _ITEM = r'^\[[0-9]+, ?"(?P<item>(?:[^"\\]|\\.)*)", ?(?P<crawl>[0-9]{1,9})\]$'
@@ -37,23 +45,40 @@ _COUNTS = r"^(?:[1-9][0-9]*|\[[1-9][0-9]*(?:, ?[0-9]+)*\])$"
 
 
 class CommonCrawlCountsSource(PresenceSource):
-    """What each crawl has pages of, from bzip2-compressed lines ``[type, item, crawl id] TAB counts``.
+    r"""Hosts, domains or suffixes of each crawl, from bzip2-compressed lines ``[type, item, crawl id] TAB counts``.
 
-    Types are numbers. So are crawls, in no order of time: the label and the date of a crawl are those of its location
-    and the calendar, and the number only has to be the same throughout a crawl. A crawl that was counted anew is told
-    by its first part. Remote files are kept until their crawl is read.
+    Crawl ids are numbers that do not follow time. The label and the date of a crawl come from its location and the
+    calendar; the id only has to be the same throughout a crawl and differ between crawls. A new version of a crawl's
+    first part marks the crawl as revised. Remote files are cached until their crawl is complete.
 
     Parameters
     ----------
     path
-        The count files of a crawl, with ``{crawl}`` where its label stands and ``{part}`` where the number of a part
-        does, five digits from 00000.
+        Count files of a crawl, with the placeholder ``{crawl}`` for its label and ``{part}`` for the number of a part
+        (five digits, from 00000).
     parts
-        How many parts a crawl has.
+        Number of parts of a crawl.
     counted
-        What an element is; ``tld`` is a public suffix, ``surt_domain`` a host with its parts reversed.
+        Kind of element; ``tld`` is a public suffix, ``surt_domain`` a host with its parts reversed.
     calendar
-        When the crawls started, and which there are: Common Crawl's collinfo.json, or CSV with columns ``id, from``.
+        Start of each crawl: Common Crawl's ``collinfo.json``, or CSV with columns ``id, from``. It also lists the
+        crawls at an address.
+
+    References
+    ----------
+    Common Crawl, "cc-crawl-statistics", https://github.com/commoncrawl/cc-crawl-statistics.
+
+    Examples
+    --------
+    >>> import bz2, tempfile
+    >>> from pathlib import Path
+    >>> from crawl_urn_dagster.sources import CommonCrawlCountsSource, Files
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "2024-01.bz2").write_bytes(bz2.compress(b'[3, "example.org", 56]\t1\n'))
+    ...     source = CommonCrawlCountsSource(path=f"{folder}/{{crawl}}.bz2", parts=1, calendar=None)
+    ...     captures = list(source.captures(Files(Path(folder, "cache")), ["2024-01"]))
+    >>> captures[0].elements.tolist()
+    ['example.org']
     """
 
     location_fields: ClassVar[tuple[str, ...]] = ("path", "calendar")
@@ -65,60 +90,45 @@ class CommonCrawlCountsSource(PresenceSource):
     calendar: Location | None = COLLINFO
 
     @model_validator(mode="after")
-    def _place_of_parts(self) -> Self:
+    def _check_placeholder_of_parts(self) -> Self:
         if self.parts > 1 and PART not in self.path:
-            raise ValueError(
-                f"has {self.parts} parts and no {PART} in path, so that each is the same file: set parts: 1"
-            )
+            raise ValueError(f"has {self.parts} parts but no {PART} in path: every part is the same file; set parts: 1")
         return self
 
     @property
     def granularity(self) -> str:
-        """What an element is."""
+        """Kind of element: ``host``, ``domain``, or ``other`` for suffixes."""
         return _GRANULARITIES[self.counted]
 
     def list_crawls(self, files: Files, selection: Selection) -> Listing:
-        """List the crawls whose counts are published; nothing large is fetched.
-
-        Raises
-        ------
-        SourceError
-            When a date or a selected crawl is not as expected, or a server cannot be asked.
-        """
+        """List the crawls whose counts are published; nothing large is downloaded."""
         calendar, inputs = fetch_calendar(files, self.calendar)
-        crawls = select_crawls(self.path, calendar, selection)
-        first = published(self.path, crawls, selection, lambda crawl: files.identify(self._part(crawl, 0)))
+        crawls = list_candidates(self.path, calendar, selection)
+        first = find_published(self.path, crawls, selection, lambda crawl: files.identify(self._part(crawl, 0)))
         return Listing(
             tuple(crawl for crawl in crawls if crawl.crawl in first),
             (*first.values(), *inputs),
             {crawl: fingerprint((part,), self.counted, str(self.parts)) for crawl, part in first.items()},
-            findings=without_files([crawl.crawl for crawl in crawls], first),
+            findings=unpublished_finding([crawl.crawl for crawl in crawls], first),
         )
 
     def captures(self, files: Files, crawls: Sequence[str]) -> Iterator[Captures]:
-        """Read the items of some crawls, part after part.
-
-        Raises
-        ------
-        SourceError
-            When a part is absent, damaged, or has a line that is not as expected, or a crawl has nothing of what is
-            counted.
-        """
+        """Read the items of some crawls, part after part."""
         import numpy as np
 
-        crawl_of_id: dict[int, str] = {}
+        crawl_by_id: dict[int, str] = {}
         for crawl in crawls:
             ids: set[int] = set()
             for number in range(self.parts):
                 local = files.fetch(self._part(crawl, number))
                 for items, found in read_items(local, self.counted):
                     ids |= found
-                    _check_ids(ids, crawl, crawl_of_id, local.input.location)
+                    _check_ids(ids, crawl, crawl_by_id, local.input.location)
                     yield Captures(crawl, items, complete=False)
             if not ids:
                 raise SourceError(
                     f"{self.path.replace(CRAWL, crawl)}: has no line of type {_TYPES[self.counted]} ({self.counted}) "
-                    f"in {self.parts} parts; check that these are count files, or set `counted` to what they have"
+                    f"in {self.parts} parts; check that these are count files, or set `counted` to a type in them"
                 )
             yield Captures(crawl, np.empty(0, dtype=np.object_), complete=True)
             for number in range(self.parts):
@@ -128,9 +138,9 @@ class CommonCrawlCountsSource(PresenceSource):
         return self.path.replace(CRAWL, crawl).replace(PART, f"{number:05d}")
 
 
-def _check_ids(ids: set[int], crawl: str, crawl_of_id: dict[int, str], location: str) -> None:
-    """Refuse a crawl with two numbers, and two crawls with one: a file is not where it belongs."""
-    others = {crawl_of_id.setdefault(number, crawl) for number in ids} - {crawl}
+def _check_ids(ids: set[int], crawl: str, crawl_by_id: dict[int, str], location: str) -> None:
+    """Reject a crawl with two ids and an id with two crawls, which show that a file is misplaced."""
+    others = {crawl_by_id.setdefault(number, crawl) for number in ids} - {crawl}
     if others or len(ids) > 1:
         raise SourceError(
             f"{location}: has the crawl numbers {sorted(ids)}"
@@ -140,9 +150,20 @@ def _check_ids(ids: set[int], crawl: str, crawl_of_id: dict[int, str], location:
 
 
 def read_items(local: LocalFile, counted: str) -> Iterator[tuple[npt.NDArray[np.object_], set[int]]]:
-    """Read the items of one type from a count file, block by block, with the numbers of their crawls.
+    """Read the items of one type from a count file, block by block.
 
-    Items without text, of addresses without a host, are left out.
+    Items without text, which come from addresses without a host, are left out.
+
+    Parameters
+    ----------
+    local
+        The count file.
+    counted
+        Type of the items.
+
+    Yields
+    ------
+    Items as text, shape (n_items,), and the ids of their crawls.
 
     Raises
     ------
@@ -153,20 +174,19 @@ def read_items(local: LocalFile, counted: str) -> Iterator[tuple[npt.NDArray[np.
     import pyarrow.compute as pc
 
     location = local.input.location
-    for batch in _blocks(local):
+    for batch in _read_blocks(local):
         _require(pc.match_substring_regex(batch["key"], _KEY), batch, location)
         of_type = batch.filter(pc.starts_with(batch["key"], f"[{_TYPES[counted]},"))
         parsed = pc.extract_regex(of_type["key"], _ITEM)
-        good = pc.and_(pc.is_valid(parsed), pc.match_substring_regex(of_type["counts"], _COUNTS))
-        _require(good, of_type, location)
+        _require(pc.and_(pc.is_valid(parsed), pc.match_substring_regex(of_type["counts"], _COUNTS)), of_type, location)
         items = pc.struct_field(parsed, "item")
-        numbers = pc.unique(pc.struct_field(parsed, "crawl")).to_pylist()
+        ids = pc.unique(pc.struct_field(parsed, "crawl")).to_pylist()
         texts = items.filter(pc.not_equal(items, pa.scalar(""))).to_numpy(zero_copy_only=False)
-        yield _unescaped(texts), {int(number) for number in numbers}
+        yield _resolve_escapes(texts), {int(number) for number in ids}
 
 
-def _blocks(local: LocalFile) -> Iterator[pa.RecordBatch]:
-    """Lines of a file as batches of columns key and counts, of text, and line_number, from 1."""
+def _read_blocks(local: LocalFile) -> Iterator[pa.RecordBatch]:
+    """Read the lines of a file as batches with columns key and counts (text) and line_number (from 1)."""
     import numpy as np
     import pyarrow as pa
     from pyarrow import csv
@@ -195,12 +215,12 @@ def _blocks(local: LocalFile) -> Iterator[pa.RecordBatch]:
                 lines += batch.num_rows
     except (pa.ArrowInvalid, OSError) as error:
         reason = str(error)
-        if "Empty CSV file" not in reason:  # a part may have no lines
+        if "Empty CSV file" not in reason:  # A part without lines is valid.
             raise SourceError(f"{location}: cannot be read: {reason[:300]}; get the file again") from error
 
 
 def _require(good: pa.BooleanArray, rows: pa.RecordBatch, location: str) -> None:
-    """Refuse the first row that is not good."""
+    """Reject the first row that is not good."""
     import numpy as np
 
     wrong = np.flatnonzero(~good.to_numpy(zero_copy_only=False))
@@ -213,19 +233,19 @@ def _require(good: pa.BooleanArray, rows: pa.RecordBatch, location: str) -> None
         )
 
 
-def _unescaped(items: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
-    """Resolve JSON's escapes, which few items have."""
+def _resolve_escapes(items: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
+    """Resolve the JSON escapes that few items have."""
     import numpy as np
 
     escaped = np.flatnonzero(["\\" in item for item in items])
     if len(escaped):
         items = items.copy()
-        items[escaped] = [_unescape(item) for item in items[escaped]]
+        items[escaped] = [_resolve_escape(item) for item in items[escaped]]
     return items
 
 
-def _unescape(item: Any) -> str:
-    """Resolve the escapes of one item; one that is half a character, and so no text, stays as it is written."""
+def _resolve_escape(item: Any) -> str:
+    """Resolve the escapes of an item; a lone surrogate, which is not valid text, stays as it is written."""
     try:
         text = str(json.loads(f'"{item}"', strict=False))
         text.encode()

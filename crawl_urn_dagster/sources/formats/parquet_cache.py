@@ -1,0 +1,226 @@
+"""Convert each raw file of a source once to Parquet in the cache, and list and read captures from there.
+
+Does not convert a particular format; see `presence_list` and `cdx`.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import zip_longest
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from pydantic import PrivateAttr
+
+from crawl_urn_dagster.sources.calendar import date_crawls, fetch_calendar, select_crawls
+from crawl_urn_dagster.sources.errors import SourceError
+from crawl_urn_dagster.sources.input_files import fingerprint
+from crawl_urn_dagster.sources.interface import Captures, Listing, PresenceSource, StratumColumn
+from crawl_urn_dagster.sources.transport.duckdb_connection import VECTORS_PER_CHUNK, connect
+from crawl_urn_dagster.sources.transport.locations import Location, strip_extensions
+from crawl_urn_dagster.sql_loader import load_statement
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from crawl_urn_dagster.sources.calendar import Selection
+    from crawl_urn_dagster.sources.input_files import LocalFile
+    from crawl_urn_dagster.sources.transport.files import Files
+
+_NOTES_KEY = "crawl_urn_notes"
+_SAMPLES_SHOWN = 5
+
+
+@dataclass
+class ConversionNotes:
+    """Observations from the conversion of a raw file, stored in the converted file.
+
+    Attributes
+    ----------
+    counts
+        Number of lines by outcome.
+    samples
+        Some malformed lines, each with the reason.
+    started
+        Time of the first capture of each crawl, in ISO 8601.
+    """
+
+    counts: Counter[str] = field(default_factory=Counter)
+    samples: list[str] = field(default_factory=list)
+    started: dict[str, str] = field(default_factory=dict)
+
+    def metadata(self) -> dict[str, str]:
+        """Return the notes as metadata of a Parquet file."""
+        return {_NOTES_KEY: json.dumps(vars(self))}
+
+    @classmethod
+    def read(cls, path: Path) -> ConversionNotes:
+        """Read the notes of a converted file; they are empty if the conversion stored none."""
+        import pyarrow.parquet as pq
+
+        stored = json.loads((pq.read_metadata(path).metadata or {}).get(_NOTES_KEY.encode(), "{}"))
+        return cls(Counter(stored.get("counts", {})), stored.get("samples", []), stored.get("started", {}))
+
+
+class ParquetCachedSource(PresenceSource):
+    """A source whose raw files are each converted once, to columns ``crawl, element, stratum``.
+
+    Parameters
+    ----------
+    path
+        One file, a folder, or a glob.
+    calendar
+        Start of each crawl: CSV with columns ``id, from``, or Common Crawl's ``collinfo.json``.
+    """
+
+    location_fields: ClassVar[tuple[str, ...]] = ("path", "calendar")
+
+    path: Location
+    calendar: Location | None = None
+    _stratum: StratumColumn | None = PrivateAttr(default=None)
+
+    @abstractmethod
+    def _convert(self, files: Files, local: LocalFile) -> Path:
+        """Return the converted file of a raw file; convert it if it is new."""
+
+    @abstractmethod
+    def _settings(self) -> tuple[str, ...]:
+        """Return the settings that the conversion depends on."""
+
+    def list_crawls(self, files: Files, selection: Selection) -> Listing:
+        """List the selected crawls; new files are converted first, which takes as long as reading them."""
+        calendar, inputs = fetch_calendar(files, self.calendar)
+        parts = self._converted_parts(files)
+        by_crawl = _captures_by_crawl(files, parts)
+        notes = {part.input.location: ConversionNotes.read(part.path) for part in parts}
+        if not by_crawl:
+            raise SourceError(f"{self.path}: has no capture that counts ({_findings(notes)}); check the settings")
+        starts = _first_captures(notes.values())
+        dated = date_crawls(by_crawl, where=self.path, calendar=calendar, first_captures=starts)
+        crawls = select_crawls(dated, selection, self.path)
+        selected = {crawl.crawl: by_crawl[crawl.crawl].values() for crawl in crawls}
+        return Listing(
+            tuple(crawls),
+            (*(part.input for part in parts), *inputs),
+            {
+                label: fingerprint((), *(summary.content for summary in summaries), *self._settings())
+                for label, summaries in selected.items()
+            },
+            {label: sum(summary.captures for summary in summaries) for label, summaries in selected.items()},
+            _findings(notes),
+        )
+
+    def captures(self, files: Files, crawls: Sequence[str]) -> Iterator[Captures]:
+        """Read the captures of some crawls, file after file."""
+        import numpy as np
+
+        parts = self._converted_parts(files)
+        by_crawl = _captures_by_crawl(files, parts)
+        for number, part in enumerate(parts):
+            in_part = [crawl for crawl in crawls if number in by_crawl.get(crawl, {})]
+            if in_part:
+                yield from _read_captures(files, part.path, in_part, with_strata=self._stratum is not None)
+            for crawl in in_part:
+                if number == max(by_crawl[crawl]):
+                    yield Captures(crawl, np.empty(0, dtype=np.object_), complete=True)
+
+    def _converted_parts(self, files: Files) -> list[LocalFile]:
+        """Return the raw files, each with the path of its converted file."""
+        raw = files.fetch_all(self.path)
+        _reject_copies([local.input.location for local in raw])
+        return [replace(local, path=self._convert(files, local)) for local in raw]
+
+
+class _PartSummary(NamedTuple):
+    """Number of captures of a crawl in one file, and a hash of them."""
+
+    captures: int
+    content: str
+
+
+def _captures_by_crawl(files: Files, parts: list[LocalFile]) -> dict[str, dict[int, _PartSummary]]:
+    """Summarise the captures of each crawl in each converted file that has any, by the number of the file."""
+    numbers = {str(_summarise(files, part)): number for number, part in enumerate(parts)}
+    with connect(files.cache) as connection:
+        rows = connection.execute(load_statement("list_presence_crawls"), {"summaries": list(numbers)}).fetchall()
+    by_crawl: dict[str, dict[int, _PartSummary]] = {}
+    for crawl, path, captures, content in rows:
+        by_crawl.setdefault(crawl, {})[numbers[path]] = _PartSummary(captures, content)
+    return {crawl: dict(sorted(summaries.items())) for crawl, summaries in by_crawl.items()}
+
+
+def _summarise(files: Files, part: LocalFile) -> Path:
+    """Return a cached table of the crawls of a converted file, which sensors read often."""
+
+    def make(target: Path) -> None:
+        with connect(files.cache) as connection:
+            parameters = {"part": str(part.path), "target": str(target)}
+            connection.execute(load_statement("summarise_captures"), parameters)
+
+    return files.derive(f"crawls of {part.path.parent.name}", part.input.sha256, make, size=part.input.bytes)
+
+
+def _reject_copies(locations: Sequence[str]) -> None:
+    """Reject two files that differ only in their extensions, because one may be an outdated copy."""
+    by_name: dict[str, str] = {}
+    for location in locations:
+        first = by_name.setdefault(strip_extensions(location), location)
+        if first != location:
+            raise SourceError(
+                f"{first} and {location}: differ in their endings only, so one may be an outdated copy of the other; "
+                "keep one, or rename it when both are data"
+            )
+
+
+def _read_captures(files: Files, part: Path, crawls: list[str], *, with_strata: bool) -> Iterator[Captures]:
+    """Read the captures of some crawls from a converted file."""
+    import numpy as np
+    import pandas as pd
+
+    with connect(files.cache) as connection:
+        connection.register("labels", pd.DataFrame({"number": range(len(crawls)), "crawl": crawls}))
+        connection.execute(load_statement("read_captures"), {"part": str(part)})
+        while len(rows := connection.fetch_df_chunk(VECTORS_PER_CHUNK)):
+            number = rows["number"].to_numpy()
+            order = np.argsort(number, kind="stable")
+            elements = rows["element"].to_numpy(dtype=object)[order]
+            strata = rows["stratum"].to_numpy(dtype=object)[order] if with_strata else None
+            starts = np.searchsorted(number[order], range(len(crawls) + 1))
+            for crawl, low, high in zip(crawls, starts[:-1], starts[1:], strict=True):
+                if low < high:
+                    crawl_strata = None if strata is None else strata[low:high]
+                    yield Captures(crawl, elements[low:high], complete=False, strata=crawl_strata)
+
+
+def _first_captures(notes: Iterable[ConversionNotes]) -> dict[str, datetime]:
+    starts: dict[str, datetime] = {}
+    for note in notes:
+        for crawl, text in note.started.items():
+            start = datetime.fromisoformat(text)
+            starts[crawl] = min(start, starts.get(crawl, start))
+    return starts
+
+
+def _findings(notes: Mapping[str, ConversionNotes]) -> Mapping[str, int | str]:
+    """Sum the counts of all files, and name the files with the largest shares of malformed lines."""
+    counts: Counter[str] = Counter()
+    for note in notes.values():
+        counts.update(note.counts)
+    shares = {at: note.counts["lines_malformed"] / note.counts["lines"] for at, note in notes.items() if note.samples}
+    if not shares:
+        return dict(counts)
+    worst = sorted(shares, key=shares.__getitem__, reverse=True)[:_SAMPLES_SHOWN]
+    samples = [sample for row in zip_longest(*(notes[at].samples for at in worst)) for sample in row if sample]
+    return {
+        **counts,
+        "files_malformed": len(shares),
+        "malformed_by_file": "\n".join(
+            f"{at}: {notes[at].counts['lines_malformed']:,} of {notes[at].counts['lines']:,} lines ({shares[at]:.2%})"
+            for at in worst
+        ),
+        "malformed": "\n".join(samples[:_SAMPLES_SHOWN]),
+    }
