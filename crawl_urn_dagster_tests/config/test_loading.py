@@ -255,7 +255,7 @@ INVALID = [
     ),
     (
         one("{type: common_crawl_counts, path: '{crawl}.bz2'}", granularity="domain"),
-        r"\(a\)\.source: .* has 10 parts and no \{part\} in path, so that each is the same file: set parts: 1",
+        r"\(a\)\.source: .* has 10 parts but no \{part\} in path: every part is the same file; set parts: 1",
     ),
     (one(stratum="{bands: [5]}"), r"\(a\)\.stratum\.column: is missing"),
     (one(stratum="{column: r, band: [5]}"), r"\(a\)\.stratum\.band: unknown key; did you mean 'bands'"),

@@ -352,7 +352,7 @@ def test_settings_that_are_wrong(configured, message):
 
 
 def test_the_collection_and_its_source_agree_on_the_element():
-    with pytest.raises(ValidationError, match="granularity url, but the element of its source is of granularity host"):
+    with pytest.raises(ValidationError, match="granularity url, but its source gives elements of granularity host"):
         Collection.model_validate(
             {"name": "a", "granularity": "url", "source": {"type": "cdx", "path": "x", "element": "host"}}
         )
