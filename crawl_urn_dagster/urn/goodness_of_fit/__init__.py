@@ -1,1 +1,1 @@
-"""Test whether an urn fits and compare urns."""
+"""Tests of whether an urn fits, and comparisons between urns."""

@@ -1,7 +1,9 @@
-"""Whether a joint fit holds: the immortal core, lack of fit by lag, and what is new in each crawl.
+"""Test whether a joint fit describes its collection: permanent core, lack of fit by lag, new elements per crawl.
 
-Here: each statistic of the collection beside its spread over the replicates of a bootstrap, which are refitted and so
-have the fit's own error in them. Not here: the bootstrap (`bootstrap`), or the rule that no urn fits (`violation`).
+Does not draw or refit replicates (see `bootstrap`) and does not test for revisit delays (see `violation`).
+
+Each statistic of the collection is compared with its spread over the replicates of a bootstrap. The replicates are
+refitted, so the spread includes the error of the fit itself.
 """
 
 from __future__ import annotations
@@ -21,19 +23,19 @@ if TYPE_CHECKING:
 
 
 class CoreTest(NamedTuple):
-    """Whether there is a core of elements that are in every crawl.
+    """Test of a permanent core, by the elements that every crawl captured.
 
     Attributes
     ----------
     in_all
-        Elements in all crawls, as observed.
+        Observed elements in all crawls.
     expected
-        K + S α^(τ_last - τ_first) Π c_t, of core and shell as fitted.
+        Expected elements in all crawls, K + S α^(τ_last - τ_first) Π c_t, given the fitted core and shell.
     z
-        Observed less expected over the standard deviation of that in the bootstrap; below 0 when elements of the core
-        are missed or leave.
+        Observed minus expected, divided by the standard deviation of this difference in the bootstrap. It is below 0
+        if elements of the core are missed or leave.
     p_value
-        Probability of a z at least as far from 0 when there is a core, by Student's t with crawls less 1 degrees of
+        Probability of a z at least as far from 0 if the core is permanent, by Student's t with n_crawls - 1 degrees of
         freedom.
     """
 
@@ -44,23 +46,23 @@ class CoreTest(NamedTuple):
 
 
 class LackOfFit(NamedTuple):
-    """Mean standardised residuals, (observed - expected) / standard deviation of the weights, by kind and lag.
+    """Mean standardised residuals by kind of point and lag; arrays of shape (n_groups,).
 
-    All arrays have the shape (kinds and lags,).
+    A standardised residual is observed minus expected, divided by the standard deviation that the weights assume.
 
     Attributes
     ----------
     kind
-        As in `Points`.
+        Kind of point, as in `Points`.
     lag
-        Crawls from first to last.
+        Crawls from the first to the last crawl of a point.
     mean
-        Mean over the points; 0 is expected.
+        Mean over the points; its expectation is 0.
     se
-        Standard deviation of the mean over the replicates, or what one more element moves it by if that is larger:
-        of a count that is rare in the replicates they say no more.
+        Standard deviation of the mean over the replicates, or the effect of one more element if that is larger. The
+        replicates give no smaller error for a count that is rare in them.
     n_points
-        Points that the mean is of.
+        Number of points in the group.
     """
 
     kind: npt.NDArray[np.str_]
@@ -71,14 +73,14 @@ class LackOfFit(NamedTuple):
 
 
 class Increments(NamedTuple):
-    """New fraction of each crawl but the first: of its elements, those that no earlier crawl holds.
+    """New fraction of each crawl but the first: the share of its elements that no earlier crawl captured.
 
     Attributes
     ----------
     observed, expected
-        Shape (crawls - 1,); observed is NaN where a window from the first crawl on is not published.
+        Shape (n_crawls - 1,). Observed is NaN where a window that starts at the first crawl is not published.
     se
-        Standard deviation of observed less expected over the replicates.
+        Standard deviation of observed minus expected over the replicates, shape (n_crawls - 1,).
     """
 
     observed: FloatArray
@@ -87,25 +89,38 @@ class Increments(NamedTuple):
 
 
 def check_core(bootstrap: Bootstrap, in_all: float) -> CoreTest:
-    """Test that the core is in every crawl, by the elements that are.
+    """Test whether the core is permanent, by the number of elements in all crawls.
 
     Parameters
     ----------
+    bootstrap
+        Refitted replicates of the joint fit.
     in_all
         Elements in all crawls of the fit, in the unit of its counts.
+
+    Returns
+    -------
+    CoreTest
+        Observed and expected elements in all crawls, z and p-value.
     """
     core, shell = bootstrap.fit.urn
     cores, shells = bootstrap.urn
     expected = float(core + shell.in_all())
     spread = bootstrap.replicates.in_all - (cores + shells.in_all())
-    # A count is known to no better than one element, also where it is 0 in every replicate.
+    # A count is known to no better than one element, even if it is 0 in every replicate.
     z = float((in_all - expected) / max(float(np.std(spread, ddof=1)), bootstrap.fit.counts.one_in))
     p_value = 2 * float(student_t.sf(abs(z), len(bootstrap.fit.counts.times) - 1))
     return CoreTest(in_all, expected, z, p_value)
 
 
 def lack_of_fit(bootstrap: Bootstrap) -> LackOfFit:
-    """Mean standardised residual of each kind of point and lag, and its standard error."""
+    """Compute the mean standardised residual of each kind of point and lag, with its standard error.
+
+    Parameters
+    ----------
+    bootstrap
+        Refitted replicates of the joint fit.
+    """
     points = bootstrap.fit.points
     lags = points.j - points.i
     _, first, group, n_points = np.unique(
@@ -133,7 +148,13 @@ def lack_of_fit(bootstrap: Bootstrap) -> LackOfFit:
 
 
 def check_increments(bootstrap: Bootstrap) -> Increments:
-    """Compare the new fraction of each crawl with what the fit expects of it."""
+    """Compare the observed new fraction of each crawl with the new fraction that the fit expects.
+
+    Parameters
+    ----------
+    bootstrap
+        Refitted replicates of the joint fit.
+    """
     counts, replicated = bootstrap.fit.counts, bootstrap.replicates.counts
     expected = _new_expected(counts, bootstrap.fit.urn[1])
     spread = _new_observed(replicated) - _new_expected(replicated, bootstrap.urn[1])
@@ -146,5 +167,5 @@ def _new_observed(counts: Counts) -> FloatArray:
 
 
 def _new_expected(counts: Counts, shell: ElementClass) -> FloatArray:
-    # The core is in the union from the first crawl on.
+    # The core is part of every union, so it does not contribute to the increments.
     return np.asarray(np.diff(shell.unions()[..., 0, :], axis=-1) / counts.sizes[..., 1:])

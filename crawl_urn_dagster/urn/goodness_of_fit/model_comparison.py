@@ -1,11 +1,11 @@
-"""Which urn to prefer: information criteria for likelihoods, cross-validation for least squares.
+"""Compare urns: information criteria for likelihoods, cross-validation for least squares.
 
-Here: the criteria, and a table of models with the one that is preferred. Not here: the fits (`likelihood`, `shells`,
-`revisit`), or whether any urn holds at all (`violation`).
+Does not fit urns (see `histories_likelihood`, `shells` and `revisit`) and does not test whether one fits (see
+`violation`).
 
-Points of a curve share crawls, so their residuals are no sample of independent errors, and no information criterion
-can be had from their sum of squares: it would take one crawl's accident for dozens of observations. What least squares
-are judged by is how well they predict start crawls that they have not seen.
+Points of a curve share crawls, so their residuals are not a sample of independent errors. An information criterion
+computed from their sum of squares would count one unusual crawl as dozens of observations. Least-squares fits are
+therefore compared by how well they predict start crawls that were left out.
 """
 
 from __future__ import annotations
@@ -29,31 +29,31 @@ if TYPE_CHECKING:
 
 InformationCriterion = Literal["aicc", "bic"]
 
-# Models whose criteria differ by less are supported alike (Burnham and Anderson, 2002).
+# Models whose criteria differ by at most this have similar support (Burnham and Anderson, 2002).
 _SUPPORTED_ALIKE = 2.0
 
 
 class ComparedModel(NamedTuple):
-    """A row of a comparison.
+    """One row of a comparison.
 
     Attributes
     ----------
     model, projection, n_parameters
-        What was fitted to what, with how many parameters.
+        The model, the observables it was fitted to, and its number of parameters.
     criterion
         ``aicc``, ``bic`` or ``cross_validation``.
     value
-        Of the criterion, lower is better; for ``cross_validation`` the mean squared error of prediction, in units
-        of squared crawls. None when the fit is not to be shown.
+        Value of the criterion; lower is better. For ``cross_validation``, the mean squared error of prediction in
+        squared crawl sizes. None if the fit is not reported.
     delta
-        Value less the lowest one.
+        Value minus the lowest value; None if the fit is not reported.
     at_bound, identified
-        Whether the fit to all the data has a parameter on its bound, and whether it leaves none open.
+        Whether the fit to all data has a parameter at its bound, and whether it identifies all parameters.
     status, reason
-        Of the fit to all the data.
+        Status and reason of the fit to all data.
     preferred
-        True of one row: of the models that are as good as the best, the one with the fewest parameters, and of several
-        the one that comes first.
+        True for one row: the model with the fewest parameters among those as good as the best, and the first one if
+        there are several.
     """
 
     model: str
@@ -73,12 +73,28 @@ def compare_likelihoods(fits: Sequence[HistoriesFit], criterion: InformationCrit
     """Compare urns fitted to the same capture histories.
 
     AICc = -2 log L + 2 k + 2 k (k+1)/(n-k-1) and BIC = -2 log L + k log n, for k parameters and n captured elements.
-    Models within 2 of the lowest value are as good as the best.
+    Models within 2 of the lowest value count as equally good.
+
+    Parameters
+    ----------
+    fits
+        Fits to the same histories, at most one per model.
+    criterion
+        ``aicc`` or ``bic``.
+
+    Returns
+    -------
+    list of ComparedModel
+        One row per fit, in the order of `fits`.
 
     Raises
     ------
     ValueError
-        When the fits are of different histories.
+        If the fits are to different histories.
+
+    References
+    ----------
+    Burnham, K. P. and Anderson, D. R. (2002). Model Selection and Multimodel Inference, 2nd edition. Springer.
     """
     if len({fit.n_elements for fit in fits}) > 1:
         raise ValueError(
@@ -93,25 +109,33 @@ def compare_likelihoods(fits: Sequence[HistoriesFit], criterion: InformationCrit
 def cross_validate(curves: npt.ArrayLike, models: Mapping[str, Callable[[FloatArray], UrnFit]]) -> list[ComparedModel]:
     """Compare urns fitted by least squares, by their errors in predicting start crawls that were left out.
 
-    Blocks of 4 consecutive start crawls are left out in turn. A model is fitted to the mean curve of the others, but
-    for the 4 start crawls on either side of the block, whose windows share the most crawls with it (h-block
-    cross-validation; Burman, Chow and Nolan, 1994), and is judged by the mean square of its misses of the block's mean
-    curve. Windows of the other start crawls still share crawls with the block, so the errors are less than
-    those for crawls to come. Models are as good as the best when their errors exceed its by no more than one standard
-    error of the difference, over the blocks (the one-standard-error rule).
+    Blocks of 4 consecutive start crawls are left out, one at a time. A model is fitted to the mean curve of the other
+    start crawls, except for the 4 on either side of the block, whose windows share the most crawls with it (h-block
+    cross-validation). Its error is the mean squared difference from the mean curve of the block. Windows of the other
+    start crawls still share crawls with the block, so errors for future crawls are larger. A model is as good as the
+    best one if its error is larger by at most one standard error of the difference over the blocks.
 
     Parameters
     ----------
     curves
-        Shape (start crawls, points), in time order: observables of each start crawl, such as g(i, i+d) and
-        U(i, t)/M_i; NaN where unknown.
+        Observables of each start crawl, such as g(i, i+d) and U(i, t)/M_i, shape (n_start_crawls, n_points), in time
+        order; NaN where unknown.
     models
-        By name, a function that fits the model to a mean curve, shape (points,).
+        For each name, a function that fits the model to a mean curve of shape (n_points,).
+
+    Returns
+    -------
+    list of ComparedModel
+        One row per model, in the order of `models`.
 
     Raises
     ------
     ValueError
-        When there are fewer than 16 start crawls, or a point is known for no start crawl outside a block.
+        If there are fewer than 16 start crawls, or a point is unknown for all start crawls outside a block.
+
+    References
+    ----------
+    Burman, P., Chow, E. and Nolan, D. (1994). A cross-validatory method for dependent data. Biometrika 81, 351-358.
     """
     values = np.asarray(curves, dtype=np.float64)
     values = values[np.isfinite(values).any(axis=1)]
@@ -124,7 +148,7 @@ def cross_validate(curves: npt.ArrayLike, models: Mapping[str, Callable[[FloatAr
     unknown = np.isnan(training).any(axis=0)
     if unknown.any():
         raise ValueError(
-            f"point {int(unknown.argmax())} is known for start crawls of one neighbourhood only; leave it out"
+            f"point {int(unknown.argmax())} is known for start crawls of one neighbourhood only; leave out the point"
         )
     held_out = [_mean_curve(values[block]) for block in blocks]
     fits = {name: fit(_mean_curve(values)) for name, fit in models.items()}
@@ -144,14 +168,14 @@ def _information(fit: HistoriesFit, criterion: InformationCriterion) -> float | 
     if fit.log_likelihood is None or fit.status in WITHHELD:
         return None
     k, n = fit.n_parameters, fit.n_elements
-    if n <= k + 1:  # AICc is not defined, and neither criterion means anything
+    if n <= k + 1:  # AICc is undefined, and neither criterion is meaningful
         return None
     penalty = k * np.log(n) if criterion == "bic" else 2 * k + 2 * k * (k + 1) / (n - k - 1)
     return float(penalty - 2 * fit.log_likelihood)
 
 
 def _mean_curve(values: FloatArray) -> FloatArray:
-    """Mean over start crawls of each point, NaN where none is known."""
+    """Average each point over the start crawls for which it is known; NaN if there is none."""
     known = np.isfinite(values)
     counts = known.sum(axis=0)
     sums = np.where(known, values, 0).sum(axis=0)
@@ -159,16 +183,14 @@ def _mean_curve(values: FloatArray) -> FloatArray:
 
 
 def _mean_square(values: FloatArray) -> float:
-    """Mean square of the known values."""
+    """Average the squares of the known values."""
     return float(np.mean(values[np.isfinite(values)] ** 2))
 
 
 def _rows(
-    fits: Mapping[str, AnyFit],
-    criterion: str,
-    values: list[float | None],
-    alike: list[bool],
+    fits: Mapping[str, AnyFit], criterion: str, values: list[float | None], alike: list[bool]
 ) -> list[ComparedModel]:
+    """Assemble the rows of a comparison, given whether each model is as good as the best one."""
     lowest = min((value for value in values if value is not None), default=None)
     candidates = [
         name for name, value, as_good in zip(fits, values, alike, strict=True) if value is not None and as_good

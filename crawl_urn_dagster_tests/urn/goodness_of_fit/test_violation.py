@@ -97,10 +97,10 @@ def test_a_crawler_that_avoids_recent_fetches_is_found_by_both_rules():
     assert returns.difference == pytest.approx(0.98 * 0.3 - 0.02, abs=4 * returns.se)
     assert shares.difference == pytest.approx(0.98 * 0.3 + 0.02**2 - 0.02, abs=4 * shares.se)
     assert returns.reason.startswith(
-        f"Elements first return more often after 2 crawls than after 1, by {returns.difference:.3f} ± "
-        f"{returns.se:.3f} (threshold 0.02 and 3 standard errors)"
+        f"Elements first return more often after 2 crawls than after 1 (difference {returns.difference:.3f} ± "
+        f"{returns.se:.3f}; allowed: 0.02 and 3 standard errors)"
     )
-    assert "no urn with constant coverage fits" in returns.reason
+    assert "an urn with constant coverage does not fit" in returns.reason
 
 
 def rising_by(rises):
@@ -130,6 +130,6 @@ def test_rule_needs_the_threshold_and_three_standard_errors(rises, violated):
     assert verdict.difference == pytest.approx(np.nanmean(rises))
     assert np.isnan(verdict.se) == (violated is None)
     if violated is None:
-        assert verdict.reason == "7 start crawls have lags 1 and 2; judging violation needs 8."
+        assert verdict.reason == "7 start crawls have values at lags 1 and 2; the violation test needs 8."
     elif not violated:
-        assert "do not reappear more often" in verdict.reason
+        assert "do not return more often" in verdict.reason
