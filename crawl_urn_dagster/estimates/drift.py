@@ -21,21 +21,14 @@ from crawl_urn_dagster.observables.schema import CONTROL_CHART, DRIFT, SYMBOLS
 from crawl_urn_dagster.observables.tables import unions_matrix
 from crawl_urn_dagster.urn import WITHHELD, fit_joint, recaptures_from_unions
 from crawl_urn_dagster.urn.curves.revisit import LEVEL, find_levels, find_regimes
-from crawl_urn_dagster.urn.monitoring.drift import (
-    CHARTS,
-    attribute,
-    date_change,
-    draw_baseline,
-    head,
-    monitor,
-    to_parameter_scale,
-)
+from crawl_urn_dagster.urn.monitoring.attribution import attribute, date_change
+from crawl_urn_dagster.urn.monitoring.control_charts import CHARTS, draw_baseline, monitor, to_parameter_scale
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crawl_urn_dagster.urn import Clock, CountingError
-    from crawl_urn_dagster.urn.monitoring.drift import Monitoring
+    from crawl_urn_dagster.urn.monitoring.control_charts import Monitoring
 
 _CHART_OF = {"kappa": "core", "core_share": "core", "alpha": "survival", "coverage": "coverage"}
 _SEED = 1
@@ -103,7 +96,7 @@ def drift_tables(
         if counts is None:
             reason = "the source does not give the size of every crawl"
         else:
-            reference = fit_joint(head(counts, window_crawls), model="core_shell", clock=clock)
+            reference = fit_joint(counts.window(0, window_crawls), model="core_shell", clock=clock)
             if reference.status in WITHHELD:
                 reason = f"the fit of the reference is {reference.status}: {reference.reason}".rstrip(".")
             else:
@@ -154,7 +147,7 @@ def _drift_table(monitoring: Monitoring, labels: Sequence[str]) -> pd.DataFrame:
                 "statistic": float(abs(monitoring.averages[CHARTS.index(_CHART_OF[name]), last])),
                 "threshold": baseline.limit,
                 "drifted": drifted if judged else None,
-                "attributed": drifted and change.moved if judged else None,
+                "attributed": drifted and change.attributed if judged else None,
                 "value_first_crawl": first_since,
                 "since_crawl": first_since if drifted else None,
                 "reason": None if judged else _BLINDED,

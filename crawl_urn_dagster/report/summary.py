@@ -25,7 +25,7 @@ from crawl_urn_dagster.report.operator_terms import (
 from crawl_urn_dagster.sources import SimulatedSource
 from crawl_urn_dagster.urn import DAYS_PER_YEAR
 from crawl_urn_dagster.urn.curves.revisit import FEWEST_FOR_A_CHANGE, LEVEL
-from crawl_urn_dagster.urn.monitoring.drift import FALSE_ALARMS, HORIZON
+from crawl_urn_dagster.urn.monitoring.control_charts import FALSE_ALARMS, HORIZON
 from crawl_urn_dagster.urn.monitoring.forecast import FEWEST
 
 if TYPE_CHECKING:

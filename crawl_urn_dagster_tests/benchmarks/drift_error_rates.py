@@ -28,22 +28,15 @@ from scipy.special import expit, logit
 from crawl_urn_dagster.urn import fit_joint
 from crawl_urn_dagster.urn.data.counts import Counts
 from crawl_urn_dagster.urn.fits.joint import FREE, fit_replicates
-from crawl_urn_dagster.urn.monitoring.drift import (
-    FALSE_ALARMS,
-    HORIZON,
-    attribute,
-    date_change,
-    draw_baseline,
-    head,
-    monitor,
-)
+from crawl_urn_dagster.urn.monitoring.attribution import attribute, date_change
+from crawl_urn_dagster.urn.monitoring.control_charts import FALSE_ALARMS, HORIZON, draw_baseline, monitor
 from crawl_urn_dagster.urn.simulation import SimulatedHistories
 from crawl_urn_dagster_tests.benchmarks.interval_coverage import autoregressive, least_squares_intervals
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.urn.data.histories import FloatArray
     from crawl_urn_dagster.urn.fits.joint import JointFit
-    from crawl_urn_dagster.urn.monitoring.drift import Baseline, Monitoring
+    from crawl_urn_dagster.urn.monitoring.control_charts import Baseline, Monitoring
 
 URN, KAPPA, ALPHA, COVERAGE, NOISE_SD = 20_000, 0.40, 0.75, 0.6, 0.25
 CHANGE_AFTER = 6
@@ -139,7 +132,7 @@ def cusum(z: FloatArray) -> FloatArray:
 def named(monitoring: Monitoring, until: int) -> str:
     """Parameters that a change is attributed to, without the core's share, which follows."""
     changes = attribute(monitoring, date_change(monitoring, until), until).changes
-    return "+".join(name for name in ("kappa", "alpha", "coverage") if changes[name].moved)
+    return "+".join(name for name in ("kappa", "alpha", "coverage") if changes[name].attributed)
 
 
 def row_of(baseline: Baseline, counts: Counts, number: int) -> dict[str, object]:
@@ -189,7 +182,7 @@ def run_one(cell: Cell, number: int, scenarios: list[str], folder: Path, n_boots
     for name in missing:
         counts = simulated(cell, SCENARIOS[name], seed)
         if baseline is None:
-            reference = fit_joint(head(counts, cell.window), model="core_shell", clock="crawl")
+            reference = fit_joint(counts.window(0, cell.window), model="core_shell", clock="crawl")
             baseline = draw_baseline(reference, counts, seed=seed, n_replicates=n_bootstrap)
         row = row_of(baseline, counts, number)
         path = path_of(cell, name, folder)

@@ -15,7 +15,7 @@ from crawl_urn_dagster.sources.common_crawl.statistics import CommonCrawlStatist
 from crawl_urn_dagster.sources.transport.files import Files
 from crawl_urn_dagster.urn import CountingError, simulate
 from crawl_urn_dagster.urn.curves.revisit import simulate_revisit_delay
-from crawl_urn_dagster.urn.monitoring.drift import CHARTS
+from crawl_urn_dagster.urn.monitoring.control_charts import CHARTS
 from crawl_urn_dagster_tests.benchmarks.drift_error_rates import CHANGE_AFTER, NONE, SCENARIOS, Cell, simulated
 from crawl_urn_dagster_tests.collections_for_tests import dated_crawls, labels, pairs_frame, windows_frame
 from crawl_urn_dagster_tests.estimates.observed import observables as observed

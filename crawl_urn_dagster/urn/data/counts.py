@@ -99,6 +99,17 @@ class Counts:
         """Select replicates on the first leading axis."""
         return replace(self, sizes=self.sizes[rows], intersections=self.intersections[rows], unions=self.unions[rows])
 
+    def window(self, first: int, end: int) -> Counts:
+        """Select the crawls from `first` to before `end`; times start at 0."""
+        part = slice(first, end)
+        return replace(
+            self,
+            times=self.times[part] - self.times[first],
+            sizes=self.sizes[..., part],
+            intersections=self.intersections[..., part, part],
+            unions=self.unions[..., part, part],
+        )
+
     def repeated(self, n: int) -> Counts:
         """Repeat the counts n times on a new leading axis, without copying them."""
         sizes, intersections, unions = (

@@ -1,1 +1,1 @@
-"""Detect drift, forecast the next crawls and evaluate crawl plans."""
+"""Drift of the parameters, forecasts of the next crawls, and plans for crawls."""

@@ -1,15 +1,14 @@
-"""What the next crawls will bring: new and returning elements, windows and overlaps, with prediction intervals.
+"""Forecast the next crawls: new and returning elements, windows and overlaps, with 95 % prediction intervals.
 
-Here: profiles of novelty, futures drawn from them, and their quantiles. Not here: what an urn would do whose coverage
-or cadence an operator chooses (`planning`), estimation of urns (`joint`), or labels and tables.
+Does not evaluate other coverages or gaps (see `planning`) and does not fit urns (see `joint`).
 
-The *profile* ν(k) is the new fraction of a crawl, with respect to the k crawls before it: 1 - Σ_(j ≤ k) b_j, with b_j
-the fraction of a crawl that was last seen exactly j crawls before, Σ_t r_(t-j,t) / Σ_t M_t. Beyond the longest lag b
-goes on geometrically. Any urn in its steady state has one, with a core, with unequal elements, and with a crawler that
-avoids recent fetches, so that no model has to hold. On the logit scale a coming crawl's profile goes from that of the
-last crawl to the mean profile, by `DAMPING` each crawl (a damped level, Gardner and McKenzie, 1985), and log sizes
-likewise. Futures depart from it as stretches of the past departed from the same forecast made before them, with either
-sign.
+The *profile* ν(k) is the new fraction of a crawl with respect to the k crawls before it: 1 - Σ_(j ≤ k) b_j, where b_j
+is the fraction of a crawl that was last captured exactly j crawls before, Σ_t r_(t-j,t) / Σ_t M_t. Beyond the longest
+known lag, b decreases geometrically. Any urn in its steady state has a profile, with or without a core, with unequal
+elements and under a revisit delay, so the forecast does not depend on a model. On the logit scale, the profile of a
+coming crawl returns from the profile of the last crawl to the mean profile, with the factor `DAMPING` per crawl (a
+damped level, Gardner and McKenzie, 1985). Log sizes do so too. Simulated futures deviate from this forecast as
+stretches of past crawls deviated from the same forecast made before them, with either sign.
 """
 
 from __future__ import annotations
@@ -27,17 +26,17 @@ if TYPE_CHECKING:
 
     from crawl_urn_dagster.urn.data.histories import FloatArray
 
-#: What is left after one crawl of a departure from the mean, on the logit or log scale.
+#: Factor by which a deviation from the mean shrinks per crawl, on the logit or log scale.
 DAMPING = 0.95
-#: Fewest crawls that a forecast is made from: some that tell the profile, and a few stretches that tell errors.
+#: Minimum number of crawls for a forecast: enough for a profile, and for a few stretches of past errors.
 FEWEST = 8
 _LEVEL = 0.95
-# Fractions are kept off 0 and 1 by this, so that they have a logit.
+# Distance that fractions keep from 0 and 1, so that they have a logit.
 _LEAST = 1e-3
 
 
 class Prediction(NamedTuple):
-    """A number of elements to come, with a 95 % prediction interval; arrays of one shape."""
+    """A future number of elements, with a 95 % prediction interval; arrays of one shape."""
 
     value: FloatArray
     low: FloatArray
@@ -46,20 +45,20 @@ class Prediction(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
-    """Futures of a collection of T crawls, over H crawls to come: the central one first, then those drawn.
+    """Futures of a collection of T crawls over H coming crawls: the central future first, then simulated futures.
 
     Attributes
     ----------
     unions
-        U(i..j) of the past, as given; shape (T, T).
+        U(i..j) of the past, shape (T, T).
     sizes
-        Crawl sizes, shape (futures, H).
+        Crawl sizes, shape (n_futures, H).
     new_fractions
-        New fraction of each crawl by the number k of crawls before it that count, shape (futures, H, T + H); all of
-        it is new for k = 0.
+        New fraction of each coming crawl by the number k of crawls before it that count, shape (n_futures, H, T + H);
+        1 for k = 0.
     longest
-        Longest k for which it is known of the past: with k from it up to T - 1 the elements that were last seen before
-        count as new.
+        Longest k for which the profile of the past is known. For larger k up to T - 1, elements that were last captured
+        earlier count as new.
     """
 
     unions: FloatArray
@@ -68,31 +67,31 @@ class Forecast:
     longest: int
 
     def crawl_sizes(self) -> Prediction:
-        """Sizes of the crawls to come, shape (H,)."""
+        """Return the sizes of the coming crawls, shape (H,)."""
         return _prediction(self.sizes)
 
     def new(self, start: int = 0) -> Prediction:
-        """Elements of each crawl to come that no crawl since ``start`` held, shape (H,); all of a first crawl."""
+        """Return the elements of each coming crawl that no crawl since `start` captured, shape (H,)."""
         return _prediction(self._new(start))
 
     def returning(self, start: int = 0) -> Prediction:
-        """Elements of each crawl to come that a crawl since ``start`` held, shape (H,)."""
+        """Return the elements of each coming crawl that a crawl since `start` captured, shape (H,)."""
         return _prediction(self.sizes - self._new(start))
 
     def distinct(self, start: int) -> Prediction:
-        """Distinct elements of the windows from crawl ``start`` to each crawl to come, shape (H,).
+        """Return the distinct elements of the windows from crawl `start` to each coming crawl, shape (H,).
 
-        NaN before the start where that is to come itself, where the union of the past crawls is not known, and for
-        windows longer than any that is.
+        NaN before `start` if that crawl is itself a coming crawl, where the union of the past crawls is unknown, and
+        for windows longer than the longest known one.
         """
         n = len(self.unions)
         known = self.unions[start, n - 1] if start < n else 0.0
         ahead = np.arange(self.sizes.shape[1])
         before = n + ahead - start
         inside = before >= 0
-        told = inside & ((before <= self.longest) | (self.longest == n - 1))
+        is_known = inside & ((before <= self.longest) | (self.longest == n - 1))
         distinct = known + np.where(inside, self._new(start), 0.0).cumsum(axis=-1)
-        return _prediction(np.where(told, distinct, np.nan))
+        return _prediction(np.where(is_known, distinct, np.nan))
 
     def _new(self, start: int) -> FloatArray:
         n, ahead = len(self.unions), np.arange(self.sizes.shape[1])
@@ -103,34 +102,43 @@ class Forecast:
 def forecast(
     unions: FloatArray, recaptures: FloatArray, *, horizon: int = 12, n_futures: int = 2000, seed: int = 1
 ) -> Forecast:
-    """Forecast the crawls to come.
+    """Forecast the coming crawls.
 
     Parameters
     ----------
     unions
-        U(i..j) for i <= j, the sizes on the diagonal; shape (crawls, crawls), NaN where unknown.
+        U(i..j) for i <= j, with sizes on the diagonal, shape (n_crawls, n_crawls); NaN where unknown.
     recaptures
-        r_ij, captured in i and next captured in j; of that shape. Returns at lags that are not known of most crawls
-        do not count.
+        Elements r_ij captured by crawl i and next captured by crawl j, shape (n_crawls, n_crawls). Recaptures at lags
+        that are unknown for most crawls are not used.
     horizon
-        Crawls to come.
+        Number of coming crawls, at least 1.
     n_futures
-        How many are drawn.
+        Number of simulated futures.
     seed
-        Equal seeds give equal futures.
+        Seed of the random numbers. Equal seeds give equal futures.
+
+    Returns
+    -------
+    Forecast
+        The central future and the simulated ones.
 
     Raises
     ------
     ValueError
-        When there are fewer than `FEWEST` crawls, no lag is known of most, or no size of two crawls in turn.
+        If there are fewer than `FEWEST` crawls, no lag is known for most crawls, or no two consecutive sizes are known.
+
+    References
+    ----------
+    Gardner, E. S. and McKenzie, E. (1985). Forecasting trends in time series. Management Science 31, 1237-1246.
     """
     sizes = np.diagonal(unions)
     n = len(sizes)
     if n < FEWEST:
-        raise ValueError(f"there are {n} crawls; a forecast needs {FEWEST}")
+        raise ValueError(f"there are {n} crawls; a forecast needs at least {FEWEST}")
     longest = _longest_lag(recaptures)
     if longest == 0:
-        raise ValueError("no lag is known of most crawls; a forecast needs windows of two crawls, or the m-array")
+        raise ValueError("no lag is known for most crawls; a forecast needs windows of two crawls, or the m-array")
     profile = _profile(sizes, recaptures, longest, n + horizon)
     observed = _observed(sizes, recaptures, longest)
     before = np.minimum(np.arange(1, n), longest)
@@ -147,17 +155,24 @@ def forecast(
 
 
 def forecast_overlaps(overlaps: FloatArray, *, horizon: int = 12, fewest: int = 4) -> Prediction:
-    """Forecast the overlaps of past crawls i with crawls to come, shape (crawls, horizon); NaN at unknown lags.
+    """Forecast the overlaps of past crawls i with coming crawls.
 
-    The mean containment at a lag, of all pairs that have it, times the size of i; the interval is that of another pair
-    (Student's t on the logit scale). A containment is told by pairs that share crawls, as are those to come.
+    The forecast is the mean containment at a lag, over all pairs with this lag, times the size of i. The interval is
+    that of one more pair (Student's t on the logit scale). Pairs of a lag share crawls, and so do the coming pairs.
 
     Parameters
     ----------
     overlaps
-        Intersections of crawls i and j, sizes on the diagonal; shape (crawls, crawls), NaN where unknown.
+        Intersections of crawls i and j, with sizes on the diagonal, shape (n_crawls, n_crawls); NaN where unknown.
+    horizon
+        Number of coming crawls, at least 1.
     fewest
-        Pairs that a lag needs to be told.
+        Minimum number of pairs for the forecast of a lag.
+
+    Returns
+    -------
+    Prediction
+        Overlaps, shape (n_crawls, horizon); NaN at lags with too few pairs.
     """
     n = len(overlaps)
     sizes = np.diagonal(overlaps)
@@ -176,12 +191,12 @@ def forecast_overlaps(overlaps: FloatArray, *, horizon: int = 12, fewest: int = 
 
 
 def interpolate_windows(unions: FloatArray) -> FloatArray:
-    """Fill windows of lengths between those that are known of the same last crawl, by a monotone cubic.
+    """Fill windows of unknown length between known windows with the same last crawl, by a monotone cubic.
 
     Parameters
     ----------
     unions
-        As of `forecast`, with sizes on the diagonal.
+        U(i..j) with sizes on the diagonal, shape (n_crawls, n_crawls); NaN where unknown.
     """
     filled = unions.copy()
     for last in range(len(unions)):
@@ -198,7 +213,7 @@ def _prediction(futures: FloatArray) -> Prediction:
 
 
 def _longest_lag(recaptures: FloatArray) -> int:
-    """Longest lag up to which the recaptures of most crawls are known."""
+    """Return the longest lag up to which the recaptures of most crawls are known."""
     longest = 0
     for lag in range(1, len(recaptures)):
         if np.isfinite(np.diagonal(recaptures, lag)).mean() <= 0.5:
@@ -208,14 +223,14 @@ def _longest_lag(recaptures: FloatArray) -> int:
 
 
 def _profile(sizes: FloatArray, recaptures: FloatArray, longest: int, length: int) -> FloatArray:
-    """ν(k) for k from 0, shape (length,)."""
+    """Return ν(k) for k from 0, shape (length,)."""
     lags = range(1, longest + 1)
     known = [np.isfinite(np.diagonal(recaptures, lag)) for lag in lags]
     returned = np.array(
         [np.diagonal(recaptures, lag)[at].sum() for lag, at in zip(lags, known, strict=True)], dtype=np.float64
     )
     total = np.array([sizes[lag:][at].sum() for lag, at in zip(lags, known, strict=True)])
-    # From lag 2 on: the core returns at lag 1.
+    # The decay is that of the longer lags: the core returns at lag 1.
     half = max((longest - 1) // 2, 1)
     late = returned[-half:].sum() / total[-half:].sum()
     earlier = returned[-2 * half : -half].sum() / max(total[-2 * half : -half].sum(), 1.0)
@@ -226,9 +241,9 @@ def _profile(sizes: FloatArray, recaptures: FloatArray, longest: int, length: in
 
 
 def _observed(sizes: FloatArray, recaptures: FloatArray, longest: int) -> FloatArray:
-    """Find the new fraction of each crawl by the number of crawls before it that count, shape (crawls, crawls).
+    """Compute the new fraction of each crawl by the number of crawls before it that count, shape (n_crawls, n_crawls).
 
-    Of more crawls than there are, or than are known, it is that of those there are.
+    Where fewer crawls exist or are known, only those count.
     """
     n = len(sizes)
     crawl, lag = np.indices((n, n))
@@ -238,9 +253,9 @@ def _observed(sizes: FloatArray, recaptures: FloatArray, longest: int) -> FloatA
 
 
 def _paths(rng: np.random.Generator, values: FloatArray, horizon: int, n: int) -> npt.NDArray[np.float64]:
-    """Draw departures from the damped forecast, shape (1 + n, horizon); the first is none.
+    """Draw deviations from the damped forecast, shape (1 + n, horizon); the first row is 0.
 
-    A stretch of the past that ends too soon goes on with another, damped from where it ended.
+    If a stretch of the past ends before the horizon, another one follows, damped from its end.
     """
     origins = len(values) - 1
     padded = np.append(values, np.full(horizon, np.nan))
@@ -248,7 +263,9 @@ def _paths(rng: np.random.Generator, values: FloatArray, horizon: int, n: int) -
     errors = padded[np.arange(origins)[:, None] + ahead] - values[:origins, None] * DAMPING**ahead
     errors = errors[np.isfinite(errors).any(axis=1)]
     if not len(errors):
-        raise ValueError("the sizes of the crawls and what is new in them are not known of two crawls in turn")
+        raise ValueError(
+            "the sizes of the crawls and their new fractions are unknown for all pairs of consecutive crawls"
+        )
     paths = np.zeros((1 + n, horizon))
     for row in range(1, 1 + n):
         step, offset = 0, 0.0

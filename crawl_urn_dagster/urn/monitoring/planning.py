@@ -1,6 +1,6 @@
-"""What an operator can expect of another coverage or cadence: how soon the urn is seen, and at which cost.
+"""Evaluate other coverages and gaps between crawls: how soon the urn is captured, and at what cost.
 
-Here: closed forms of core and shell, for plans. Not here: forecasts of the crawls to come as they are (`forecast`).
+Uses closed forms of core and shell. Does not forecast the coming crawls (see `forecast`).
 """
 
 from __future__ import annotations
@@ -17,28 +17,29 @@ if TYPE_CHECKING:
 
     from crawl_urn_dagster.urn.data.histories import FloatArray
 
-#: Share of the living shell that counts as seen well.
+#: Share of the eligible shell that counts as well captured.
 SEEN_WELL = 0.9
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What crawls of one coverage at one cadence bring; arrays of the shape of the parameters.
+    """Consequences of one coverage and one gap; arrays of the broadcast shape of the parameters.
 
     Attributes
     ----------
     crawl_completeness
-        Part of the urn that one crawl holds, κ + (1 - κ) c.
+        Share of the eligible population that one crawl captures, κ + (1 - κ) c.
     crawls_to_seen
-        Crawls until 90 % of the living shell has been seen: the first n with σ_n ≥ 0.9; infinite when it never is.
+        Number of crawls until 90 % of the eligible shell has been captured: the first n with σ_n ≥ 0.9, where σ_n is
+        the captured share after n crawls; infinite if it never is.
     seen_at_last
-        Part of the living shell that has been seen in the long run, c/(1 - α c̄).
+        Share of the eligible shell that has been captured in the long run, c/(1 - α c̄).
     nu_inf
-        Long-run fraction of a crawl that was never seen before, (1 - μ) ν∞.
+        Unique rate: long-run fraction of a crawl that is new, (1 - μ) ν∞.
     hidden_time
-        Time that an element of the shell still lives unsampled, in units of time.
+        Missed time of an element of the shell, in units of time.
     cost_per_new
-        Elements fetched for each that was never seen before, 1/nu_inf.
+        Elements fetched for each new element, 1/nu_inf.
     """
 
     crawl_completeness: FloatArray
@@ -49,26 +50,38 @@ class Plan:
     cost_per_new: FloatArray
 
 
-#: Names of what a plan tells.
+#: Names of the quantities of a plan.
 QUANTITIES = tuple(field.name for field in fields(Plan))
 
 
 def plan(kappa: npt.ArrayLike, alpha: npt.ArrayLike, coverage: npt.ArrayLike, *, gap: float | FloatArray = 1.0) -> Plan:
-    """Plan crawls of a coverage at a gap.
+    """Evaluate crawls of a coverage at a gap.
 
     Parameters
     ----------
     kappa, alpha
-        Of the urn; α is per unit of time. They broadcast against the rest.
+        Core fraction of the urn and shell survival per unit of time, in [0, 1]. All parameters broadcast.
     coverage
-        Fraction of the living shell that a crawl samples, in (0, 1]; of a crawl of M elements (M - K)/S.
+        Fraction of the eligible shell that a crawl captures, in (0, 1]; (M - K)/S for a crawl of M elements, of which
+        K are core, and a shell of S elements.
     gap
         Time between crawls, above 0.
+
+    Returns
+    -------
+    Plan
+        Completeness, number of crawls, unique rate and cost.
 
     Raises
     ------
     ValueError
-        When a parameter is out of range.
+        If a parameter is out of range.
+
+    Examples
+    --------
+    >>> planned = plan(0.4, 0.75, 0.6)
+    >>> round(float(planned.crawl_completeness), 2), round(float(planned.cost_per_new), 2)
+    (0.76, 5.91)
     """
     urn = _urn(kappa, alpha, coverage, gap)
     shell = urn.shell
@@ -93,14 +106,19 @@ def plan(kappa: npt.ArrayLike, alpha: npt.ArrayLike, coverage: npt.ArrayLike, *,
 def seen_share(
     kappa: npt.ArrayLike, alpha: npt.ArrayLike, coverage: npt.ArrayLike, crawls: npt.ArrayLike, *, gap: float = 1.0
 ) -> FloatArray:
-    """Share of the living urn that n crawls have seen, κ + (1 - κ) σ_n with σ_n = c (1 - (α c̄)^n)/(1 - α c̄).
+    """Return the share of the eligible population captured after n crawls, κ + (1 - κ) c (1 - (α c̄)^n)/(1 - α c̄).
 
     Parameters
     ----------
-    crawls
-        n, at least 1.
     kappa, alpha, coverage, gap
-        As of `plan`.
+        As in `plan`.
+    crawls
+        Number n of crawls, at least 1.
+
+    Examples
+    --------
+    >>> seen_share(0.4, 0.75, 0.6, [1, 2]).round(4).tolist()
+    [0.76, 0.868]
     """
     urn = _urn(kappa, alpha, coverage, gap)
     missed = urn.shell.fates().missed

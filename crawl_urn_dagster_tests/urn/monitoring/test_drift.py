@@ -3,15 +3,12 @@ import pytest
 from scipy.special import logit
 
 from crawl_urn_dagster.urn import CaptureHistoryCounts, CoreShellUrn, Counts, fit_joint, simulate
-from crawl_urn_dagster.urn.monitoring.drift import (
+from crawl_urn_dagster.urn.monitoring.attribution import _expected_after, attribute, date_change
+from crawl_urn_dagster.urn.monitoring.control_charts import (
     CHARTS,
     FALSE_ALARMS,
     HORIZON,
-    _expected_after,
-    attribute,
-    date_change,
     draw_baseline,
-    head,
     monitor,
     to_parameter_scale,
 )
@@ -34,7 +31,7 @@ SEED = 3
 @pytest.fixture(scope="module")
 def baseline():
     counts = simulated(CELL, SCENARIOS[NONE], SEED)
-    reference = fit_joint(head(counts, CELL.window), model="core_shell", clock="crawl")
+    reference = fit_joint(counts.window(0, CELL.window), model="core_shell", clock="crawl")
     return draw_baseline(reference, counts, seed=1, n_replicates=150)
 
 
@@ -43,7 +40,7 @@ def monitored(baseline, scenario):
 
 
 def moved(changes):
-    return {name for name, change in changes.items() if change.moved}
+    return {name for name, change in changes.items() if change.attributed}
 
 
 def test_the_limit_is_passed_by_as_many_replicates_as_it_says(baseline):
@@ -82,7 +79,7 @@ def test_a_change_is_found_dated_and_named(baseline, scenario, named, value):
     changes = attribute(monitoring, since, last).changes
     assert moved(changes) - {"core_share"} == {named}
     # The core's share of a crawl falls also when crawls grow; that is no drift of the core.
-    assert named == "kappa" or not changes["core_share"].moved
+    assert named == "kappa" or not changes["core_share"].attributed
     assert attribute(monitoring, since, last).urn_since is None
     low, high = changes[named].value_interval
     half = (high - low) / 2
@@ -97,7 +94,7 @@ def test_a_core_that_grows_is_found_too(baseline):
     last = HORIZON - 1
     assert monitoring.alarmed[0, last]
     changes = attribute(monitoring, CHANGE_AFTER, last).changes
-    assert changes["kappa"].moved
+    assert changes["kappa"].attributed
     assert changes["kappa"].difference.low > 0
 
 
@@ -122,7 +119,7 @@ def of_sites(n_crawls, change, sites):
 def test_a_change_of_scope_is_another_urn_and_no_change_of_its_parameters(sites, grew):
     change, last = 18, 5
     counts = of_sites(change + last + 1, change, sites)
-    reference = fit_joint(head(counts, change), model="core_shell", clock="crawl")
+    reference = fit_joint(counts.window(0, change), model="core_shell", clock="crawl")
     monitoring = monitor(draw_baseline(reference, counts, seed=1, n_replicates=100), counts)
     assert monitoring.alarmed[:, last].any()
     assert date_change(monitoring, last) == 0
@@ -168,7 +165,7 @@ def test_without_a_change_what_is_expected_is_the_urn():
 def test_unions_of_neighbours_stand_for_their_overlap(baseline):
     counts = simulated(CELL, SCENARIOS["κ 0.40 → 0.35"], SEED)
     unions_only = Counts(counts.times, counts.sizes, np.full_like(counts.intersections, np.nan), counts.unions)
-    reference = fit_joint(head(unions_only, CELL.window), model="core_shell", clock="crawl")
+    reference = fit_joint(unions_only.window(0, CELL.window), model="core_shell", clock="crawl")
     monitoring = monitor(draw_baseline(reference, unions_only, seed=1, n_replicates=60), unions_only)
     assert monitoring.alarmed[:, CHANGE_AFTER:].any()
     np.testing.assert_allclose(monitoring.by_crawl[2], monitored(baseline, "κ 0.40 → 0.35").by_crawl[2], atol=0.1)
@@ -177,4 +174,4 @@ def test_unions_of_neighbours_stand_for_their_overlap(baseline):
 def test_there_must_be_crawls_to_monitor_and_no_more_than_the_baseline_has(baseline):
     counts = simulated(CELL, SCENARIOS[NONE], SEED)
     with pytest.raises(ValueError, match="there are 24 crawls; expected more than the 24 of the reference"):
-        monitor(baseline, head(counts, CELL.window))
+        monitor(baseline, counts.window(0, CELL.window))

@@ -90,9 +90,9 @@ def test_windows_between_known_lengths_are_interpolated():
 
 def test_too_few_crawls_and_unknown_lags_are_said():
     unions = counts_of(FEWEST).unions().astype(float)
-    with pytest.raises(ValueError, match=f"there are 7 crawls; a forecast needs {FEWEST}"):
+    with pytest.raises(ValueError, match=f"there are 7 crawls; a forecast needs at least {FEWEST}"):
         forecast(unions[1:, 1:], recaptures_from_unions(unions[1:, 1:]))
-    with pytest.raises(ValueError, match="no lag is known of most crawls"):
+    with pytest.raises(ValueError, match="no lag is known for most crawls"):
         forecast(unions, np.full(unions.shape, np.nan))
 
 
