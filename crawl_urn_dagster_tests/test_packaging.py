@@ -67,7 +67,7 @@ def test_the_sdist_carries_what_a_build_and_the_tests_need(built):
 
 def test_every_statement_is_used():
     sources = "\n".join(path.read_text() for path in (ROOT / "crawl_urn_dagster").rglob("*.py"))
-    unused = [name for name in STATEMENTS if f'"{name.removesuffix(".sql")}"' not in sources]
+    unused = [name for name in STATEMENTS if f'"{Path(name).stem}"' not in sources]
     assert unused == []
 
 

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from crawl_urn_dagster.observables.tables import capture_history_counts_table, read_capture_histories
+from crawl_urn_dagster.orchestration.checks import collection_checks, sql_definitions
 from crawl_urn_dagster.urn import CaptureHistoryCounts
 from crawl_urn_dagster_tests.collections_for_tests import (
     histories,
@@ -59,6 +60,7 @@ def test_all_rules_hold_of_a_good_collection(pipeline):
         *(
             "at_least_largest_crawl",
             "in_range",
+            "observables_equal_sql",
             "headline_fit",
             "coverage_drop",
             "revised_history",
@@ -99,6 +101,13 @@ def set_row(row, **values):
             "end_crawl 2020-05-25",
         ),
         ("containment", set_row(0, intersection=-1), "in_range", "ERROR", "intersection -1"),
+        (
+            "m_array",
+            set_row(0, elements=1),
+            "observables_equal_sql",
+            "ERROR",
+            "table m_array, row released_crawl=2020-01-06 recaptured_crawl=2020-02-03, column elements, stored 1.0",
+        ),
         (
             "parameters",
             lambda table: table.assign(status="not_converged", reason="no end was found"),
@@ -238,6 +247,22 @@ def test_a_partition_that_changed_since_is_found(tmp_path):
     assert result.metadata["observed"].value == 1
     assert f"'crawl': '{crawl}'" in result.description
     assert "'in_presence': 1}" in result.description
+
+
+def test_sql_check_is_skipped_above_its_limit(pipeline, monkeypatch):
+    monkeypatch.setattr(sql_definitions, "_MAX_HISTORY_PAIRS", 1000)
+    result = run_checks(pipeline, "observables_equal_sql")["observables_equal_sql"]
+    assert result.passed
+    assert result.description.startswith("Skipped: found ")
+    assert "expected at most 1,000" in result.description
+
+
+def test_sql_check_exists_only_with_capture_histories(pipeline, tmp_path):
+    def names(collection):
+        return {spec.key.name for checks in collection_checks(collection) for spec in checks.check_specs}
+
+    assert "observables_equal_sql" in names(pipeline.collection)
+    assert "observables_equal_sql" not in names(tables_collection(tmp_path))
 
 
 def test_only_the_headline_blocks(pipeline):

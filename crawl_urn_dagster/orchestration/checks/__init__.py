@@ -12,6 +12,7 @@ from crawl_urn_dagster.orchestration.checks.drift import drift_checks
 from crawl_urn_dagster.orchestration.checks.fits import estimate_checks
 from crawl_urn_dagster.orchestration.checks.inputs import input_checks
 from crawl_urn_dagster.orchestration.checks.observables import observable_checks
+from crawl_urn_dagster.orchestration.checks.sql_definitions import sql_definition_checks
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -24,6 +25,7 @@ def collection_checks(collection: Collection) -> list[dg.AssetChecksDefinition]:
     return [
         *input_checks(collection),
         *observable_checks(collection),
+        *sql_definition_checks(collection),
         *estimate_checks(collection),
         *drift_checks(collection),
     ]
