@@ -138,7 +138,7 @@ class CrawlFit:
     def figures(self) -> list[str]:
         """Names of the figures that `plot` draws; those of parameters are withheld together with them."""
         return [
-            name for name in drawable(self.tables) if not (self.headline.withheld and CATALOGUE[name].of_parameters)
+            name for name in drawable(self.tables) if not (self.headline.withheld and CATALOGUE[name].has_parameters)
         ]
 
     def plot(self, name: str = "core_shell_fits", *, title: str = "crawls") -> Figure:

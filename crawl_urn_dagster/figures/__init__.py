@@ -1,7 +1,6 @@
-"""The figures: frames of the contract in, a matplotlib Figure and its caption out.
+"""Draw and caption the figures of a collection from its tables.
 
-Here: the catalogue by which figures are drawn, and one module per subject with a function per figure. Not here:
-computing what is shown.
+Does not compute the tables; see `observables` and `estimates`.
 """
 
 from crawl_urn_dagster.figures.catalogue import CATALOGUE, PARAMETER_FIGURES, Caption, caption, draw, drawable

@@ -1,6 +1,6 @@
-"""What figures share: dates and whole crawls along axes, and words where there is nothing to draw.
+"""Draw the elements that figures share: date axes, crawl axes, and messages in place of a drawing.
 
-Here: drawing on given axes. Not here: how dates are written (`labels`), or how figures look (`style`).
+Does not format dates (`labels`) or set the style (`style`).
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_HEIGHT_OF_NOTHING = 1.4  # inches
-_MOST_DATES, _MOST_DATES_NARROW = 8, 4  # months, more would meet
+_MESSAGE_HEIGHT = 1.4  # inches
+_MAX_DATES, _MAX_DATES_NARROW = 8, 4  # months; the labels of more would overlap
 _YEAR = 12  # months
 _MONTHS = (1, 2, 3, 6, _YEAR, 2 * _YEAR, 5 * _YEAR, 10 * _YEAR)
 
 
 def date_axis(axes: Axes, crawls: pd.DataFrame) -> None:
-    """Label an axis of years since the first crawl with even dates: years, or months or days over a short calendar."""
+    """Label an axis of years since the first crawl with dates: years, or months or days for a short collection."""
     first, last = crawls["started_at"].iloc[[0, -1]]
-    ticks, written = _even_dates(first, last, _MOST_DATES_NARROW if is_narrow() else _MOST_DATES)
-    axes.set_xticks((ticks - first) / pd.Timedelta(days=DAYS_PER_YEAR), ticks.strftime(written))
+    ticks, date_format = _even_dates(first, last, _MAX_DATES_NARROW if is_narrow() else _MAX_DATES)
+    axes.set_xticks((ticks - first) / pd.Timedelta(days=DAYS_PER_YEAR), ticks.strftime(date_format))
     axes.set_xlabel("start of the crawl")
 
 
 def _even_dates(first: pd.Timestamp, last: pd.Timestamp, most: int) -> tuple[pd.DatetimeIndex, str]:
-    """Beginnings of years or months, and how they are written; the ends where there are not two of them."""
+    """Return the starts of years or months and their format; the first and last date if fewer than two fit."""
     decade = pd.Timestamp(first.year - first.year % 10, 1, 1)
     for months in _MONTHS:
         ticks = pd.date_range(decade, last, freq=f"{months}MS")
@@ -48,10 +48,10 @@ def crawl_ticks(axes: Axes) -> None:
     axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
 
 
-def say(axes: Axes, words: str) -> None:
-    """Write words in the middle of axes that have nothing else in them."""
+def show_message(axes: Axes, message: str) -> None:
+    """Write a message in the middle of empty axes."""
     axes.text(
-        *(0.5, 0.5, textwrap.fill(plain_text(words, at_most=300), line_characters() * 3 // 4)),
+        *(0.5, 0.5, textwrap.fill(plain_text(message, at_most=300), line_characters() * 3 // 4)),
         transform=axes.transAxes,
         horizontalalignment="center",
         verticalalignment="center",
@@ -59,8 +59,8 @@ def say(axes: Axes, words: str) -> None:
     axes.set_axis_off()
 
 
-def figure_of_nothing(title: str, heading: str, words: str) -> Figure:
-    """Make a low figure that says why there is nothing to draw."""
-    figure = new_figure(height=_HEIGHT_OF_NOTHING, title=title, heading=heading)
-    say(figure.subplots(), words)
+def message_figure(title: str, heading: str, message: str) -> Figure:
+    """Make a low figure with a message that explains why nothing is drawn."""
+    figure = new_figure(height=_MESSAGE_HEIGHT, title=title, heading=heading)
+    show_message(figure.subplots(), message)
     return figure

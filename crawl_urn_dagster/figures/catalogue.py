@@ -1,7 +1,6 @@
-"""Which figures there are: what each shows, the tables it is drawn from, and how it is drawn and captioned by name.
+"""List the figures of a collection, and draw and caption them by name.
 
-Here: one entry per figure, and drawing and captioning through it. Not here: how a figure is drawn or what its caption
-says (one module per subject), or files (`files`). Nothing that draws is loaded before something is drawn.
+The modules that draw (one per subject) are imported when a figure is drawn. Does not write files (`files`).
 """
 
 from __future__ import annotations
@@ -19,131 +18,134 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Entry:
-    """One figure: in its module, a function of its name draws it and one named ``<name>_caption`` describes it.
+    """Description of a figure; in its module, ``<name>`` draws it and ``<name>_caption`` describes it.
 
     Parameters
     ----------
     module
-        Of this package.
+        Module of this package.
     shows
-        One line, the beginning of the caption.
+        First sentence of the caption.
     tables
-        That it is drawn from, in the order of the functions' arguments.
+        Tables that the figure needs, in the order of the functions' arguments.
     optional_tables
-        That are shown as well where a collection has them; keyword arguments.
-    of_parameters
-        Whether it shows parameters of the collection: it is withheld together with the headline.
-    of_strata
-        Whether it is one of collections that have strata.
-    of_ranks
-        Whether it is one of collections whose strata are bands of ranks.
-    on_clock
-        Whether the functions take the clock.
+        Tables that the figure also shows if the collection has them; keyword arguments.
+    has_parameters
+        Whether the figure shows parameters; if so, it is not drawn if the headline is not reported.
+    needs_strata
+        Whether the figure is drawn only for collections with strata.
+    needs_ranks
+        Whether the figure is drawn only for collections whose strata are rank bands.
+    has_clock
+        Whether the functions take the clock as an argument.
     """
 
     module: str
     shows: str
     tables: tuple[str, ...]
     optional_tables: tuple[str, ...] = ()
-    of_parameters: bool = False
-    of_strata: bool = False
-    of_ranks: bool = False
-    on_clock: bool = False
+    has_parameters: bool = False
+    needs_strata: bool = False
+    needs_ranks: bool = False
+    has_clock: bool = False
 
 
-_OBSERVABLES_OF_FITS = ("containment", "discovery_curve", "truth")
+_FIT_OPTIONS: dict[str, Any] = {
+    "optional_tables": ("containment", "discovery_curve", "truth"),
+    "has_parameters": True,
+    "has_clock": True,
+}
 
-#: By name, in the order of a reader: observables, then what is concluded from them.
+#: Figures by name, in reading order: observables, then estimates.
 CATALOGUE = {
     "discovery_heat_map": Entry(
-        "observed", "Distinct elements U(s, T) by start crawl and window.", ("crawls", "discovery_curve")
+        "observed", "Distinct elements U(s, T) by start crawl and window length.", ("crawls", "discovery_curve")
     ),
     "discovery_curves_by_start": Entry(
         "observed",
-        "Discovery curves over the size of their start crawl, one line per start crawl.",
+        "Discovery curves divided by the size of their start crawl, one line per start crawl.",
         ("crawls", "discovery_curve"),
     ),
     "containment_by_lag": Entry("observed", "Containment of every pair of crawls by lag.", ("crawls", "containment")),
     "survival_and_coverage_by_crawl": Entry(
-        "diagnostics", "Survival and coverage of every crawl by Cormack-Jolly-Seber.", ("per_crawl", "crawls")
+        "diagnostics", "Cormack-Jolly-Seber estimates of survival and coverage of every crawl.", ("per_crawl", "crawls")
     ),
     "forecast_fan": Entry(
         "forecast",
-        "New and distinct elements of the next crawls, and how the last forecast did.",
+        "Forecast of new and distinct elements, and outcome of an earlier forecast.",
         ("forecast", "crawls", "discovery_curve"),
     ),
     "parameters_by_stratum": Entry(
-        "strata", "Parameters of each stratum, with 95 % limits and status.", ("parameters",), of_strata=True
+        "strata",
+        "Parameters of each stratum, with 95 % confidence intervals and status.",
+        ("parameters",),
+        needs_strata=True,
     ),
     "rank_profile": Entry(
-        "strata", "Parameters of bands of ranks over the rank, with 95 % limits.", ("parameters",), of_ranks=True
+        "strata", "Parameters of rank bands by rank, with 95 % confidence intervals.", ("parameters",), needs_ranks=True
     ),
     "fates_of_an_element": Entry(
-        "fates", "What becomes of elements in one round, by the headline fit.", ("parameters",), of_parameters=True
+        "fates", "Captured, missed and replaced elements in the selected fit.", ("parameters",), has_parameters=True
     ),
     "homogeneous_fits": Entry(
-        "fitted",
-        "The homogeneous urn fitted to each observable.",
-        ("parameters", "crawls"),
-        _OBSERVABLES_OF_FITS,
-        of_parameters=True,
-        on_clock=True,
+        "fitted", "The homogeneous urn fitted to each observable.", ("parameters", "crawls"), **_FIT_OPTIONS
     ),
     "core_shell_fits": Entry(
-        "fitted",
-        "The urn of core and shell fitted to each observable.",
-        ("parameters", "crawls"),
-        _OBSERVABLES_OF_FITS,
-        of_parameters=True,
-        on_clock=True,
+        "fitted", "The core–shell urn fitted to each observable.", ("parameters", "crawls"), **_FIT_OPTIONS
     ),
     "identifiability": Entry(
         "diagnostics",
-        "What each observable tells of the core: the best fit at each κ.",
+        "Profile of κ: best fit at each fixed κ, by observable.",
         ("kappa_profile",),
-        of_parameters=True,
+        has_parameters=True,
     ),
     "residuals_by_lag": Entry(
         "diagnostics",
-        "Residuals of the joint fit by lag, with what sampling explains.",
+        "Residuals of the joint fit by lag, compared with their expected variation.",
         ("diagnosis",),
-        of_parameters=True,
+        has_parameters=True,
     ),
     "parameters_over_time": Entry(
         "drift",
-        "The joint fit in rolling windows of crawls, with 95 % limits and marks of drift.",
+        "Joint fit in rolling windows of crawls, with 95 % confidence intervals and drift.",
         ("parameter_history", "drift", "crawls"),
-        of_parameters=True,
+        has_parameters=True,
     ),
     "control_charts": Entry(
         "drift",
-        "What each crawl says of core, survival and coverage, and whether their averages moved.",
+        "Control charts of core, survival and coverage.",
         ("control_chart", "drift", "crawls"),
-        of_parameters=True,
+        has_parameters=True,
     ),
     "planning_curves": Entry(
         "forecast",
-        "What other coverages and cadences would see, and at which cost.",
+        "Captured share of the shell and cost at other coverages and cadences.",
         ("planning", "parameters"),
-        of_parameters=True,
+        has_parameters=True,
     ),
 }
 
-#: Those that are withheld with the headline.
-PARAMETER_FIGURES = tuple(name for name, entry in CATALOGUE.items() if entry.of_parameters)
+#: Names of the figures that are not drawn if the headline is not reported.
+PARAMETER_FIGURES = tuple(name for name, entry in CATALOGUE.items() if entry.has_parameters)
 
 
 class Caption(NamedTuple):
-    """What is said of a figure.
+    """Description of a figure.
 
     Attributes
     ----------
     title
-        The collection and what is shown.
+        The collection and the name of the figure.
     text
-        A few sentences with the numbers of this collection, and what the marks mean.
+        A few sentences with the numbers of the collection and the meaning of the marks.
     alt
-        One or two sentences for a reader who does not see the figure.
+        One or two sentences for a reader who cannot see the figure.
+
+    Examples
+    --------
+    >>> from crawl_urn_dagster.figures import Caption
+    >>> Caption("demo: containment", "Containment by lag. Mean at lag 1: 0.741.", "A falling curve.").alt
+    'A falling curve.'
     """
 
     title: str
@@ -152,13 +154,34 @@ class Caption(NamedTuple):
 
 
 def drawable(tables: Container[str], *, strata: bool = False, ranks: bool = False) -> list[str]:
-    """Names of the figures that can be drawn from some tables, whose strata, if any, may be bands of ranks."""
+    """Return the names of the figures that can be drawn from some tables.
+
+    Parameters
+    ----------
+    tables
+        Names of the tables, or a mapping from names to tables.
+    strata
+        Whether the collection has strata.
+    ranks
+        Whether its strata are rank bands.
+
+    Returns
+    -------
+    list of str
+        Names in `CATALOGUE`, in its order.
+
+    Examples
+    --------
+    >>> from crawl_urn_dagster.figures import drawable
+    >>> drawable({"crawls", "containment"})
+    ['containment_by_lag']
+    """
     return [
         name
         for name, entry in CATALOGUE.items()
         if all(table in tables for table in entry.tables)
-        and (strata or not entry.of_strata)
-        and (ranks or not entry.of_ranks)
+        and (strata or not entry.needs_strata)
+        and (ranks or not entry.needs_ranks)
     ]
 
 
@@ -170,39 +193,76 @@ def draw(
     Parameters
     ----------
     name
-        One of `CATALOGUE`.
+        Name in `CATALOGUE`.
     frames
-        Tables of the contract by name: those of the entry, and its optional ones where the collection has them.
+        Tables by name: those of the entry, and its optional ones if the collection has them.
     title
-        The collection, for example ``us_gov_hosts (host)``.
+        Name of the collection, for example ``us_gov_hosts (host)``.
     clock
         ``crawl`` or ``year``: which fits are shown.
     noun
-        What an element is, in the singular.
+        Noun for an element, in the singular.
     columns
-        Of a journal's page, 1 or 2: how wide the figure is.
-    """
-    from crawl_urn_dagster.figures.style import called, page_columns
+        Width of the figure in columns of a journal page, 1 or 2.
 
-    with page_columns(columns), called(noun):
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from crawl_urn_dagster.figures import draw
+    >>> frames = {
+    ...     "crawls": pd.DataFrame({"started_at": pd.to_datetime(["2024-01-01", "2024-02-01"]), "years": [0, 0.085]}),
+    ...     "containment": pd.DataFrame({"lag_crawls": [1], "lag_years": [0.085], "containment": [0.74]}),
+    ... }
+    >>> figure = draw("containment_by_lag", frames, title="demo", clock="crawl")
+    >>> figure.axes[0].get_xlabel()
+    'lag (years)'
+    """
+    from crawl_urn_dagster.figures.style import page_columns, replace_element_noun
+
+    with page_columns(columns), replace_element_noun(noun):
         drawn: Figure = _call(name, name, frames, clock, title=title)
     return drawn
 
 
 def caption(name: str, frames: Mapping[str, pd.DataFrame], *, title: str, clock: str, noun: str = "element") -> Caption:
-    """Describe a figure, as `draw` draws it from the same tables."""
-    from crawl_urn_dagster.figures.style import called
+    """Describe a figure that `draw` draws from the same tables.
 
-    with called(noun):
+    Parameters
+    ----------
+    name, frames, title, clock, noun
+        As in `draw`.
+
+    Returns
+    -------
+    Caption
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from crawl_urn_dagster.figures import caption
+    >>> frames = {
+    ...     "crawls": pd.DataFrame({"started_at": pd.to_datetime(["2024-01-01", "2024-02-01"]), "years": [0, 0.085]}),
+    ...     "containment": pd.DataFrame({"lag_crawls": [1], "containment": [0.74]}),
+    ... }
+    >>> caption("containment_by_lag", frames, title="demo", clock="crawl").alt
+    'Pairs of crawls as points by lag in years, with a curve of means. Mean containment is 0.740 at lag 1 (1 pair).'
+    """
+    from crawl_urn_dagster.figures.style import replace_element_noun
+
+    with replace_element_noun(noun):
         text, alt = _call(name, f"{name}_caption", frames, clock)
     shows = CATALOGUE[name].shows.replace("element", noun)
     return Caption(f"{title}: {name.replace('_', ' ')}", f"{shows} {text}", alt)
 
 
 def _call(name: str, function: str, frames: Mapping[str, pd.DataFrame], clock: str, **options: object) -> Any:
-    """Call a function of a figure's module with the figure's tables."""
+    """Call a function of a figure's module with the tables of the figure."""
     entry = CATALOGUE[name]
     optional = {table: frames[table] for table in entry.optional_tables if table in frames}
-    on_clock = {"clock": clock} if entry.on_clock else {}
+    clock_option = {"clock": clock} if entry.has_clock else {}
     module = import_module(f"{__package__}.{entry.module}")
-    return getattr(module, function)(*(frames[table] for table in entry.tables), **optional, **on_clock, **options)
+    return getattr(module, function)(*(frames[table] for table in entry.tables), **optional, **clock_option, **options)

@@ -1,17 +1,16 @@
-"""Figures of how far the fits can be trusted, and of what varies from crawl to crawl.
+"""Draw how reliable the fits are, and how survival and coverage vary from crawl to crawl.
 
-Here: the profile and the ridge of κ, residuals by lag, estimates of every crawl. Not here: the fits' curves (`fitted`),
-or how statistics are computed.
+Does not draw the curves of the fits (`fitted`) or compute the statistics (`estimates`).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crawl_urn_dagster.figures.axes import crawl_ticks, date_axis, figure_of_nothing, say
-from crawl_urn_dagster.figures.labels import limits_note, span, with_limits
+from crawl_urn_dagster.figures.axes import crawl_ticks, date_axis, message_figure, show_message
+from crawl_urn_dagster.figures.labels import crawl_range, with_interval
 from crawl_urn_dagster.figures.style import (
     CONTAINMENT_COLOUR,
     DISCOVERY_COLOUR,
@@ -38,104 +37,112 @@ _PROFILES = {
     "discovery_curve": (DISCOVERY_COLOUR, "s", "discovery curve alone"),
     "joint": (JOINT_COLOUR, "D", "both, joint fit"),
 }
-_KINDS = {
-    "overlap": (CONTAINMENT_COLOUR, "o", "pairs: {elements} in both crawls"),
-    "recapture": (DISCOVERY_COLOUR, "s", "recaptures: {elements} next seen after the lag"),
-    "window": (DISCOVERY_COLOUR, "^", "windows: distinct {elements}"),
+#: Colour, marker, offset along the axis of lags and label of the kinds of counts.
+_COUNTS = {
+    "overlap": (CONTAINMENT_COLOUR, "o", -0.12, "pairs: {elements} in both crawls"),
+    "recapture": (DISCOVERY_COLOUR, "s", 0.12, "first returns: {elements} by lag of the return"),
+    "window": (DISCOVERY_COLOUR, "^", 0.12, "windows: distinct {elements}"),
 }
 
 
 @in_style
 def identifiability(profile: pd.DataFrame, *, title: str) -> Figure:
-    """Draw the misfit that is left at each κ, and the μ and c that go with it, for each observable.
+    """Draw the residuals at each fixed κ, and the μ and c of the refitted model, by observable.
 
-    A valley says that an observable tells κ; a flat line is a ridge along which it does not. Among μ and c the ridge is
-    drawn thick where the observable is missed by at most 1 % of a crawl more than by the best fit: containment tells
-    its floor, μ, so that its ridge is level there; the discovery curve's leads across.
+    A distinct minimum means that the observable identifies κ. In the panels of μ and c, a curve is thick where the fit
+    is within 1 % of a crawl size of the best fit. Containment determines μ, so its thick part is level in the panel of
+    μ. The thick part of the discovery curve slopes across the panel.
 
     Parameters
     ----------
     profile
-        Table `kappa_profile`; may have no row.
+        Table `kappa_profile`; may have no rows.
     title
-        The collection, for example ``us_gov_hosts (host)``.
+        Name of the collection, for example ``us_gov_hosts (host)``.
     """
-    heading = "what the observables tell of κ"
+    heading = "profile of κ by observable"
     if profile.empty:
-        return figure_of_nothing(title, heading, "no joint fit")
+        return message_figure(title, heading, "no joint fit")
     figure = new_figure(
         height=6.6 if is_narrow() else 3.2,
         title=title,
-        heading=f"{heading}\nα and c fitted anew at each κ; ringed: the best fit; thick: within 1 % of a crawl of it",
+        heading=f"{heading}\nα and c refitted at each κ; ringed: best fit; thick: within 1 % of a crawl size of it",
     )
-    misfit, floor, ridge = all_axes = panels(figure, 3)
+    all_axes = residual_axes, core_share_axes, coverage_axes = panels(figure, 3)
     for projection, (colour, marker, label) in _PROFILES.items():
-        rows = profile[profile["projection"] == projection].sort_values("kappa")
-        if rows.empty:
-            continue
-        runs, best = _runs_as_good(rows), _best(rows)
-        for axes, column in zip(all_axes, ("standardised_rms", "core_share", "coverage"), strict=True):
-            axes.plot(rows["kappa"], rows[column], color=colour, linewidth=0.8, marker=marker, markersize=2.5)
-            for run in runs:
-                # One value alone is no line.
-                dot = "o" if len(run) == 1 else ""
-                thick: dict[str, Any] = {
-                    "linewidth": 4,
-                    "solid_capstyle": "round",
-                    "marker": dot,
-                    "markersize": 6,
-                    "zorder": 1,
-                }
-                axes.plot(run["kappa"], run[column], color=tint(colour), **thick)
-            axes.plot(best["kappa"], best[column], color=colour, marker=marker, markersize=8, markerfacecolor="none")
-        misfit.plot([], [], color=colour, linewidth=0.8, marker=marker, markersize=2.5, label=label)
-    _tick_misfit(misfit)
-    misfit.set_ylabel("root mean square residual\nover its standard deviation")
-    floor.plot([0, 1], [0, 1], color=MISSING_COLOUR, linestyle=":", linewidth=0.8)
-    floor.set_ylabel("core's share of a crawl, μ\n(dotted: μ = κ)")
-    ridge.set_ylabel("coverage of the shell, c")
+        rows = _profile_rows(profile, projection)
+        if len(rows):
+            for axes, column in zip(all_axes, ("standardised_rms", "core_share", "coverage"), strict=True):
+                _draw_profile(axes, rows, column, colour, marker)
+            residual_axes.plot([], [], color=colour, linewidth=0.8, marker=marker, markersize=2.5, label=label)
+    _tick_residuals(residual_axes)
+    residual_axes.set_ylabel("RMS standardised residual")
+    core_share_axes.plot([0, 1], [0, 1], color=MISSING_COLOUR, linestyle=":", linewidth=0.8)
+    core_share_axes.set_ylabel("core share of a crawl, μ\n(dotted: μ = κ)")
+    coverage_axes.set_ylabel("shell coverage, c")
     for axes in all_axes:
-        axes.set_xlabel("core's share of the urn, κ (held)")
-    for axes in (floor, ridge):
-        axes.set_ylim(-0.03, 1.03)  # a core that is held too large has a μ above 1, which no urn has
+        axes.set_xlabel("core fraction of the urn, κ")
+    for axes in (core_share_axes, coverage_axes):
+        axes.set_ylim(-0.03, 1.03)  # a κ fixed too high gives an invalid μ above 1
     figure.legend(loc="outside lower left", ncols=1 if is_narrow() else 3)
     return figure
 
 
 def identifiability_caption(profile: pd.DataFrame) -> tuple[str, str]:
-    """Give the caption and the alternative text."""
+    """Return the caption and the alternative text."""
     if profile.empty:
-        found = "There is no joint fit, so that nothing is drawn."
+        found = "Nothing is drawn without a joint fit."
         return found, found
-    told = []
+    ranges = []
     for projection, (_, _, label) in _PROFILES.items():
-        rows = profile[profile["projection"] == projection].sort_values("kappa")
+        rows = _profile_rows(profile, projection)
         if len(rows):
-            spans = [dict.fromkeys(map(format_share, run["kappa"].iloc[[0, -1]])) for run in _runs_as_good(rows)]
-            held = " and ".join(" to ".join(ends) for ends in spans)
-            told.append(f"{label}, κ {held}, best {format_share(_best(rows)['kappa'].iloc[0])}")
-    found = f"As good as the best, to 1 % of a crawl, of the values of κ that were held: {'; '.join(told)}."
+            ends = [dict.fromkeys(map(format_share, run["kappa"].iloc[[0, -1]])) for run in _runs_near_best(rows)]
+            near = " and ".join(" to ".join(values) for values in ends)
+            ranges.append(f"{label}, κ {near}, best {format_share(_best(rows)['kappa'].iloc[0])}")
+    found = f"Values of κ within 1 % of a crawl size of the best fit: {'; '.join(ranges)}."
     text = (
-        f"α and c are fitted anew at each κ. {found} 1 % of a crawl is a coarse yardstick, the same for all: no "
-        "interval. A wide range is a ridge along which an observable does not tell κ. Ringed: the best fit; thick: as "
-        "good as it. Where the ridges of containment and of the discovery curve cross, both are explained: "
-        "containment fixes the core's share of a crawl, μ, and the discovery curve a curve across."
+        f"α and c are refitted at each κ. {found} The 1 % tolerance is a common rule of thumb, not a confidence "
+        "interval. A wide range means that the observable does not identify κ. Ringed: the best fit; thick: within the "
+        "tolerance. Containment determines μ, and the discovery curve trades κ against c. Both observables together "
+        "select the point where their thick lines cross."
     )
-    return text, f"Three panels over κ: the misfit, μ and c, with a curve per observable. {found}"
+    return text, f"Three panels over κ: residuals, μ and c, with a curve per observable. {found}"
+
+
+def _profile_rows(profile: pd.DataFrame, projection: str) -> pd.DataFrame:
+    return profile[profile["projection"] == projection].sort_values("kappa")
 
 
 def _best(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.nsmallest(1, "standardised_rms")
 
 
-def _runs_as_good(rows: pd.DataFrame) -> list[pd.DataFrame]:
-    """Give the runs of rows, ordered by κ, that miss the observable by hardly more than the best."""
-    is_good = rows["residual_rms"] <= rows["residual_rms"].min() + FITTED_MOVE
-    return [run for _, run in rows[is_good].groupby((is_good != is_good.shift()).cumsum()[is_good])]
+def _runs_near_best(rows: pd.DataFrame) -> list[pd.DataFrame]:
+    """Return the runs of rows, ordered by κ, whose residuals exceed those of the best fit by at most the tolerance."""
+    is_near = rows["residual_rms"] <= rows["residual_rms"].min() + FITTED_MOVE
+    return [run for _, run in rows[is_near].groupby((is_near != is_near.shift()).cumsum()[is_near])]
 
 
-def _tick_misfit(axes: Axes) -> None:
-    """Write plain numbers along a logarithmic axis."""
+def _draw_profile(axes: Axes, rows: pd.DataFrame, column: str, colour: str, marker: str) -> None:
+    """Draw a column over κ: thick near the best fit, which is ringed."""
+    axes.plot(rows["kappa"], rows[column], color=colour, linewidth=0.8, marker=marker, markersize=2.5)
+    for run in _runs_near_best(rows):
+        axes.plot(
+            *(run["kappa"], run[column]),
+            color=tint(colour),
+            linewidth=4,
+            solid_capstyle="round",
+            marker="o" if len(run) == 1 else "",  # a line of one point would be invisible
+            markersize=6,
+            zorder=1,
+        )
+    best = _best(rows)
+    axes.plot(best["kappa"], best[column], color=colour, marker=marker, markersize=8, markerfacecolor="none")
+
+
+def _tick_residuals(axes: Axes) -> None:
+    """Label a logarithmic axis with plain numbers."""
     axes.set_yscale("log")
     low, high = axes.get_ylim()
     ticks = [step * 10.0**power for power in range(-3, 6) for step in (1, 2, 5)]
@@ -146,41 +153,37 @@ def _tick_misfit(axes: Axes) -> None:
 
 @in_style
 def residuals_by_lag(diagnosis: pd.DataFrame, *, title: str) -> Figure:
-    """Draw the joint fit's mean standardised residual at each lag, with 95 % limits.
+    """Draw the joint fit's mean standardised residual at each lag, with 95 % confidence intervals.
 
     Parameters
     ----------
     diagnosis
         Table `diagnosis`; may have no row of test ``lack_of_fit``.
     title
-        The collection.
+        Name of the collection.
     """
-    rows = _by_lag(diagnosis)
+    rows = _residual_rows(diagnosis)
     heading = "residuals of the joint fit by lag"
     if rows.empty:
-        return figure_of_nothing(title, heading, "no joint fit with replicates")
+        return message_figure(title, heading, "no joint fit with replicates")
     failing = int((rows["verdict"] == "fails").sum())
+    explained = f"ringed: {count_noun(failing, 'point')} not explained" if failing else "all explained"
     figure = new_figure(
         height=3.4,
         title=title,
         heading=f"{heading}, in standard deviations of counting\n"
-        "bars: 95 % limits, of sampling and of changes from crawl to crawl; "
-        + (
-            f"ringed: {count_noun(failing, 'point')} that the fit does not explain"
-            if failing
-            else "the fit explains all"
-        ),
+        f"bars: 95 % confidence intervals of sampling and crawl-to-crawl variation; {explained}",
     )
     axes = figure.subplots()
     axes.axhline(0, color=MISSING_COLOUR, linewidth=0.8)
-    for shift, (kind, (colour, marker, label)) in zip((-0.12, 0.12, 0.12), _KINDS.items(), strict=True):
+    limit = _axis_limit(rows)
+    for kind, (colour, marker, shift, label) in _COUNTS.items():
         some = rows[rows["kind"] == kind]
         if some.empty:
             continue
+        lag, observed, half = some["lag"] + shift, some["observed"], some["half_width"]
         axes.errorbar(
-            some["lag"] + shift,
-            some["observed"],
-            yerr=(some["difference_high"] - some["difference_low"]) / 2,
+            *(lag, observed, half),
             color=colour,
             ecolor=tint(colour),
             fmt=marker,
@@ -188,121 +191,114 @@ def residuals_by_lag(diagnosis: pd.DataFrame, *, title: str) -> Figure:
             linewidth=0.9,
             label=label.format(elements=elements()),
         )
-        half = (some["difference_high"] - some["difference_low"]) / 2
-        for sign, mark in ((1, "^"), (-1, "v")):
-            leaves = some[sign * some["observed"] + half > _reach(rows)]
-            edge = np.full(len(leaves), sign * _reach(rows))
-            axes.plot(leaves["lag"] + shift, edge, mark, color=tint(colour), markersize=4, clip_on=False)
-        off = some[some["verdict"] == "fails"]
-        axes.plot(off["lag"] + shift, off["observed"], "o", markersize=9, markerfacecolor="none", color=colour)
+        for sign, triangle in ((1, "^"), (-1, "v")):
+            at = lag[sign * observed + half > limit]
+            axes.plot(at, np.full(len(at), sign * limit), triangle, color=tint(colour), markersize=4, clip_on=False)
+        is_off = some["verdict"] == "fails"
+        axes.plot(lag[is_off], observed[is_off], "o", markersize=9, markerfacecolor="none", color=colour)
     axes.set_xlabel("lag (crawls)")
     crawl_ticks(axes)
     axes.set_ylabel("mean standardised residual")
-    # Bars of lags with few pairs would flatten all others.
-    axes.set_ylim(-_reach(rows), _reach(rows))
+    axes.set_ylim(-limit, limit)
     figure.legend(loc="outside lower left", ncols=1 if is_narrow() else 2)
     return figure
 
 
 def residuals_by_lag_caption(diagnosis: pd.DataFrame) -> tuple[str, str]:
-    """Give the caption and the alternative text."""
-    rows = _by_lag(diagnosis)
+    """Return the caption and the alternative text."""
+    rows = _residual_rows(diagnosis)
     if rows.empty:
-        found = "There is no joint fit with replicates, so that nothing is drawn."
+        found = "Nothing is drawn without a joint fit with replicates."
         return found, found
-    failing = rows[rows["verdict"] == "fails"]
-    found = f"{len(failing)} of {count_noun(len(rows), 'point')} are not explained by the fit"
+    failing = rows[rows["verdict"] == "fails"].sort_values("observed", key=abs)
+    found = f"{len(failing)} of {count_noun(len(rows), 'point')} are not explained by the fit."
+    ringed = ""
     if len(failing):
-        worst = failing.sort_values("observed", key=abs).iloc[-1]
-        found += f", most of all {worst['subject']}: {worst['observed']:.1f} standard deviations of counting"
-    half = (rows["difference_high"] - rows["difference_low"]) / 2
-    cut = int((rows["observed"].abs() + half > _reach(rows)).sum())
-    leave = f" {count_noun(cut, 'bar')} {'leaves' if cut == 1 else 'leave'} the frame, at a triangle." if cut else ""
-    ringed = " Ringed: not explained." if len(failing) else ""
+        worst = failing.iloc[-1]
+        found += f" Largest residual: {worst['observed']:.1f} standard deviations of counting ({worst['subject']})."
+        ringed = " Ringed: not explained by the fit."
+    cut = int((rows["observed"].abs() + rows["half_width"] > _axis_limit(rows)).sum())
+    triangles = f" Triangles: {count_noun(cut, 'bar')} beyond the axes." if cut else ""
     text = (
-        f"{found}. Bars: 95 % limits, of sampling and of changes from crawl to crawl.{leave}{ringed} "
-        "The two kinds are set a little apart at each lag."
+        f"{found} Bars: 95 % confidence intervals of sampling and crawl-to-crawl variation.{triangles}{ringed} Markers "
+        "at the same lag are drawn side by side."
     )
-    return text, f"Mean standardised residuals around zero over the lag in crawls, a marker per kind of count. {found}."
+    return text, f"Mean standardised residuals around zero by lag in crawls, with a marker per kind of count. {found}"
 
 
-def _reach(rows: pd.DataFrame) -> float:
-    """Half the height of the frame: every point is in it, and all but the widest bars."""
-    half = (rows["difference_high"] - rows["difference_low"]) / 2
-    return float(max(1.2 * rows["observed"].abs().max(), (rows["observed"].abs() + half).quantile(0.9)))
+def _axis_limit(rows: pd.DataFrame) -> float:
+    """Return the upper limit of the axis, which includes all points but not the widest bars (lags with few pairs)."""
+    residuals = rows["observed"].abs()
+    return float(max(1.2 * residuals.max(), (residuals + rows["half_width"]).quantile(0.9)))
 
 
-def _by_lag(diagnosis: pd.DataFrame) -> pd.DataFrame:
-    """Rows of test ``lack_of_fit`` with their kind and lag."""
+def _residual_rows(diagnosis: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of test ``lack_of_fit`` with their kind, lag and half the width of their interval."""
     rows = diagnosis[diagnosis["test"] == "lack_of_fit"]
     parts = rows["subject"].str.extract(r"^(?P<kind>\w+), lag (?P<lag>\d+)$")
-    return rows.assign(kind=parts["kind"], lag=parts["lag"].astype(float))
+    half_width = (rows["difference_high"] - rows["difference_low"]) / 2
+    return rows.assign(kind=parts["kind"], lag=parts["lag"].astype(float), half_width=half_width)
 
 
 @in_style
 def survival_and_coverage_by_crawl(per_crawl: pd.DataFrame, crawls: pd.DataFrame, *, title: str) -> Figure:
-    """Draw survival and coverage of every crawl by Cormack-Jolly-Seber, with 95 % limits.
+    """Draw Cormack-Jolly-Seber estimates of survival and coverage of every crawl, with 95 % confidence intervals.
 
     Parameters
     ----------
     per_crawl, crawls
         Tables of the contract.
     title
-        The collection.
+        Name of the collection.
     """
     rows = per_crawl[per_crawl["estimator"] == "cormack_jolly_seber"].merge(crawls, on="crawl")
     clock = rows["clock"].iloc[0] if len(rows) else "crawl"
     figure = new_figure(
         height=4.2,
         title=title,
-        heading=f"survival and coverage of every crawl, by Cormack-Jolly-Seber\n{span(crawls)}; one class of "
-        f"{elements()}: a core, if there is one, is in both numbers",
+        heading=f"survival and coverage of every crawl, by Cormack-Jolly-Seber\n{crawl_range(crawls)}; one class of "
+        f"{elements()}, so both include any core",
     )
-    for axes, (quantity, colour, name) in zip(
-        figure.subplots(2, 1, sharex=True),
-        (
-            ("alpha", CONTAINMENT_COLOUR, f"survival, α (per {clock})\nfrom the crawl to the next"),
-            ("coverage", DISCOVERY_COLOUR, "coverage, c"),
-        ),
-        strict=True,
-    ):
+    quantities = (
+        ("alpha", CONTAINMENT_COLOUR, f"survival, α (per {clock})\nfrom the crawl to the next"),
+        ("coverage", DISCOVERY_COLOUR, "coverage, c"),
+    )
+    for axes, (quantity, colour, name) in zip(figure.subplots(2, 1, sharex=True), quantities, strict=True):
         some = rows[(rows["quantity"] == quantity) & rows["estimate"].notna()]
         known = some.dropna(subset="se")
-        limits = np.abs(known[["estimate_low", "estimate_high"]].to_numpy().T - known["estimate"].to_numpy())
+        bars = np.abs(known[["estimate_low", "estimate_high"]].to_numpy().T - known["estimate"].to_numpy())
         axes.errorbar(
-            known["years"], known["estimate"], yerr=limits, color=colour, ecolor=tint(colour), fmt="o-", markersize=3
+            known["years"], known["estimate"], yerr=bars, color=colour, ecolor=tint(colour), fmt="o-", markersize=3
         )
         bound = some[some["se"].isna()]
-        axes.plot(bound["years"], bound["estimate"], "x", color=colour, label="at its bound, no limits")
+        axes.plot(bound["years"], bound["estimate"], "x", color=colour, label="at bound, no interval")
         axes.set_ylabel(name)
         if len(bound):
             axes.legend(loc="best")
         if some.empty:
-            say(axes, "not identified")
+            show_message(axes, "not identified")
     date_axis(axes, crawls)
     return figure
 
 
 def survival_and_coverage_by_crawl_caption(per_crawl: pd.DataFrame, crawls: pd.DataFrame) -> tuple[str, str]:
-    """Give the caption and the alternative text."""
-    rows = per_crawl[(per_crawl["estimator"] == "cormack_jolly_seber") & per_crawl["se"].notna()]
+    """Return the caption and the alternative text."""
+    rows = per_crawl[per_crawl["estimator"] == "cormack_jolly_seber"]
     ranges = []
-    for quantity, name in (("alpha", "survival, α,"), ("coverage", "coverage, c,")):
-        some = rows[rows["quantity"] == quantity].sort_values("estimate").to_dict("records")
-        if some:
-            low, high = (
-                f"{with_limits(row, 'estimate')} {'after' if quantity == 'alpha' else 'in'} {plain_text(row['crawl'])}"
-                for row in (some[0], some[-1])
-            )
-            ranges.append(f"{name} lies between {low} and {high}")
-    found = (
-        f"{'; '.join(ranges)}." if ranges else "Survival and coverage are not identified, so that no number is given."
-    )
-    at_bound = per_crawl[(per_crawl["estimator"] == "cormack_jolly_seber") & per_crawl["se"].isna()]
-    crosses = "; crosses: at the bound, without limits" if at_bound["estimate"].notna().any() else ""
-    bars = f" Bars: 95 % limits{crosses}." if ranges else ""
-    text = (
-        f"{span(crawls)}. {found[0].upper()}{found[1:]}{bars} There is one class of {elements()} here: a core, if "
-        f"there is one, is in both numbers.{limits_note(found)}"
-    )
-    return text, f"Two panels over time, survival and coverage of every crawl with bars. {found[0].upper()}{found[1:]}"
+    for quantity, name, preposition in (("alpha", "Survival α", "after"), ("coverage", "Coverage c", "in")):
+        known = rows[(rows["quantity"] == quantity) & rows["se"].notna()].sort_values("estimate")
+        ends = (
+            [
+                f"{with_interval(row, 'estimate')} {preposition} {plain_text(row['crawl'])}"
+                for row in known.iloc[[0, -1]].to_dict("records")
+            ]
+            if len(known)
+            else []
+        )
+        if ends:
+            ranges.append(f"{name} ranges from {' to '.join(ends)}.")
+    found = " ".join(ranges) or "Survival and coverage are not identified, so no estimates are reported."
+    crosses = " Crosses: at bound, no interval." if rows.loc[rows["se"].isna(), "estimate"].notna().any() else ""
+    bars = f" Bars and parentheses: 95 % confidence intervals.{crosses}" if ranges else ""
+    text = f"{crawl_range(crawls)}. {found}{bars} The model has one class of {elements()}, so both include any core."
+    return text, f"Two panels over time, survival and coverage of every crawl with error bars. {found}"

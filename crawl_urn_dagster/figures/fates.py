@@ -1,7 +1,6 @@
-"""Figure of what becomes of an element in one round, by the fit that speaks for the collection.
+"""Draw the fates of elements according to the selected fit: captured, missed or replaced.
 
-Here: the bars of core and shell, or of the one urn, and their labels. Not here: the choice of that fit, or
-the rates' formulas (`urn`).
+Does not select the fit or compute the fates; see `estimates.headline` and `urn`.
 """
 
 from __future__ import annotations
@@ -12,13 +11,13 @@ import numpy as np
 import pandas as pd
 
 from crawl_urn_dagster.figures.labels import (
-    LIMITS_NOTE,
+    INTERVAL_NOTE,
     MODEL_NAMES,
-    estimates,
-    fit_in_words,
+    describe_fit,
+    explain_symbols,
     fit_name,
-    glossary,
-    has_urn,
+    format_estimates,
+    has_valid_parameters,
     status_note,
 )
 from crawl_urn_dagster.figures.style import (
@@ -46,31 +45,31 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.figures.labels import Row
 
 _BARS_HEIGHT = 2.4  # inches
-_AXES_WIDTH = 4.0  # bars are one wide
+_AXES_WIDTH = 4.0  # in widths of a bar
 _COLOURS = {"joint": JOINT_COLOUR, "containment": CONTAINMENT_COLOUR}
-_LEAST_SHARE = 1e-5  # of the urn: a fit at a bound is not quite there
-_FATES = ("survives and is sampled", "survives and is missed", "is replaced")
-_FORMULAS = ("α c", "α (1 − c)", "1 − α")  # none of the core, whose α and c are 1
+_MIN_SHARE = 1e-5  # of the urn; an estimate at a bound differs from the bound by less
+_FATES = ("survives and is captured", "survives and is missed", "is replaced")
+_FORMULAS = ("\nα c", "\nα (1 − c)", "\n1 − α")  # not for the core, whose α and c are 1
 _HATCHES = ("", "", "////")
-_LABEL_HEIGHTS = (0.15, 0.5, 0.85)  # fixed, so that labels of thin parts never meet
+_LABEL_HEIGHTS = (0.15, 0.5, 0.85)  # fixed, so labels of thin parts do not overlap
 
 
 @in_style
 def fates_of_an_element(parameters: pd.DataFrame, *, title: str) -> Figure:
-    """Fates of an element over one round: survives and is sampled, survives and is missed, is replaced.
+    """Draw the fractions of elements that survive and are captured, survive and are missed, or are replaced.
 
-    One bar for the homogeneous urn; core and shell side by side. The colour is that of the projection that
-    was fitted. When the headline fit is withheld, not identified or no urn, the figure says so instead.
+    The homogeneous urn has one bar, the core–shell urn two. The colour shows the observable that was fitted. If the
+    selected fit is not reported, is not identified or has invalid parameters, the figure states this instead.
 
     Parameters
     ----------
     parameters
         Table of the contract; the headline rows of all elements are shown.
     title
-        The collection, for example ``us_gov_hosts (host)``.
+        Name of the collection, for example ``us_gov_hosts (host)``.
     """
-    rows = _headline(parameters)
-    bars = _drawn(rows)
+    rows = _headline_rows(parameters)
+    bars = _drawn_rows(rows)
     notes = _notes(rows)
     rows_of_bars = len(bars) if is_narrow() else min(len(bars), 1)
     figure = new_figure(
@@ -86,38 +85,42 @@ def fates_of_an_element(parameters: pd.DataFrame, *, title: str) -> Figure:
 
 
 def fates_of_an_element_caption(parameters: pd.DataFrame) -> tuple[str, str]:
-    """Give the caption and the alternative text."""
-    rows = _headline(parameters)
+    """Return the caption and the alternative text."""
+    rows = _headline_rows(parameters)
     if not rows:
-        found = "No fit speaks for the collection."
+        found = "No fit is selected for the collection."
         return found, found
-    fit = rows[-1]  # of the shell, or of the one urn
-    speaks = f"{MODEL_NAMES[fit['model']].capitalize()}, {fit_name(fit)}: {fit_in_words(fit)}."
+    fit = rows[-1]  # of the shell, or of the homogeneous urn
+    selected = f"Selected fit: {MODEL_NAMES[fit['model']]}, {fit_name(fit)}; {describe_fit(fit)}."
     if fit["status"] in UNSAID:
-        return speaks, speaks
+        return selected, selected
     fates = []
-    for row in _drawn(rows):
-        sampled, missed, replaced = (format_share(float(share)) for share in Urn(row["alpha"], row["coverage"]).fates())
+    for row in _drawn_rows(rows):
+        captured, missed, replaced = (format_share(float(part)) for part in Urn(row["alpha"], row["coverage"]).fates())
         fates.append(
-            f"of the {row['component']}'s {elements()} {sampled} survive and are sampled, {missed} survive and are "
+            f"{captured} of the {row['component']} {elements()} survive and are captured, {missed} survive and are "
             f"missed, and {replaced} are replaced"
         )
     found = f"Per {fit['clock']}, {'; '.join(fates)}."
     text = (
-        f"{found} {speaks} Symbols: {glossary(has_core=not pd.isna(fit['kappa']), clock=fit['clock'])}. Full: sampled; "
-        f"light: missed; hatched: replaced. {LIMITS_NOTE}".replace("\n", " ")
+        f"{found} {selected} Symbols: {explain_symbols(has_core=not pd.isna(fit['kappa']), clock=fit['clock'])}. "
+        f"Solid: captured; light: missed; hatched: replaced. {INTERVAL_NOTE}".replace("\n", " ")
     )
-    return text, f"A bar from 0 to 1 for each part of the urn. {found}"
+    return text, f"A bar from 0 to 1 for each component of the urn. {found}"
 
 
-def _headline(parameters: pd.DataFrame) -> list[Row]:
-    """Rows of the fit that speaks for all elements."""
+def _headline_rows(parameters: pd.DataFrame) -> list[Row]:
+    """Return the rows of the selected fit of all elements."""
     return parameters[parameters["headline"].astype(bool) & parameters["stratum"].isna()].to_dict("records")
 
 
-def _drawn(rows: Sequence[Row]) -> list[Row]:
-    """Rows that have a bar; a part that is nothing of the urn has none."""
-    return [row for row in rows if row["status"] not in UNSAID and has_urn(row) and not row["share"] < _LEAST_SHARE]
+def _drawn_rows(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows that have a bar; a component without elements has none."""
+    return [
+        row
+        for row in rows
+        if row["status"] not in UNSAID and has_valid_parameters(row) and not row["share"] < _MIN_SHARE
+    ]
 
 
 def _heading(rows: Sequence[Row]) -> str:
@@ -129,27 +132,24 @@ def _heading(rows: Sequence[Row]) -> str:
 
 
 def _notes(rows: Sequence[Row]) -> str:
-    """Say what the parameters are and mean, or why there are none."""
+    """Return the parameters and their meaning, or the reason why they are not reported."""
     if not rows:
-        return "no fit speaks for the collection"
-    fit = rows[-1]  # of the shell, or of the one urn
-    if fit["status"] in WITHHELD:
-        return f"withheld: {status_note(fit)}"
+        return "no fit is selected for the collection"
+    fit = rows[-1]  # of the shell, or of the homogeneous urn
     if fit["status"] in UNSAID:
-        return status_note(fit)
-    meaning = glossary(has_core=not pd.isna(fit["kappa"]), clock=fit["clock"])
-    lines = (estimates(fit) or "no estimate", meaning, status_note(fit))
-    return "\n".join(line for line in lines if line)
+        return f"not reported: {status_note(fit)}" if fit["status"] in WITHHELD else status_note(fit)
+    symbols = explain_symbols(has_core=not pd.isna(fit["kappa"]), clock=fit["clock"])
+    return "\n".join(filter(None, (format_estimates(fit) or "no estimate", symbols, status_note(fit))))
 
 
 def _draw_bar(axes: Axes, row: Row) -> None:
-    """Draw the fates of a component as a bar from 0 to 1 with a label beside each part."""
-    fates = Urn(row["alpha"], row["coverage"]).fates()
-    tops = np.cumsum(np.array(fates))
+    """Draw the fates of a component as a bar from 0 to 1 with a label next to each part."""
     color = _COLOURS.get(row["projection"], DISCOVERY_COLOUR)
     fills = (color, tint(color), "white")
-    formulas = [f"\n{formula}" for formula in _FORMULAS] if row["component"] != "core" else [""] * len(_FATES)
+    formulas = ("", "", "") if row["component"] == "core" else _FORMULAS
     names = [f"{fate}{formula}" for fate, formula in zip(_FATES, formulas, strict=True)]
+    fates = Urn(row["alpha"], row["coverage"]).fates()
+    tops = np.cumsum(np.array(fates))
     for name, share, top, fill, hatch, height in zip(names, fates, tops, fills, _HATCHES, _LABEL_HEIGHTS, strict=True):
         axes.bar(
             0,
@@ -167,18 +167,12 @@ def _draw_bar(axes: Axes, row: Row) -> None:
             xy=(1, top - share / 2),
             xytext=(1.3, height),
             verticalalignment="center",
-            arrowprops={
-                "arrowstyle": "-",
-                "color": color,
-                "linewidth": 0.7,
-                "relpos": (0, 0.5),
-                "shrinkB": 0,
-            },
+            arrowprops={"arrowstyle": "-", "color": color, "linewidth": 0.7, "relpos": (0, 0.5), "shrinkB": 0},
         )
     axes.set_xlim(-0.05, _AXES_WIDTH)
     axes.set_ylim(0, 1.02)
     axes.set_xticks([])
     axes.spines["bottom"].set_visible(False)
-    axes.set_ylabel(f"fraction of the {row['component']}'s {elements()}")
+    axes.set_ylabel(f"fraction of {row['component']} {elements()}")
     share = "" if row["component"] == "urn" or pd.isna(row["share"]) else f", {format_share(row['share'])} of the urn"
     axes.set_title(f"{row['component']}{share}")

@@ -1,7 +1,6 @@
-"""Figures of the fits: each observable with the curves that every fit, of either observable, implies for it.
+"""Draw each observable with the curves of all fits, including those of the other observable.
 
-Here: which points and curves are drawn, and the legend with the fitted values. Not here: fitting, the curves'
-formulas (`urn`), or figures without a model (`observed`).
+Does not fit, compute the curves of an urn (`urn`) or draw figures without a model (`observed`).
 """
 
 from __future__ import annotations
@@ -17,17 +16,17 @@ from matplotlib.lines import Line2D
 from crawl_urn_dagster.figures.axes import crawl_ticks
 from crawl_urn_dagster.figures.labels import (
     FIT_NAMES,
-    LIMITS_NOTE,
+    INTERVAL_NOTE,
     MODEL_NAMES,
-    estimate,
-    estimates,
-    fit_in_words,
+    crawl_range,
+    describe_fit,
+    explain_symbols,
     fit_name,
-    glossary,
-    has_urn,
-    span,
+    format_estimate,
+    format_estimates,
+    has_valid_parameters,
     status_note,
-    wrapped,
+    wrap_label,
 )
 from crawl_urn_dagster.figures.style import (
     CLOUD_POINT,
@@ -55,44 +54,38 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.figures.labels import Row
     from crawl_urn_dagster.urn.data.histories import FloatArray
 
-_PANELS_HEIGHT, _PANEL_HEIGHT_NARROW = 3.2, 2.4  # inches, the title included
+_PANELS_HEIGHT, _PANEL_HEIGHT_NARROW = 3.2, 2.4  # inches, including the title
 _CURVE_POINTS = 200
 _MARKERS_ON_CURVE = 5
 _POINT_SIZES = {"crawl": 5.0, "year": CLOUD_POINT}
+_BOTH = ("containment", "discovery_curve")
 
 
 @dataclass(frozen=True)
 class _Look:
-    """What tells the curves of a projection apart; dashes are kept for the status of a fit."""
+    """Style of the curves of a projection, and the observables they are drawn for; dashes show the status of a fit."""
 
     color: str
     marker: str
     width: float
-    offset: float  # of the markers, as a fraction of their distance, so that those of equal curves alternate
+    offset: float  # of the markers, as a fraction of their distance, so markers of equal curves alternate
+    fitted_to: tuple[str, ...]
+    drawn_for: tuple[str, ...] = _BOTH
 
 
 _LOOKS = {
-    "joint": _Look(JOINT_COLOUR, "v", 1.4, 0.85),
-    "containment": _Look(CONTAINMENT_COLOUR, "o", 1.6, 0.0),
-    "discovery_curve": _Look(DISCOVERY_COLOUR, "s", 1.2, 0.5),
-    "discovery_tail": _Look(DISCOVERY_COLOUR, "^", 0.8, 0.25),
-    "discovery_increments": _Look(DISCOVERY_COLOUR, "D", 0.8, 0.25),
-    "truth": _Look(TRUTH_COLOUR, "x", 0.7, 0.75),
-}
-
-
-#: The one observable that a projection was fitted to.
-_FITTED_TO = {
-    "containment": "containment",
-    "discovery_curve": "discovery_curve",
-    "discovery_tail": "discovery_curve",
-    "discovery_increments": "discovery_curve",
+    "joint": _Look(JOINT_COLOUR, "v", 1.4, 0.85, _BOTH),
+    "containment": _Look(CONTAINMENT_COLOUR, "o", 1.6, 0.0, ("containment",)),
+    "discovery_curve": _Look(DISCOVERY_COLOUR, "s", 1.2, 0.5, ("discovery_curve",)),
+    "discovery_tail": _Look(DISCOVERY_COLOUR, "^", 0.8, 0.25, ("discovery_curve",), ("discovery_curve",)),
+    "discovery_increments": _Look(DISCOVERY_COLOUR, "D", 0.8, 0.25, ("discovery_curve",), ("discovery_curve",)),
+    "truth": _Look(TRUTH_COLOUR, "x", 0.7, 0.75, _BOTH),
 }
 
 
 @dataclass(frozen=True, eq=False)
 class _Panel:
-    """An observable: its points, the abscissae its curves are drawn at, and their names."""
+    """An observable: its points, the abscissae of its curves, and its labels."""
 
     projection: str
     clock: str
@@ -105,117 +98,78 @@ class _Panel:
 
 
 def homogeneous_fits(
-    parameters: pd.DataFrame,
-    crawls: pd.DataFrame,
-    *,
-    containment: pd.DataFrame | None = None,
-    discovery_curve: pd.DataFrame | None = None,
-    truth: pd.DataFrame | None = None,
-    title: str,
-    clock: str,
+    parameters: pd.DataFrame, crawls: pd.DataFrame, *, title: str, clock: str, **tables: pd.DataFrame | None
 ) -> Figure:
-    """Fits of the homogeneous urn: a panel per observable, with the curves of both observables' fits in each.
+    """Draw fits of the homogeneous urn: one panel per observable, with the curves of the fits of both observables.
 
-    The points are those that were fitted: on clock ``crawl`` the mean over all pairs of a lag and the mean
-    over all start crawls, on clock ``year`` every pair and every window. On clock ``year`` discovery curves
-    are drawn for crawls at the mean gap, although each window was fitted with its own gaps. A fit whose
-    status is not ok is dashed; one whose status forbids its numbers (model_violation, too_few_points,
-    not_converged) is named as withheld and not drawn.
+    The points are those that were fitted. On clock ``crawl`` they are means over all pairs of a lag and over all start
+    crawls. On clock ``year`` they are every pair and every window, and discovery curves are drawn for crawls at the
+    mean gap, although each window was fitted with its own gaps. A fit whose status is not ok is dashed. A fit that is
+    not reported (model_violation, too_few_points, not_converged) is named in the legend and has no curve.
 
     Parameters
     ----------
-    parameters, crawls, containment, discovery_curve, truth
-        Tables of the contract. An observable that is absent has no panel; `truth` is that of a simulated
-        collection.
+    parameters, crawls
+        Tables of the contract.
     title
-        The collection, for example ``us_gov_hosts (host)``.
+        Name of the collection, for example ``us_gov_hosts (host)``.
     clock
-        ``crawl`` or ``year``: which fits.
+        ``crawl`` or ``year``: which fits are shown.
+    **tables
+        Tables ``containment``, ``discovery_curve`` and ``truth`` (of a simulated collection), if they exist. A missing
+        observable has no panel.
 
     Raises
     ------
     ValueError
-        When both observables are absent, or for another clock.
+        If both observables are missing, or for another clock.
     """
-    return _fits(
-        model="homogeneous",
-        parameters=parameters,
-        crawls=crawls,
-        containment=containment,
-        discovery_curve=discovery_curve,
-        truth=truth,
-        title=title,
-        clock=clock,
-    )
+    return _draw_fits("homogeneous", parameters, crawls, title, clock, **tables)
 
 
 def core_shell_fits(
-    parameters: pd.DataFrame,
-    crawls: pd.DataFrame,
-    *,
-    containment: pd.DataFrame | None = None,
-    discovery_curve: pd.DataFrame | None = None,
-    truth: pd.DataFrame | None = None,
-    title: str,
-    clock: str,
+    parameters: pd.DataFrame, crawls: pd.DataFrame, *, title: str, clock: str, **tables: pd.DataFrame | None
 ) -> Figure:
-    """Fits of core and shell; as `homogeneous_fits` in everything else.
+    """Draw fits of the core–shell urn; otherwise as `homogeneous_fits`.
 
-    Of containment the exact form is drawn. The paper's form is the same curve, and its printed κ, which is
-    the core share μ of the exact form, is listed.
+    Containment has the curve of the exact form. The form of the paper has the same curve; the legend gives its κ, which
+    is the core share μ of the exact form.
     """
-    return _fits(
-        model="core_shell",
-        parameters=parameters,
-        crawls=crawls,
-        containment=containment,
-        discovery_curve=discovery_curve,
-        truth=truth,
-        title=title,
-        clock=clock,
-    )
+    return _draw_fits("core_shell", parameters, crawls, title, clock, **tables)
 
 
 @in_style
-def _fits(
-    *,
+def _draw_fits(
     model: str,
     parameters: pd.DataFrame,
     crawls: pd.DataFrame,
-    containment: pd.DataFrame | None,
-    discovery_curve: pd.DataFrame | None,
-    truth: pd.DataFrame | None,
     title: str,
     clock: str,
+    *,
+    truth: pd.DataFrame | None = None,
+    **observables: pd.DataFrame | None,
 ) -> Figure:
-    shown = _panels(crawls, containment, discovery_curve, clock)
-    rows = _fit_rows(parameters, model, clock) + ([] if truth is None else _truth_rows(truth, clock))
+    shown = _panels(crawls, clock, **observables)
+    rows = _fit_rows(parameters, model, clock) + _truth_rows(truth, clock)
     key = [
-        *(Line2D([], [], **_point_style(panel), label=wrapped(panel.point)) for panel in shown),
+        *(Line2D([], [], **_point_style(panel), label=wrap_label(panel.point)) for panel in shown),
         *(_fit_key(row) for row in rows if row["status"] not in WITHHELD),
-        *_withheld_keys(rows),
+        *_unreported_keys(rows),
     ]
     if not rows:
         key.append(_text_key("no fit"))
-    has_gaps = clock == "year" and discovery_curve is not None
+    has_gaps = clock == "year" and any(panel.projection == "discovery_curve" for panel in shown)
     gap_note = f"; discovery curves at the mean gap, {_mean_gap(crawls):.3f} years" if has_gaps else ""
-    has_core = any(not pd.isna(row["kappa"]) for row in rows)
-    symbols = "" if is_narrow() else glossary(has_core=has_core, clock=clock)
+    symbols = "" if is_narrow() else _explain_symbols(rows, clock)
     text_lines = 1 + sum(1 + text.count("\n") for text in (symbols, *(str(line.get_label()) for line in key)))
     figure = new_figure(
         height=(_PANEL_HEIGHT_NARROW * len(shown) if is_narrow() else _PANELS_HEIGHT) + line_height() * text_lines,
         title=title,
-        heading=f"{MODEL_NAMES[model]}, fits per {clock}\n{span(crawls)}{gap_note}",
+        heading=f"{MODEL_NAMES[model]}, fits per {clock}\n{crawl_range(crawls)}{gap_note}",
     )
     for axes, panel in zip(panels(figure, len(shown)), shown, strict=True):
         _draw(axes, panel, rows)
-    figure.legend(
-        handles=key,
-        loc="outside lower left",
-        title=symbols,
-        alignment="left",
-        handlelength=3,
-    )
+    figure.legend(handles=key, loc="outside lower left", title=symbols, alignment="left", handlelength=3)
     return figure
 
 
@@ -224,64 +178,60 @@ def _fits_caption(
     crawls: pd.DataFrame,
     *,
     model: str,
-    containment: pd.DataFrame | None = None,
-    discovery_curve: pd.DataFrame | None = None,
-    truth: pd.DataFrame | None = None,
     clock: str,
+    truth: pd.DataFrame | None = None,
+    **observables: pd.DataFrame | None,
 ) -> tuple[str, str]:
-    """Give the caption and the alternative text."""
-    shown = _panels(crawls, containment, discovery_curve, clock)
-    rows = _fit_rows(parameters, model, clock) + ([] if truth is None else _truth_rows(truth, clock))
-    fits = "; ".join(f"{fit_name(row)}: {_in_caption(row)}" for row in rows) or "no fit"
-    observables = " and ".join(panel.projection.replace("_", " ") for panel in shown)
-    described = f"{span(crawls)}; fits per {clock}"
+    """Return the caption and the alternative text."""
+    shown = _panels(crawls, clock, **observables)
+    rows = _fit_rows(parameters, model, clock) + _truth_rows(truth, clock)
+    fits = "; ".join(f"{fit_name(row)}: {_describe(row)}" for row in rows) or "no fit"
     statuses = {row["status"] for row in rows} - {*WITHHELD, "ok"}
-    dashed = "; dashed: a fit whose status is not ok" if statuses else ""
-    only = (
-        ", that of a fit that is not identified only for the one it was fitted to"
-        if "not_identified" in statuses
-        else ""
-    )
+    dashed = " Dashed: a fit whose status is not ok." if statuses else ""
+    only = " A fit that is not identified is drawn only for its own observable." if "not_identified" in statuses else ""
     text = (
-        f"{described}. Fits: {fits}. {LIMITS_NOTE} Points: {', '.join(panel.point for panel in shown)}. Each fit's "
-        f"curve, told apart by its markers, is drawn for every observable that it implies{only}{dashed}. "
-        f"Symbols: {glossary(has_core=any(not pd.isna(row['kappa']) for row in rows), clock=clock)}.".replace("\n", " ")
+        f"{crawl_range(crawls)}; fits per {clock}. Fits: {fits}. {INTERVAL_NOTE} "
+        f"Points: {', '.join(panel.point for panel in shown)}. Each fit has its own markers and is drawn for every "
+        f"observable that it predicts.{only}{dashed} Symbols: {_explain_symbols(rows, clock)}.".replace("\n", " ")
     )
-    drawn = [row for row in rows if row["status"] not in WITHHELD]
-    alt = (
-        f"Observed {observables} as points, with the curves of {count_noun(len(drawn), 'fit')} of the "
-        f"{MODEL_NAMES[model]}"
-    )
+    n_drawn = sum(row["status"] not in WITHHELD for row in rows)
+    observed = " and ".join(panel.projection.replace("_", " ") for panel in shown)
+    alt = f"Observed {observed} as points, with the curves of {count_noun(n_drawn, 'fit')} of the {MODEL_NAMES[model]}"
     headline = next((row for row in rows if row.get("headline") is True), None)
-    return text, f"{alt}." if headline is None else f"{alt}; {fit_name(headline)}: {fit_in_words(headline)}."
+    return text, f"{alt}." if headline is None else f"{alt}; {fit_name(headline)}: {describe_fit(headline)}."
 
 
 homogeneous_fits_caption = partial(_fits_caption, model="homogeneous")
 core_shell_fits_caption = partial(_fits_caption, model="core_shell")
 
 
-def _in_caption(row: Row) -> str:
-    """Say what a fit gives; of one whose curve is another's, what it has of its own."""
+def _describe(row: Row) -> str:
+    """Describe a fit; one with the same curve as another fit by its own parameter alone."""
     if _repeats_exact_curve(row) and row["status"] not in UNSAID:
-        return f"the same curve, {estimate(row, 'kappa')}"
-    return fit_in_words(row)
+        return f"the same curve, {format_estimate(row, 'kappa')}"
+    return describe_fit(row)
+
+
+def _explain_symbols(rows: list[Row], clock: str) -> str:
+    return explain_symbols(has_core=any(not pd.isna(row["kappa"]) for row in rows), clock=clock)
 
 
 def _panels(
     crawls: pd.DataFrame,
-    containment: pd.DataFrame | None,
-    discovery_curve: pd.DataFrame | None,
     clock: str,
+    *,
+    containment: pd.DataFrame | None = None,
+    discovery_curve: pd.DataFrame | None = None,
 ) -> list[_Panel]:
     if clock not in ("crawl", "year"):
-        raise ValueError(f"clock is {clock!r}; expected crawl or year")
+        raise ValueError(f"clock: found {clock!r}, expected 'crawl' or 'year'")
     panels = []
     if containment is not None:
         panels.append(_containment_panel(containment, clock))
     if discovery_curve is not None:
         panels.append(_discovery_panel(discovery_curve, clock, _mean_gap(crawls)))
     if not panels:
-        raise ValueError("both containment and discovery_curve are absent; pass at least one of the tables")
+        raise ValueError("both containment and discovery_curve are missing; pass at least one of these tables")
     return panels
 
 
@@ -321,17 +271,17 @@ def _discovery_panel(discovery_curve: pd.DataFrame, clock: str, gap_years: float
         if clock == "crawl"
         else f"window of crawls ({count_noun(elapsed.size, 'window')})",
         x_label=f"{clock}s after the start crawl{', T' if clock == 'crawl' else ''}",
-        y_label=f"distinct {elements()} over the size\nof the start crawl, U(s, T)/U(s, 0)",
+        y_label=f"distinct {elements()} / size of\nstart crawl, U(s, T)/U(s, 0)",
     )
 
 
 def _mean_gap(crawls: pd.DataFrame) -> float:
-    """Mean gap between consecutive crawls in years; 0 for one crawl."""
+    """Return the mean gap between consecutive crawls in years; 0 for one crawl."""
     return float(crawls["years"].max() - crawls["years"].min()) / max(len(crawls) - 1, 1)
 
 
 def _fit_rows(parameters: pd.DataFrame, model: str, clock: str) -> list[Row]:
-    """One row per fit of all elements, the urn's or the shell's, in the order of the legend."""
+    """Return one row per fit of all elements, of the homogeneous urn or the shell, in the order of the legend."""
     rows = parameters[
         (parameters["model"] == model)
         & (parameters["clock"] == clock)
@@ -341,7 +291,9 @@ def _fit_rows(parameters: pd.DataFrame, model: str, clock: str) -> list[Row]:
     return [row for kind in FIT_NAMES for row in rows if (row["model"], row["projection"]) == kind]
 
 
-def _truth_rows(truth: pd.DataFrame, clock: str) -> list[Row]:
+def _truth_rows(truth: pd.DataFrame | None, clock: str) -> list[Row]:
+    if truth is None:
+        return []
     known = truth[truth["clock"] == clock]
     return known.assign(model="simulation", projection="truth", status="ok").to_dict("records")
 
@@ -350,19 +302,19 @@ def _repeats_exact_curve(row: Row) -> bool:
     return bool(row["projection"] == "containment" and row["form"] == "paper")
 
 
-def _curve(shown: str, row: Row, grid: FloatArray) -> FloatArray | None:
-    """Return what a fit implies for an observable; None when it has no curve there or must not be drawn."""
-    if row["status"] in WITHHELD or _repeats_exact_curve(row) or not has_urn(row) or not grid.size:
+def _curve(observable: str, row: Row, grid: FloatArray) -> FloatArray | None:
+    """Return the curve of a fit for an observable; None if the fit has no curve for it or is not reported."""
+    if row["status"] in WITHHELD or _repeats_exact_curve(row) or not has_valid_parameters(row) or not grid.size:
         return None
-    if row["status"] == "not_identified" and _FITTED_TO.get(row["projection"], shown) != shown:
-        return None  # any of many curves, which miss no more what the fit saw
+    look = _LOOKS[row["projection"]]
+    # A fit that is not identified predicts the other observable arbitrarily: many curves fit its own equally well.
+    if observable not in (look.fitted_to if row["status"] == "not_identified" else look.drawn_for):
+        return None
     urn = CoreShellUrn(0.0 if pd.isna(row["kappa"]) else row["kappa"], row["alpha"], row["coverage"])
-    if shown == "discovery_curve":
-        if row["projection"] == "discovery_tail":
-            line = urn.shell.asymptote()
-            return line.nu_inf * grid + line.intercept
-        return urn.discovery_curve_at(grid)
-    return urn.containment(grid) if row["projection"] in ("joint", "containment", "discovery_curve", "truth") else None
+    if row["projection"] == "discovery_tail":
+        line = urn.shell.asymptote()
+        return line.nu_inf * grid + line.intercept
+    return urn.containment(grid) if observable == "containment" else urn.discovery_curve_at(grid)
 
 
 def _draw(axes: Axes, panel: _Panel, rows: list[Row]) -> None:
@@ -397,28 +349,28 @@ def _curve_style(row: Row) -> dict[str, Any]:
 
 
 def _fit_key(row: Row) -> Line2D:
-    """Make the legend entry of a fit or of the truth, with its values; without a line where none is drawn."""
+    """Return the legend entry of a fit or of the truth with its parameters; without a line if they are invalid."""
     if _repeats_exact_curve(row):
-        known = "" if row["status"] == "not_identified" else estimate(row, "kappa") or "no estimate"
+        known = "" if row["status"] == "not_identified" else format_estimate(row, "kappa") or "no estimate"
         status = "" if row["status"] == "ok" else f" ({row['status']})"
-        return _text_key(wrapped(", ".join(filter(None, (f"{fit_name(row)}: the same curve", known))) + status))
+        return _text_key(wrap_label(", ".join(filter(None, (f"{fit_name(row)}: the same curve", known))) + status))
     if row["status"] == "not_identified":
-        label = wrapped(f"{fit_name(row)}: {fit_in_words(row)}")
+        label = wrap_label(f"{fit_name(row)}: {describe_fit(row)}")
     else:
-        values = estimates(row) or "no estimate"
-        label = "\n".join(line for line in (wrapped(fit_name(row)), values, status_note(row)) if line)
-    return Line2D([], [], **_curve_style(row), label=label) if has_urn(row) else _text_key(label)
+        values = format_estimates(row) or "no estimate"
+        label = "\n".join(filter(None, (wrap_label(fit_name(row)), values, status_note(row))))
+    return Line2D([], [], **_curve_style(row), label=label) if has_valid_parameters(row) else _text_key(label)
 
 
 def _text_key(label: str) -> Line2D:
     return Line2D([], [], linestyle="none", label=label)
 
 
-def _withheld_keys(rows: list[Row]) -> Iterator[Line2D]:
-    """Make one legend entry per reason for which fits are withheld."""
+def _unreported_keys(rows: list[Row]) -> Iterator[Line2D]:
+    """Return one legend entry per reason for which fits are not reported."""
     fits_by_note: dict[str, list[str]] = {}
     for row in rows:
         if row["status"] in WITHHELD:
             fits_by_note.setdefault(status_note(row), []).append(fit_name(row))
     for note, names in fits_by_note.items():
-        yield _text_key(f"{wrapped('withheld: ' + '; '.join(names))}\n{note}")
+        yield _text_key(f"{wrap_label('not reported: ' + '; '.join(names))}\n{note}")

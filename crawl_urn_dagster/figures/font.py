@@ -1,7 +1,8 @@
-"""The font of every figure: DejaVu Sans, which comes with matplotlib, made quick to embed.
+"""Provide the font of all figures: DejaVu Sans of matplotlib, reduced so that it is embedded quickly.
 
-Here: one copy per process without the tables of ligatures and of alternative glyphs. They are most of the work of
-embedding and are not embedded; without ligatures a PDF is searched letter by letter, too. Not here: sizes (`style`).
+The reduced copy, one per process, lacks the tables of ligatures and alternative glyphs. Processing them takes most of
+the time of embedding, although they are not embedded. Without ligatures the text of a PDF can be searched letter by
+letter. Does not set sizes (`style`).
 """
 
 from __future__ import annotations
@@ -21,21 +22,16 @@ _MACINTOSH_ENGLISH = (1, 0, 0)
 
 
 @cache
-def family() -> str:
-    """Make the copy, and give the name of the family that matplotlib knows it by."""
+def font_family() -> str:
+    """Create the copy and return its family name in matplotlib."""
     name = f"{_ORIGINAL} without ligatures"
-    font = TTFont(findfont(_ORIGINAL), recalcTimestamp=False)  # the time would make other bytes
+    font = TTFont(findfont(_ORIGINAL), recalcTimestamp=False)  # a new time would change the bytes
     for table in _LAYOUT_TABLES:
         del font[table]
     postscript = font["name"].getDebugName(_POSTSCRIPT_NAME)
     font["name"].names = []
-    for identifier, written in (
-        (_FAMILY, name),
-        (_STYLE, "Regular"),
-        (_FULL_NAME, name),
-        (_POSTSCRIPT_NAME, postscript),
-    ):
-        font["name"].setName(written, identifier, *_MACINTOSH_ENGLISH)
+    for identifier, value in ((_FAMILY, name), (_STYLE, "Regular"), (_FULL_NAME, name), (_POSTSCRIPT_NAME, postscript)):
+        font["name"].setName(value, identifier, *_MACINTOSH_ENGLISH)
     folder = tempfile.TemporaryDirectory(prefix="crawl_urn_font_")
     atexit.register(folder.cleanup)
     path = Path(folder.name, "DejaVuSans.ttf")

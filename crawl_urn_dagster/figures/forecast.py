@@ -1,7 +1,6 @@
-"""Figures of what the next crawls will bring, and of what other coverages would.
+"""Draw the forecast of the next crawls, the outcome of an earlier forecast, and planning curves.
 
-Here: the discovery curve with its forecast, the forecast of a year of crawls ago beside what came, and planning curves.
-Not here: computing any of them.
+Does not compute forecasts or plans; see `estimates.forecast`.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from crawl_urn_dagster.figures.axes import crawl_ticks, figure_of_nothing
-from crawl_urn_dagster.figures.labels import LIMITS_NOTE, scaled_unit, with_limits
+from crawl_urn_dagster.figures.axes import crawl_ticks, message_figure
+from crawl_urn_dagster.figures.labels import element_unit, with_interval
 from crawl_urn_dagster.figures.style import (
     CONTAINMENT_COLOUR,
     DISCOVERY_COLOUR,
@@ -35,57 +34,60 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_CADENCES = ("half the gap", "the present gap", "twice the gap")
-_COLOURS = (CONTAINMENT_COLOUR, JOINT_COLOUR, DISCOVERY_COLOUR)
+#: Colour, dashes and label of the gaps between crawls, from the shortest.
+_CADENCES = (
+    (CONTAINMENT_COLOUR, "--", "half the gap"),
+    (JOINT_COLOUR, "-", "the present gap"),
+    (DISCOVERY_COLOUR, ":", "twice the gap"),
+)
 _CRAWLS_PLANNED = 24
-_OPEN = "The joint fit of core and shell is not_identified, no numbers"
-_LABEL_HEIGHT = 0.05  # of the axes: labels of curves that are closer would meet
+_LABEL_HEIGHT = 0.05  # of the axes; labels of closer curves would overlap
 
 
 @in_style
 def forecast_fan(forecast: pd.DataFrame, crawls: pd.DataFrame, discovery_curve: pd.DataFrame, *, title: str) -> Figure:
-    """Draw new elements by crawl, and distinct elements of windows: what came, and what was and is forecast.
+    """Draw observed and forecast counts: new elements per crawl, and distinct elements per window.
 
-    The windows are those from the first crawl on; where these are not known, those of the greatest length that is.
+    The windows start at the first crawl. If their counts are unknown, the windows have the greatest known length.
 
     Parameters
     ----------
     forecast, crawls, discovery_curve
         Tables of the contract.
     title
-        The collection.
+        Name of the collection.
     """
     heading = "forecast of the next 12 crawls"
     known = forecast.dropna(subset="value")
     if known.empty:
-        return figure_of_nothing(title, heading, str(forecast["reason"].iloc[0]))
+        return message_figure(title, heading, str(forecast["reason"].iloc[0]))
     figure = new_figure(
         height=5.2 if is_narrow() else 3.6,
         title=title,
-        heading=f"{heading}\nbands: 95 % prediction intervals; the earlier one knew nothing of what came since",
+        heading=f"{heading}\nbands: 95 % prediction intervals; the earlier forecast does not use later crawls",
     )
     left, right = panels(figure, 2)
-    origins = _farthest_apart(forecast)
+    origins = _drawn_origins(forecast)
     index = pd.Index(crawls["crawl"])
     curve = discovery_curve.assign(end=index.get_indexer(discovery_curve["end_crawl"]))
     looks = ((CONTAINMENT_COLOUR, "--"), (JOINT_COLOUR, "-"))[-len(origins) :]
     for origin, look in zip(origins, looks, strict=True):
         at = int(index.get_indexer([origin])[0])
         rows = known[known["origin_crawl"] == origin]
-        _fan(left, at, rows[rows["quantity"] == "new_elements"], look, origin)
-        windows = _one_kind_of_window(rows[rows["quantity"] == "distinct_elements"])
-        _fan(right, at, windows, look, origin)
-        came = _same_windows(curve, windows)
-        right.plot(came["end"], came["distinct_elements"], ".", color="black", markersize=3)
+        _draw_fan(left, at, rows[rows["quantity"] == "new_elements"], look, origin)
+        windows = _drawn_windows(rows[rows["quantity"] == "distinct_elements"])
+        _draw_fan(right, at, windows, look, origin)
+        observed = _observed_windows(curve, windows)
+        right.plot(observed["end"], observed["distinct_elements"], ".", color="black", markersize=3)
     new = _new_elements(crawls, discovery_curve)
     left.plot(new.index, new, ".", color="black", markersize=3)
-    for axes, name in ((left, "new in a crawl"), (right, "distinct in a window")):
+    for axes, name in ((left, "new per crawl"), (right, "distinct per window")):
         axes.set_ylim(bottom=0)
-        divisor, unit = scaled_unit(axes.get_ylim()[1])
+        divisor, unit = element_unit(axes.get_ylim()[1])
         axes.yaxis.set_major_formatter(partial(_in_units, divisor=divisor))
         axes.set_xlabel("crawls since the first")
         crawl_ticks(axes)
-        axes.set_ylabel(f"{name}, {unit}")
+        axes.set_ylabel(f"{name} ({unit})")
     right.legend(loc="upper left")
     return figure
 
@@ -93,134 +95,61 @@ def forecast_fan(forecast: pd.DataFrame, crawls: pd.DataFrame, discovery_curve: 
 def forecast_fan_caption(
     forecast: pd.DataFrame, crawls: pd.DataFrame, discovery_curve: pd.DataFrame
 ) -> tuple[str, str]:
-    """Give the caption and the alternative text."""
+    """Return the caption and the alternative text."""
     rows = forecast.dropna(subset="value")
     rows = rows[rows["quantity"] == "new_elements"]
     latest = rows[rows["origin_crawl"] == crawls["crawl"].iloc[-1]].sort_values("crawls_ahead")
     if latest.empty:
-        found = "There is no forecast, so that no number is given."
+        found = "The next crawls could not be forecast."
         return found, found
-    ends = [(row, with_limits(row, "value", format_count)) for row in latest.iloc[[0, -1]].to_dict("records")]
+    first, last = latest.iloc[[0, -1]].to_dict("records")
     found = (
-        f"The next crawl, expected on {ends[0][0]['expected_at']:%Y-%m-%d}, is to bring {ends[0][1]} {elements()} that "
-        f"no crawl has seen, the {ends[1][0]['crawls_ahead']}th from now {ends[1][1]}."
+        f"The next crawl, expected on {first['expected_at']:%Y-%m-%d}, is forecast to contain "
+        f"{with_interval(first, 'value', format_count)} {elements()} that no earlier crawl contains; the "
+        f"{last['crawls_ahead']}th from now, {with_interval(last, 'value', format_count)}."
     )
-    earlier = rows[rows["origin_crawl"].isin(_farthest_apart(forecast)[:-1])]
+    earlier = rows[rows["origin_crawl"].isin(_drawn_origins(forecast)[:-1])]
     at = pd.Index(crawls["crawl"]).get_indexer(earlier["origin_crawl"]) + earlier["crawls_ahead"].astype(int)
-    came = _new_elements(crawls, discovery_curve).reindex(at).to_numpy()
-    within = (came >= earlier["value_low"].to_numpy()) & (came <= earlier["value_high"].to_numpy())
-    known = int(np.isfinite(came).sum())
-    kept = (
-        f" Of {count_noun(known, 'crawl')} since the earlier forecast, {within.sum()} "
-        f"{'was' if within.sum() == 1 else 'were'} within its interval."
-        if known
-        else ""
-    )
+    observed = _new_elements(crawls, discovery_curve).reindex(at).to_numpy()
+    within = (observed >= earlier["value_low"].to_numpy()) & (observed <= earlier["value_high"].to_numpy())
+    n_known = int(np.isfinite(observed).sum())
+    if n_known:
+        found += (
+            f" Of {count_noun(n_known, 'crawl')} since the earlier forecast, {within.sum()} fell within its prediction "
+            "interval."
+        )
     text = (
-        f"{found}{kept} Bands, and brackets: 95 % prediction intervals, from what the same forecast missed by in the "
-        "past; so many crawls ahead that happened only a few times, so that edges of bands are jagged. Lines: "
-        f"forecasts, named after the last crawl that they knew of; points: what came. Left, new {elements()} of each "
-        f"crawl; right, distinct {elements()} of windows."
+        f"{found} Bands and parentheses: 95 % prediction intervals. They come from past forecast errors at the same "
+        "horizon. Few such errors exist, so the edges are uneven. Lines: forecasts, labelled with the last crawl they "
+        f"use; points: observed counts. First panel: new {elements()} per crawl; second panel: distinct {elements()} "
+        "per window."
     )
-    return text, f"New {elements()} by crawl and distinct {elements()} of windows, with fans ahead. {found}{kept}"
+    return text, f"New {elements()} per crawl and distinct {elements()} per window, with forecasts. {found}"
 
 
-def _farthest_apart(forecast: pd.DataFrame) -> list[str]:
-    """Origins that are drawn: the earliest, of which most has come since, and the latest."""
+def _drawn_origins(forecast: pd.DataFrame) -> list[str]:
+    """Return the earliest origin, with the most later observations, and the latest."""
     origins = list(dict.fromkeys(forecast["origin_crawl"]))
     return [*origins[:1], *origins[1:][-1:]]
 
 
 def _new_elements(crawls: pd.DataFrame, discovery_curve: pd.DataFrame) -> pd.Series:
-    """Elements that no earlier crawl saw, by index of the crawl; none where a window from the first is not known."""
+    """Return the count of elements in no earlier crawl, by crawl index; empty if a window from the first is unknown."""
     index = pd.Index(crawls["crawl"])
-    whole_windows = discovery_curve[discovery_curve["start_crawl"] == index[0]].sort_values("window_crawls")
-    new = whole_windows["distinct_elements"].astype(float).diff()
-    new.index = pd.Index(whole_windows["window_crawls"] - 1)
-    is_whole = bool((np.diff(new.index) == 1).all())
-    known: pd.Series = new.iloc[1:] if is_whole else new.iloc[:0]
+    from_first = discovery_curve[discovery_curve["start_crawl"] == index[0]].sort_values("window_crawls")
+    new = from_first["distinct_elements"].astype(float).diff()
+    new.index = pd.Index(from_first["window_crawls"] - 1)
+    is_complete = bool((np.diff(new.index) == 1).all())
+    known: pd.Series = new.iloc[1:] if is_complete else new.iloc[:0]
     return known
-
-
-@in_style
-def planning_curves(planning: pd.DataFrame, parameters: pd.DataFrame, *, title: str) -> Figure:
-    """Draw what crawls of another coverage or cadence would see, how soon, and at which cost.
-
-    Parameters
-    ----------
-    planning, parameters
-        Tables of the contract.
-    title
-        The collection.
-    """
-    now = planning[planning["current"].astype(bool)]
-    heading = "planning of the shell, the part that comes and goes"
-    if now.empty:
-        return figure_of_nothing(title, heading, "no urn to plan with")
-    if now["status"].iloc[0] in UNSAID:
-        return figure_of_nothing(title, heading, _OPEN)
-    figure = new_figure(
-        height=6.6 if is_narrow() else 3.4,
-        title=title,
-        heading=f"{heading}\nleft: a line per coverage, the present one thick; others: a line "
-        "per gap between crawls; cross: as it is now",
-    )
-    seen, cost, hidden = panels(figure, 3)
-    gaps = sorted(planning["gap"].unique())
-    for gap, colour, dashes, name in zip(gaps, _COLOURS, ("--", "-", ":"), _CADENCES, strict=False):
-        rows = planning[planning["gap"] == gap].sort_values("coverage")
-        for axes, column in ((cost, "cost_per_new"), (hidden, "seen_at_last")):
-            axes.fill_between(
-                *(rows["coverage"], rows[f"{column}_low"], rows[f"{column}_high"]),
-                color=tint(colour),
-                alpha=0.5,
-                linewidth=0,
-            )
-            axes.plot(rows["coverage"], rows[column], color=colour, linestyle=dashes, label=name)
-    cost.plot(now["coverage"], now["cost_per_new"], "kx")
-    hidden.plot(now["coverage"], now["seen_at_last"], "kx")
-    _draw_seen(seen, now.iloc[0], parameters, planning)
-    hidden.legend(loc="lower right")
-    seen.set_xlabel("crawls")
-    crawl_ticks(seen)
-    seen.set_ylabel("share of the shell\nthat was seen")
-    for axes in (cost, hidden):
-        axes.set_xlabel("coverage, c")
-    cost.set_ylabel(f"{elements()} fetched per new one")
-    hidden.set_ylabel("share of the shell\nseen in the long run")
-    return figure
-
-
-def planning_curves_caption(planning: pd.DataFrame, _parameters: pd.DataFrame) -> tuple[str, str]:
-    """Give the caption and the alternative text."""
-    now = planning[planning["current"].astype(bool)].to_dict("records")
-    if not now or now[0]["status"] in UNSAID:
-        found = f"{_OPEN}." if now else "There is no urn to plan with, so that no number is given."
-        return found, found
-    found = (
-        f"Now, at a coverage of {format_share(now[0]['coverage'])}, a crawl fetches "
-        f"{with_limits(now[0], 'cost_per_new')} {elements()} for each new one, and in the long run has seen "
-        f"{with_limits(now[0], 'seen_at_last')} of the "
-        "shell as it then is."
-    )
-    text = (
-        f"{found} {LIMITS_NOTE} Share of the shell seen after so many crawls, at the present gap, a line per coverage "
-        f"with the present one thick, dotted {100 * SEEN_WELL:g} %; then over coverage, {elements()} fetched per new "
-        "one, and the share of the shell seen in the long run, with bands of 95 % limits, dashed at half the present "
-        "gap between crawls, full at the present one, dotted at twice it. Crosses: as it is now."
-    )
-    return (
-        text,
-        f"Three panels: what is seen over time, what new {elements()} cost, and what is seen in the long run. {found}",
-    )
 
 
 def _in_units(value: float, _position: int, *, divisor: float) -> str:
     return f"{value / divisor:g}"
 
 
-def _one_kind_of_window(distinct: pd.DataFrame) -> pd.DataFrame:
-    """Windows from the earliest crawl that all crawls to come are told from; else those of the greatest length."""
+def _drawn_windows(distinct: pd.DataFrame) -> pd.DataFrame:
+    """Return forecast windows from the earliest start with a forecast at every horizon, or else the longest ones."""
     ahead = distinct["crawls_ahead"].max()
     to_the_end = distinct[(distinct["crawls_ahead"] == ahead) & distinct["start_crawl"].notna()]
     if len(to_the_end):
@@ -231,17 +160,17 @@ def _one_kind_of_window(distinct: pd.DataFrame) -> pd.DataFrame:
     return longest
 
 
-def _same_windows(curve: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
-    """Observed windows of the kind of some that are forecast."""
+def _observed_windows(curve: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
+    """Return the observed windows with the start, or else the length, of forecast windows."""
     if len(windows["start_crawl"].unique()) == 1:
         return curve[curve["start_crawl"].isin(windows["start_crawl"])]
     return curve[curve["window_crawls"].isin(windows["window_crawls"])]
 
 
-def _fan(axes: Axes, at: int, rows: pd.DataFrame, look: tuple[str, str], origin: str) -> None:
+def _draw_fan(axes: Axes, at: int, rows: pd.DataFrame, look: tuple[str, str], origin: str) -> None:
     colour, dashes = look
     x = at + rows["crawls_ahead"]
-    if len(rows) == 1:  # neither a line nor a band is to be seen of one point
+    if len(rows) == 1:  # a line and a band of one point would be invisible
         axes.vlines(x, rows["value_low"], rows["value_high"], color=tint(colour))
     axes.fill_between(x, rows["value_low"], rows["value_high"], color=tint(colour), alpha=0.5, linewidth=0)
     marker = "o" if len(rows) == 1 else ""
@@ -249,8 +178,83 @@ def _fan(axes: Axes, at: int, rows: pd.DataFrame, look: tuple[str, str], origin:
     axes.plot(x, rows["value"], color=colour, linestyle=dashes, marker=marker, markersize=4, label=label)
 
 
-def _draw_seen(axes: Axes, now: pd.Series, parameters: pd.DataFrame, planning: pd.DataFrame) -> None:
-    """Draw the share of the shell that n crawls have seen, at the present gap, for coverages from low to high."""
+@in_style
+def planning_curves(planning: pd.DataFrame, parameters: pd.DataFrame, *, title: str) -> Figure:
+    """Draw the share of the shell that crawls of another coverage or cadence would capture, how soon, and the cost.
+
+    Parameters
+    ----------
+    planning, parameters
+        Tables of the contract.
+    title
+        Name of the collection.
+    """
+    now = planning[planning["current"].astype(bool)]
+    heading = "planning: captured share of the shell, and cost"
+    reason = _not_reported(now)
+    if reason:
+        return message_figure(title, heading, reason)
+    figure = new_figure(
+        height=6.6 if is_narrow() else 3.4,
+        title=title,
+        heading=f"{heading}\nleft: a line per coverage, the present one thick; others: a line "
+        "per gap between crawls; cross: present settings",
+    )
+    captured, cost, long_run = panels(figure, 3)
+    for gap, (colour, dashes, name) in zip(sorted(planning["gap"].unique()), _CADENCES, strict=False):
+        rows = planning[planning["gap"] == gap].sort_values("coverage")
+        for axes, column in ((cost, "cost_per_new"), (long_run, "seen_at_last")):
+            axes.fill_between(
+                *(rows["coverage"], rows[f"{column}_low"], rows[f"{column}_high"]),
+                color=tint(colour),
+                alpha=0.5,
+                linewidth=0,
+            )
+            axes.plot(rows["coverage"], rows[column], color=colour, linestyle=dashes, label=name)
+    _draw_captured(captured, now.iloc[0], parameters, planning)
+    for axes, column in ((cost, "cost_per_new"), (long_run, "seen_at_last")):
+        axes.plot(now["coverage"], now[column], "kx")
+        axes.set_xlabel("shell coverage, c")
+    long_run.legend(loc="lower right")
+    captured.set_ylabel("captured share\nof the shell")
+    cost.set_ylabel(f"{elements()} fetched per new one")
+    long_run.set_ylabel("captured share of the shell\nin the long run")
+    return figure
+
+
+def planning_curves_caption(planning: pd.DataFrame, _parameters: pd.DataFrame) -> tuple[str, str]:
+    """Return the caption and the alternative text."""
+    now = planning[planning["current"].astype(bool)]
+    reason = _not_reported(now)
+    if reason:
+        found = f"{reason[0].upper()}{reason[1:]}."
+        return found, found
+    row = now.to_dict("records")[0]
+    found = (
+        f"At the present shell coverage of {format_share(row['coverage'])}, a crawl fetches "
+        f"{with_interval(row, 'cost_per_new')} {elements()} for each new one. In the long run, "
+        f"{with_interval(row, 'seen_at_last')} of the eligible shell has been captured at least once."
+    )
+    text = (
+        f"{found} First panel: share of the shell captured by a number of crawls at the present gap, with a line per "
+        f"coverage (thick: the present one; dotted: {100 * SEEN_WELL:g} %). Second and third panels, by coverage: "
+        f"{elements()} fetched per new one, and share of the shell captured in the long run. Dashed: half the present "
+        "gap; solid: the present gap; dotted: twice the gap. Crosses: present settings. Bands and parentheses: 95 % "
+        "confidence intervals."
+    )
+    return text, f"Three panels: share of the shell captured over time and in the long run, and cost. {found}"
+
+
+def _not_reported(now: pd.DataFrame) -> str:
+    """Return the reason why no plan is reported; empty if one is."""
+    if now.empty:
+        return "no joint core–shell fit to plan with"
+    status = now["status"].iloc[0]
+    return f"not reported: the joint core–shell fit has status {status}" if status in UNSAID else ""
+
+
+def _draw_captured(axes: Axes, now: pd.Series, parameters: pd.DataFrame, planning: pd.DataFrame) -> None:
+    """Draw the share of the shell that n crawls capture at the present gap, for each coverage."""
     fit = parameters[
         (parameters["projection"] == "joint")
         & (parameters["model"] == "core_shell")
@@ -264,13 +268,16 @@ def _draw_seen(axes: Axes, now: pd.Series, parameters: pd.DataFrame, planning: p
         planning.loc[planning["gap"] == now["gap"], "coverage"], key=lambda c: (c != now["coverage"], c)
     )
     for coverage in present_first:
-        present = coverage == now["coverage"]
+        is_present = coverage == now["coverage"]
         share = seen_share(0.0, fit["alpha"], coverage, crawls, gap=float(now["gap"]))
-        axes.plot(crawls, share, color=JOINT_COLOUR if present else MISSING_COLOUR, linewidth=1.4 if present else 0.6)
+        colour, width = (JOINT_COLOUR, 1.4) if is_present else (MISSING_COLOUR, 0.6)
+        axes.plot(crawls, share, color=colour, linewidth=width)
         if all(abs(coverage - other) > _LABEL_HEIGHT for other in labelled):
-            # At the first crawl they are the farthest apart.
+            # The curves are farthest apart at the first crawl.
             axes.annotate(f"{coverage:.2g} ", (1, coverage), horizontalalignment="right", verticalalignment="center")
             labelled.append(coverage)
     axes.plot([1, _CRAWLS_PLANNED], [SEEN_WELL, SEEN_WELL], color="black", linestyle=":", linewidth=0.8)
     axes.set_xlim(left=-3)
     axes.set_ylim(0, 1)
+    axes.set_xlabel("crawls")
+    crawl_ticks(axes)

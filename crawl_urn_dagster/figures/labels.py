@@ -1,7 +1,6 @@
-"""Numbers, units, dates and statuses as the words of a figure and its caption.
+"""Format estimates, fits, statuses and dates for the labels and captions of figures.
 
-Here: how a value with its interval, a count, a date or the status of a fit is written. Not here: where it is
-drawn, or the rest of a caption.
+Does not format plain numbers (`formatting`) or draw.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     #: A row of table `parameters` or `truth`.
     Row = dict[Any, Any]
 
-MODEL_NAMES = {"homogeneous": "homogeneous urn", "core_shell": "core and shell"}
+MODEL_NAMES = {"homogeneous": "homogeneous urn", "core_shell": "core–shell urn"}
 #: Fits by model and projection, in the order of a legend.
 FIT_NAMES = {
     ("homogeneous", "joint"): "joint fit of all pairs and windows",
@@ -39,64 +38,72 @@ FIT_NAMES = {
 }
 _FORMS = {"exact": ", exact form", "paper": ", paper form (its κ is μ)"}
 _YEARS_WITHOUT_DAYS = 3
-#: For the end of a caption whose numbers have limits.
-LIMITS_NOTE = "In brackets: 95 % limits."
+#: For the end of a caption that contains estimates with intervals.
+INTERVAL_NOTE = "Parentheses: 95 % confidence intervals."
 
 
-def has_urn(row: Row) -> bool:
-    """Whether the parameters are those of an urn: an inverted tail can lie outside [0, 1], or be unknown."""
+def has_valid_parameters(row: Row) -> bool:
+    """Return whether survival and coverage are in [0, 1]; those of an inverted tail may be outside or unknown."""
     return all(not pd.isna(row[name]) and 0 <= row[name] <= 1 for name in ("alpha", "coverage"))
 
 
 def fit_name(row: Row) -> str:
-    """Name the fit of a row of `parameters`, with its form where forms differ."""
+    """Name the fit of a row of `parameters`, with its form if the model has several."""
     form = _FORMS[row["form"]] if row["model"] == "core_shell" else ""
     return FIT_NAMES[row["model"], row["projection"]] + form
 
 
-def estimate(row: Row, name: str) -> str:
-    """Write a parameter with its symbol, and its 95 % limits where both are known; empty when unknown."""
-    if pd.isna(row.get(name)):
-        return ""
-    written = with_limits(row, name)
-    if _limits(row, name).is_open:
-        return f"{SYMBOLS[name]} not identified {written[written.index('(') :]}"
-    return f"{SYMBOLS[name]} = {written}"
-
-
-def is_said(rows: pd.DataFrame, name: str) -> pd.Series:
-    """Whether rows of table `parameters` have a parameter that may be drawn as a point: it is known and identified."""
-    is_open = [_limits(row, name).is_open for row in rows.to_dict("records")]
+def has_point_estimate(rows: pd.DataFrame, name: str) -> pd.Series:
+    """Return whether rows of table `parameters` have a known and identified estimate of a parameter."""
+    is_open = [_interval(row, name).is_open for row in rows.to_dict("records")]
     return rows[name].notna() & ~rows["status"].isin(UNSAID) & ~np.array(is_open, dtype=bool)
 
 
-def _limits(row: Row, name: str) -> Interval:
-    limits = (row.get(f"{name}_{end}") for end in ("low", "high"))
-    return Interval(*(float("nan") if pd.isna(limit) else float(limit) for limit in limits))
+def has_interval(row: Row, name: str) -> bool:
+    """Return whether a row has an interval of a value that is wider than a point."""
+    low, high = _interval(row, name)
+    return not (pd.isna(low) or pd.isna(high) or low == high)
 
 
-def with_limits(row: Row, name: str, written: Callable[[float], str] = format_share) -> str:
-    """Write a value of a row, and its 95 % limits in brackets where both are known and not the value itself.
+def _interval(row: Row, name: str) -> Interval:
+    ends = (row.get(f"{name}_{end}") for end in ("low", "high"))
+    return Interval(*(float("nan") if pd.isna(end) else float(end) for end in ends))
 
-    They have as many digits as the limits are apart by.
+
+def _value_and_interval(row: Row, name: str, otherwise: Callable[[float], str]) -> list[str]:
+    """Return a value, and its interval in parentheses if the row has one."""
+    if not has_interval(row, name):
+        return [otherwise(row[name])]
+    value, *ends = format_interval(row[name], *_interval(row, name), otherwise)
+    return [value, f"({'–'.join(ends)})"]
+
+
+def with_interval(row: Row, name: str, otherwise: Callable[[float], str] = format_share) -> str:
+    """Format a value and, if the row has one, its 95 % interval in parentheses.
+
+    Parameters
+    ----------
+    row, name
+        The value is ``row[name]``; its interval goes from ``row[f"{name}_low"]`` to ``row[f"{name}_high"]``.
+    otherwise
+        Formats a value without an interval.
     """
-    low, high = _limits(row, name)
-    if pd.isna(low) or pd.isna(high) or low == high:
-        return written(row[name])
-    value, *limits = format_interval(row[name], low, high, written)
-    return f"{value} ({'–'.join(limits)})"
+    return " ".join(_value_and_interval(row, name, otherwise))
 
 
-def limits_note(words: str) -> str:
-    """Explain the brackets of words that have any: counts that are no estimates have no limits."""
-    return f" {LIMITS_NOTE}" if "(" in words else ""
+def format_estimate(row: Row, name: str) -> str:
+    """Format a parameter with its symbol and interval; empty if unknown, no point estimate if not identified."""
+    if pd.isna(row.get(name)):
+        return ""
+    value, *interval = _value_and_interval(row, name, format_share)
+    return " ".join([SYMBOLS[name], "not identified" if _interval(row, name).is_open else f"= {value}", *interval])
 
 
-def estimates(row: Row) -> str:
-    """Write the known parameters of a fit or a truth, on lines short enough for a legend."""
-    most = line_characters() - (9 if is_narrow() else 2)  # less of one column is left beside a line's sample
+def format_estimates(row: Row) -> str:
+    """Format the known parameters of a fit or a truth on lines short enough for a legend."""
+    most = line_characters() - (9 if is_narrow() else 2)  # in one column the legend's line samples take more of a line
     lines: list[str] = []
-    for known in filter(None, (estimate(row, name) for name in SYMBOLS)):
+    for known in filter(None, (format_estimate(row, name) for name in SYMBOLS)):
         if lines and len(lines[-1]) + 4 + len(known) <= most:
             lines[-1] += f"    {known}"
         else:
@@ -104,53 +111,53 @@ def estimates(row: Row) -> str:
     return "\n".join(lines)
 
 
-def fit_in_words(row: Row) -> str:
-    """Say what a fit gives, for a caption: its parameters, unless its status forbids them or leaves them open."""
+def describe_fit(row: Row) -> str:
+    """Describe the result of a fit for a caption: its parameters, or its status if they are not reported."""
     if row["status"] in UNSAID:
-        return f"{row['status']}, no numbers"
-    known = ", ".join(filter(None, (estimate(row, name) for name in SYMBOLS)))
+        return f"not reported ({row['status']})"
+    known = ", ".join(filter(None, (format_estimate(row, name) for name in SYMBOLS)))
     return (known or "no estimate") + ("" if row["status"] == "ok" else f" (status {row['status']})")
 
 
 def status_note(row: Row) -> str:
-    """Write the status of a fit, and why on lines short enough for a legend; empty when it is ok without reserve.
+    """Format the status of a fit and its reason for a legend; empty for status ok without a reason.
 
-    One column has no room for why.
+    One column has no space for the reason.
     """
     if pd.isna(row.get("reason")) or is_narrow():
         return "" if row["status"] == "ok" else str(row["status"])
     reason = re.sub(r"\belements\b", elements(), plain_text(row["reason"], at_most=1000))
-    return wrapped(f"{row['status']}: {reason}")
+    return wrap_label(f"{row['status']}: {reason}")
 
 
-def wrapped(words: str) -> str:
-    """Break words into lines that fit a legend; what goes beyond three lines is cut off."""
-    return "\n".join(textwrap.wrap(words, line_characters() - 6, break_on_hyphens=False, max_lines=3, placeholder=" …"))
+def wrap_label(text: str) -> str:
+    """Break a text into at most three lines that fit a legend; the rest is cut off."""
+    return "\n".join(textwrap.wrap(text, line_characters() - 6, break_on_hyphens=False, max_lines=3, placeholder=" …"))
 
 
-def glossary(*, has_core: bool, clock: str) -> str:
-    """Say what the symbols of the parameters mean."""
-    core = "κ core's share of the urn, μ of a crawl; shell: " if has_core else ""
-    return wrapped(f"{core}α survival per {clock}, c coverage of a crawl")
+def explain_symbols(*, has_core: bool, clock: str) -> str:
+    """Explain the symbols of the parameters."""
+    core, shell = ("κ core fraction of the urn, μ core share of a crawl, ", "shell ") if has_core else ("", "")
+    return wrap_label(f"{core}α {shell}survival per {clock}, c {shell}coverage")
 
 
-def scaled_unit(largest: float) -> tuple[float, str]:
-    """Choose the unit of a count of elements: what to divide by, and the unit's name."""
+def element_unit(largest: float) -> tuple[float, str]:
+    """Return the divisor and the name of the unit for counts of elements up to `largest`."""
     divisor, unit = count_unit(largest)
     return divisor, f"{unit}{elements()}"
 
 
-def dates(crawls: pd.DataFrame) -> list[str]:
-    """Start of each crawl as text: year and month over a long calendar, with the day over a short one."""
-    return list(crawls["started_at"].dt.strftime("%Y-%m" if is_long(crawls) else "%Y-%m-%d"))
+def crawl_dates(crawls: pd.DataFrame) -> list[str]:
+    """Format the start of each crawl: year and month in a long collection, with the day in a short one."""
+    return list(crawls["started_at"].dt.strftime("%Y-%m" if spans_years(crawls) else "%Y-%m-%d"))
 
 
-def is_long(crawls: pd.DataFrame) -> bool:
-    """Whether the days of a calendar are of no interest."""
+def spans_years(crawls: pd.DataFrame) -> bool:
+    """Return whether the crawls span more than three years, so dates are written without days."""
     return bool(crawls["years"].max() - crawls["years"].min() > _YEARS_WITHOUT_DAYS)
 
 
-def span(crawls: pd.DataFrame) -> str:
-    """Write how many crawls there are and from when to when."""
-    first_and_last = dict.fromkeys(dates(crawls.iloc[[0, -1]]))
+def crawl_range(crawls: pd.DataFrame) -> str:
+    """Format the number of crawls and the dates of the first and the last one."""
+    first_and_last = dict.fromkeys(crawl_dates(crawls.iloc[[0, -1]]))
     return f"{count_noun(len(crawls), 'crawl')}, {' to '.join(first_and_last)}"

@@ -1,7 +1,6 @@
-"""Figures of the parameters of each stratum beside those of all elements.
+"""Draw the parameters of each stratum next to the parameters of all elements.
 
-Here: a line per stratum, bands of ranks over the rank, and how the status of a stratum is marked. Not here: the choice
-of the fit that speaks for a stratum, or what strata are.
+Does not define strata or select their fits; see `sources` and `estimates.headline`.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ import pandas as pd
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullFormatter
 
-from crawl_urn_dagster.figures.axes import figure_of_nothing
-from crawl_urn_dagster.figures.labels import LIMITS_NOTE, estimate, glossary, is_said
+from crawl_urn_dagster.figures.axes import message_figure
+from crawl_urn_dagster.figures.labels import INTERVAL_NOTE, explain_symbols, format_estimate, has_point_estimate
 from crawl_urn_dagster.figures.style import (
     JOINT_COLOUR,
     MISSING_COLOUR,
@@ -34,89 +33,73 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from crawl_urn_dagster.figures.labels import Row
-
-_REST_HEIGHT = 1.7  # inches: title, axis and legend
+_MARGIN_HEIGHT = 1.7  # inches for title, axis and legend
 _LABEL_CHARACTERS = 24
 _BAND = re.compile(r"(?P<low>\d+)(?:-(?P<high>\d+)|\+)")
 
 
 @in_style
 def parameters_by_stratum(parameters: pd.DataFrame, *, title: str) -> Figure:
-    """Parameters with their 95 % limits: a panel each, a line per stratum, all {elements()} on top.
+    """Draw parameters with 95 % confidence intervals: one panel per parameter, one line per stratum.
 
-    A fit that is ok without reserve has a filled marker; another has a hollow one and its status beside the stratum's
-    name; of one that is withheld only the status is shown. A parameter that the fit does not have has no marker.
+    All elements are at the top. A fit of status ok without a reason has a filled marker. Other fits have a hollow
+    marker and their status below the name of the stratum. A fit that is not reported, or a parameter that the fit does
+    not have, has no marker.
 
     Parameters
     ----------
     parameters
         Table of the contract; the headline rows of the collection and of its strata are shown.
     title
-        The collection, for example ``us_gov_hosts (host)``.
+        Name of the collection, for example ``us_gov_hosts (host)``.
     """
-    spoken = _spoken(parameters)
-    clock = spoken["clock"].iloc[0]
+    rows = _headline_rows(parameters)
+    clock = rows["clock"].iloc[0]
     n_rows, n_columns = (2, 2) if is_narrow() else (1, 4)
     figure = new_figure(
-        height=n_rows * (0.3 + 2.3 * line_height() * len(spoken)) + _REST_HEIGHT,
+        height=n_rows * (0.3 + 2.3 * line_height() * len(rows)) + _MARGIN_HEIGHT,
         title=title,
-        heading=f"parameters of {_counted_strata(spoken)}, per {clock}",
+        heading=f"parameters of {_count_strata(rows)}, per {clock}",
     )
-    is_shown = ~spoken["status"].isin(WITHHELD)
     panels = figure.subplots(n_rows, n_columns, sharey=True, squeeze=False)
-    for axes, (parameter, symbol) in zip(panels.ravel(), SYMBOLS.items(), strict=True):
-        _draw(axes, spoken[is_shown], parameter, _is_ok(spoken))
-        axes.set_xlabel(symbol)
-        axes.set_xlim(-0.03, 1.03)
-    for first in panels[:, 0]:
-        first.set_yticks(np.arange(len(spoken)), [_label(row) for row in spoken.to_dict("records")])
-        first.set_ylim(len(spoken) - 0.5, -0.5)
+    for axes, name in zip(panels.ravel(), SYMBOLS, strict=True):
+        axes.axhline(0.5, color=MISSING_COLOUR, linewidth=0.7)
+        draw_parameter(axes, rows, name)
+    for axes in panels[:, 0]:
+        label_rows(axes, rows)
     _add_key(figure, clock)
     return figure
 
 
 @in_style
 def rank_profile(parameters: pd.DataFrame, *, title: str) -> Figure:
-    """Parameters of bands of ranks against the rank, on a logarithmic axis, with those of all elements as a line.
+    """Draw parameters of rank bands against the rank, on a logarithmic axis, with those of all elements as a line.
 
-    Markers and what is withheld are as in `parameters_by_stratum`; horizontal bars are the bands, the last of which is
-    open.
+    Markers are as in `parameters_by_stratum`. Horizontal bars are the bands, the last of which has no upper end.
 
     Parameters
     ----------
     parameters
         Table of the contract; the headline rows of the collection and of its bands are shown.
     title
-        The collection.
+        Name of the collection.
     """
-    spoken = _spoken(parameters)
-    clock = spoken["clock"].iloc[0]
-    bands = _bands(spoken)
+    rows = _headline_rows(parameters)
+    clock = rows["clock"].iloc[0]
+    bands = _bands(rows)
     if bands.empty:
-        return figure_of_nothing(title, f"parameters by rank, per {clock}", f"No {elements()} of a band was captured.")
+        return message_figure(title, f"parameters by rank, per {clock}", f"no captured {elements()} in any rank band")
     n_rows, n_columns = (4, 1) if is_narrow() else (2, 2)
     figure = new_figure(
-        height=1.5 * n_rows + _REST_HEIGHT,
+        height=1.5 * n_rows + _MARGIN_HEIGHT,
         title=title,
-        heading=f"parameters by rank, {_counted_strata(spoken)}, per {clock}\nhorizontal: the band, the last is open; "
-        f"vertical: 95 % limits; dotted: all {elements()}",
+        heading=f"parameters by rank, {_count_strata(rows)}, per {clock}\nhorizontal: rank band, the last without an "
+        f"upper end; vertical: 95 % confidence interval; dotted: all {elements()}",
     )
     panels = figure.subplots(n_rows, n_columns, sharex=True, squeeze=False)
-    everyone = spoken[spoken["stratum"].isna() & ~spoken["status"].isin(WITHHELD)]
-    rows = spoken.join(bands, how="inner")
-    rows = rows[~rows["status"].isin(WITHHELD)]
-    for axes, (parameter, symbol) in zip(panels.ravel(), SYMBOLS.items(), strict=True):
-        for value in everyone.loc[is_said(everyone, parameter), parameter]:
-            axes.axhline(value, color=MISSING_COLOUR, linestyle=":", linewidth=1)
-        axes.vlines(
-            rows["middle"], rows[f"{parameter}_low"], rows[f"{parameter}_high"], color=JOINT_COLOUR, linewidth=1.2
-        )
-        known = rows[is_said(rows, parameter)]
-        axes.hlines(known[parameter], known["low"], known["high"], color=JOINT_COLOUR, linewidth=0.8)
-        for filled in (True, False):
-            some = known[_is_ok(known) == filled]
-            axes.plot(some["middle"], some[parameter], **_marker(filled=filled))
+    reported = rows[~rows["status"].isin(WITHHELD)]
+    for axes, (name, symbol) in zip(panels.ravel(), SYMBOLS.items(), strict=True):
+        _draw_bands(axes, reported, bands, name)
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter("{x:,.0f}")
         axes.xaxis.set_minor_formatter(NullFormatter())
@@ -130,108 +113,121 @@ def rank_profile(parameters: pd.DataFrame, *, title: str) -> Figure:
 
 
 def parameters_by_stratum_caption(parameters: pd.DataFrame) -> tuple[str, str]:
-    """Give the caption and the alternative text."""
-    found = _found(parameters)
+    """Return the caption and the alternative text."""
+    found = _describe_strata(parameters)
     text = (
-        f"{found} A line per stratum, all {elements()} on top; bars: 95 % limits; filled: ok; hollow: with a "
-        "reservation, whose status stands below the name; without a marker: not identified, not part of the urn, or "
-        f"withheld. {LIMITS_NOTE}"
+        f"{found} One line per stratum, all {elements()} at the top. Bars: 95 % confidence intervals. Filled: status "
+        "ok; hollow: with a warning, status below the name; no marker: not identified, not part of the model, or not "
+        f"reported. {INTERVAL_NOTE}"
     )
-    return text, f"Four panels, κ, μ, α and c, with a line per stratum. {found}"
+    return text, f"Four panels, κ, μ, α and c, with one line per stratum. {found}"
 
 
 def rank_profile_caption(parameters: pd.DataFrame) -> tuple[str, str]:
-    """Give the caption and the alternative text."""
-    found = _found(parameters)
+    """Return the caption and the alternative text."""
+    found = _describe_strata(parameters)
     text = (
-        f"{found} Horizontal bars: the bands of ranks, the last of which is open; vertical bars: 95 % limits; filled: "
-        "ok; hollow: with a reservation; without a marker: not identified, not part of the urn, or withheld; dotted: "
-        f"all {elements()}. {LIMITS_NOTE}"
+        f"{found} Horizontal bars: rank bands, the last without an upper end; vertical bars: 95 % confidence "
+        "intervals. Filled: status ok; hollow: with a warning; no marker: not identified, not part of the model, or "
+        f"not reported; dotted: all {elements()}. {INTERVAL_NOTE}"
     )
-    return text, f"Four panels, κ, μ, α and c, over the rank on a logarithmic axis. {found}"
+    return text, f"Four panels, κ, μ, α and c, by rank on a logarithmic axis. {found}"
 
 
-def _found(parameters: pd.DataFrame) -> str:
-    """Say which strata have the least and the greatest survival, and how many say nothing."""
-    spoken = _spoken(parameters)
-    strata = spoken[spoken["stratum"].notna()]
-    withheld = int(strata["status"].isin(WITHHELD).sum())
+def draw_parameter(axes: Axes, rows: pd.DataFrame, name: str) -> None:
+    """Draw a parameter of each reported fit with its confidence interval, at the height of its index."""
+    reported = rows[~rows["status"].isin(WITHHELD)]
+    known = reported[has_point_estimate(reported, name)]
+    for is_filled in (True, False):
+        some = known[_is_ok(known) == is_filled]
+        axes.plot(some[name], some.index, **_marker(is_filled))
+    limited = reported[reported[f"{name}_low"].notna()]
+    axes.hlines(limited.index, limited[f"{name}_low"], limited[f"{name}_high"], color=JOINT_COLOUR, linewidth=1.2)
+    axes.set_xlabel(SYMBOLS[name])
+    axes.set_xlim(-0.03, 1.03)
+
+
+def label_rows(axes: Axes, rows: pd.DataFrame) -> None:
+    """Write the stratum of each row at the height of its index, with its status if that is not ok."""
+    labels = []
+    for stratum, status in zip(rows["stratum"], rows["status"], strict=True):
+        name = f"all {elements()}" if pd.isna(stratum) else plain_text(stratum, at_most=_LABEL_CHARACTERS)
+        labels.append(name if status == "ok" else f"{name}\n{status}")
+    axes.set_yticks(np.arange(len(rows)), labels)
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+
+
+def _draw_bands(axes: Axes, rows: pd.DataFrame, bands: pd.DataFrame, name: str) -> None:
+    """Draw a parameter of the reported fits against the rank."""
+    for value in rows.loc[rows["stratum"].isna() & has_point_estimate(rows, name), name]:
+        axes.axhline(value, color=MISSING_COLOUR, linestyle=":", linewidth=1)
+    rows = rows.join(bands, how="inner")
+    axes.vlines(rows["middle"], rows[f"{name}_low"], rows[f"{name}_high"], color=JOINT_COLOUR, linewidth=1.2)
+    known = rows[has_point_estimate(rows, name)]
+    axes.hlines(known[name], known["low"], known["high"], color=JOINT_COLOUR, linewidth=0.8)
+    for is_filled in (True, False):
+        some = known[_is_ok(known) == is_filled]
+        axes.plot(some["middle"], some[name], **_marker(is_filled))
+
+
+def _describe_strata(parameters: pd.DataFrame) -> str:
+    """Describe the strata with the lowest and the highest survival, and count those that are not reported."""
+    rows = _headline_rows(parameters)
+    strata = rows[rows["stratum"].notna()]
+    unreported = int(strata["status"].isin(WITHHELD).sum())
     known = strata[_is_ok(strata)].sort_values("alpha").to_dict("records")
     ends = [
-        ", ".join((_name(row), estimate(row, "alpha"), estimate(row, "coverage")))
+        f"in {plain_text(str(row['stratum']), at_most=_LABEL_CHARACTERS)}, {format_estimate(row, 'alpha')}, "
+        f"{format_estimate(row, 'coverage')}"
         for row in (*known[:1], *known[1:][-1:])
     ]
-    between = (
-        f"Survival is lowest in {'; it is highest in '.join(ends)}." if ends else "No stratum has a fit that is ok."
-    )
-    return f"{_counted_strata(spoken)}, of which {len(known)} are ok and {withheld} withheld. {between}"
+    survival = f"Survival is lowest {'; it is highest '.join(ends)}." if ends else "No stratum has a fit of status ok."
+    return f"{_count_strata(rows)}, of which {len(known)} are ok and {unreported} not reported. {survival}"
 
 
-def _spoken(parameters: pd.DataFrame) -> pd.DataFrame:
-    """Headline rows, of the shell or of the one urn: of all elements first, then of each stratum."""
-    spoken = parameters[parameters["headline"].astype(bool) & (parameters["component"] != "core")]
-    return spoken.sort_values("stratum", key=lambda stratum: stratum.notna(), kind="stable").reset_index(drop=True)
+def _headline_rows(parameters: pd.DataFrame) -> pd.DataFrame:
+    """Return headline rows, of the shell or of the homogeneous urn, for all elements and then for each stratum."""
+    rows = parameters[parameters["headline"].astype(bool) & (parameters["component"] != "core")]
+    return rows.sort_values("stratum", key=lambda stratum: stratum.notna(), kind="stable").reset_index(drop=True)
 
 
-def _counted_strata(spoken: pd.DataFrame) -> str:
-    return count_noun(int(spoken["stratum"].notna().sum()), "stratum", "strata")
+def _count_strata(rows: pd.DataFrame) -> str:
+    return count_noun(int(rows["stratum"].notna().sum()), "stratum", "strata")
 
 
 def _is_ok(rows: pd.DataFrame) -> pd.Series:
     return (rows["status"] == "ok") & rows["reason"].isna()
 
 
-def _bands(spoken: pd.DataFrame) -> pd.DataFrame:
-    """Lower and upper rank of the strata that are bands of ranks, and the middle of both on a logarithmic axis."""
+def _bands(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the lower and upper rank of the strata that are rank bands, and their middle on a logarithmic axis."""
     bands = {
         row: (int(found["low"]), int(found["high"] or 10 * int(found["low"])))
-        for row, stratum in spoken["stratum"].dropna().items()
+        for row, stratum in rows["stratum"].dropna().items()
         if (found := _BAND.fullmatch(stratum))
     }
     frame = pd.DataFrame.from_dict(bands, orient="index", columns=["low", "high"])
     return frame.assign(middle=np.sqrt(frame["low"] * frame["high"]))
 
 
-def _draw(axes: Axes, rows: pd.DataFrame, name: str, is_ok: pd.Series) -> None:
-    """Draw one parameter of the strata, which are at the positions of their rows."""
-    axes.axhline(0.5, color=MISSING_COLOUR, linewidth=0.7)
-    known = rows[is_said(rows, name)]
-    for filled in (True, False):
-        some = known[is_ok[known.index] == filled]
-        axes.plot(some[name], some.index, **_marker(filled=filled))
-    limited = rows[rows[f"{name}_low"].notna()]
-    axes.hlines(limited.index, limited[f"{name}_low"], limited[f"{name}_high"], color=JOINT_COLOUR, linewidth=1.2)
-
-
-def _marker(*, filled: bool) -> dict[str, Any]:
+def _marker(is_filled: bool) -> dict[str, Any]:
     return {
         "color": JOINT_COLOUR,
         "marker": "o",
         "markersize": 4.5,
-        "markerfacecolor": JOINT_COLOUR if filled else "white",
+        "markerfacecolor": JOINT_COLOUR if is_filled else "white",
         "linestyle": "none",
         "zorder": 3,
     }
 
 
 def _add_key(figure: Figure, clock: str) -> None:
+    symbols = f"{explain_symbols(has_core=True, clock=clock)}\nwithout κ and μ: homogeneous urn"
+    labels = ((True, "ok"), (False, "with a warning, see the report"))
     figure.legend(
-        handles=[_key(filled=True, label="ok"), _key(filled=False, label="with a reservation, see the report")],
+        handles=[Line2D([], [], **_marker(is_filled), label=label) for is_filled, label in labels],
         loc="outside lower left",
-        title="" if is_narrow() else f"{glossary(has_core=True, clock=clock)}\nwithout κ and μ: one urn without a core",
+        title="" if is_narrow() else symbols,
         alignment="left",
         ncols=1 if is_narrow() else 2,
     )
-
-
-def _key(*, filled: bool, label: str) -> Line2D:
-    return Line2D([], [], **_marker(filled=filled), label=label)
-
-
-def _name(row: Row) -> str:
-    return plain_text(str(row["stratum"]), at_most=_LABEL_CHARACTERS)
-
-
-def _label(row: Row) -> str:
-    name: str = f"all {elements()}" if pd.isna(row["stratum"]) else _name(row)
-    return name if row["status"] == "ok" else f"{name}\n{row['status']}"

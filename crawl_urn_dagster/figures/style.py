@@ -1,7 +1,6 @@
-"""The look of every figure.
+"""Set the style of all figures: colours, sizes, matplotlib settings and text from data.
 
-Here: colours, sizes, the settings figures are drawn with, and text that comes from data. Not here: what a figure shows
-(one module per subject), numbers and dates as words (`labels`), or writing files (`files`).
+Does not draw figures (one module per subject), format numbers and dates (`labels`) or write files (`files`).
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import matplotlib.style
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from crawl_urn_dagster.figures.font import family
+from crawl_urn_dagster.figures.font import font_family
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,19 +25,19 @@ if TYPE_CHECKING:
 
 _P = ParamSpec("_P")
 
-# Containment and discovery curve as in the paper, and an orange that the eye tells from both without its red or green
-# cones. Never alone: markers, dashes or hatches differ as well.
+# Containment and discovery curve have the colours of the paper. The orange can be distinguished from both with any
+# colour vision deficiency. Markers, dashes or hatches differ as well.
 JOINT_COLOUR = "#C97700"
 CONTAINMENT_COLOUR = "#733743"
 DISCOVERY_COLOUR = "#2E5F8A"
 TRUTH_COLOUR = "#000000"
 MISSING_COLOUR = "#8C8C8C"
 
-#: Inches, by columns of a journal's page.
+#: Width of a figure in inches, by columns of a journal page.
 WIDTHS = {2: 7.2, 1: 3.5}
 PNG_DPI = 150
-CLOUD_POINT = 3.0  # points: size of one of very many
-_CHARACTER = 0.61  # of the size of a text: how wide a character is on average, with some to spare
+CLOUD_POINT = 3.0  # size of a marker in a dense cloud, points
+_CHARACTER = 0.61  # mean width of a character divided by the font size, rounded up
 
 _SETTINGS = {
     "axes.labelsize": "medium",
@@ -54,26 +53,25 @@ _SETTINGS = {
     "axes.spines.right": False,
     "axes.linewidth": 0.7,
     "hatch.linewidth": 0.6,
-    "text.parse_math": False,  # text from data stays text
-    "text.hinting": "none",  # hinted strokes of small text, such as those of =, come out bold
+    "text.parse_math": False,  # text from data must not be read as mathematics
+    "text.hinting": "none",  # hinting makes strokes of small text, such as those of =, bold
     "svg.hashsalt": "crawl_urn_dagster",
-    "svg.fonttype": "path",  # an SVG cannot name a font that every reader has
-    "pdf.fonttype": 42,  # TrueType, which publishers ask for and in which text can be searched
+    "svg.fonttype": "path",  # an SVG cannot rely on a font that every reader has
+    "pdf.fonttype": 42,  # TrueType, which publishers require and whose text can be searched
 }
-#: Sizes of text in points, by columns.
+#: Text sizes in points, by columns.
 _TEXT_SIZES = {
     2: {"font.size": 8, "axes.titlesize": 8.5, "figure.titlesize": 9.5},
     1: {"font.size": 7, "axes.titlesize": 7, "figure.titlesize": 7.5},
 }
 
-
-#: How many columns of a page the figure that is being drawn is wide.
 _columns: ContextVar[int] = ContextVar("columns", default=2)
+_noun: ContextVar[str] = ContextVar("noun", default="element")
 
 
 @contextmanager
 def page_columns(columns: int) -> Iterator[None]:
-    """Draw figures one or two columns of a journal's page wide."""
+    """Draw figures one or two columns of a journal page wide."""
     token = _columns.set(columns)
     try:
         yield
@@ -81,13 +79,9 @@ def page_columns(columns: int) -> Iterator[None]:
         _columns.reset(token)
 
 
-#: What one of the things that are crawled is called in the figure or caption that is being made.
-_noun: ContextVar[str] = ContextVar("noun", default="element")
-
-
 @contextmanager
-def called(noun: str) -> Iterator[None]:
-    """Call elements so in figures and captions; the noun is given in the singular and takes an s."""
+def replace_element_noun(noun: str) -> Iterator[None]:
+    """Replace "element" in figures and captions by a noun in the singular, whose plural takes an s."""
     token = _noun.set(noun)
     try:
         yield
@@ -96,23 +90,23 @@ def called(noun: str) -> Iterator[None]:
 
 
 def elements() -> str:
-    """Give what elements are called, in the plural."""
+    """Return the noun of the elements in the plural."""
     return f"{_noun.get()}s"
 
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Draw figures alike whatever the reader's own settings, which are back afterwards."""
+    """Draw in the package's style, and restore the user's matplotlib settings afterwards."""
     with matplotlib.style.context(
-        {"font.family": family(), **_SETTINGS, **_TEXT_SIZES[_columns.get()]}, after_reset=True
+        {"font.family": font_family(), **_SETTINGS, **_TEXT_SIZES[_columns.get()]}, after_reset=True
     ):
         yield
 
 
 def in_style(draw: Callable[_P, Figure]) -> Callable[_P, Figure]:
-    """Make a function draw in the package's style, and lay its figure out once and for all.
+    """Decorate a function to draw in the package's style and to compute the layout of its figure once.
 
-    Every drawing refines a layout a little, so that a figure saved twice would not be the same bytes.
+    Every drawing refines a layout slightly. Without a fixed layout, saving a figure twice gives different bytes.
     """
 
     @wraps(draw)
@@ -120,24 +114,24 @@ def in_style(draw: Callable[_P, Figure]) -> Callable[_P, Figure]:
         with style():
             figure = draw(*args, **kwargs)
             figure.draw_without_rendering()
-            figure.set_layout_engine(None)  # with any other, also "none", each file would be drawn twice
+            figure.set_layout_engine(None)  # with any other engine, also "none", matplotlib draws each file twice
         return figure
 
     return draw_in_style
 
 
 def is_narrow() -> bool:
-    """Whether the figure that is being drawn is one column wide."""
+    """Return whether the current figure is one column wide."""
     return _columns.get() == 1
 
 
 def line_height() -> float:
-    """Inches from one line of text to the next in the figure that is being drawn."""
+    """Return the line spacing of text in the current figure, in inches."""
     return float(1.4 * mpl.rcParams["font.size"] / 72)
 
 
 def line_characters(size: float | None = None) -> int:
-    """How many characters of a size in points, by default that of most text, fit on a line of the figure."""
+    """Return how many characters fit on a line of the figure, at a font size in points (default: the body text)."""
     return int(WIDTHS[_columns.get()] * 72 / (_CHARACTER * (size or mpl.rcParams["font.size"])))
 
 
@@ -149,9 +143,9 @@ def new_figure(*, height: float, title: str, heading: str) -> Figure:
     height
         Inches.
     title
-        The collection, text from data.
+        Name of the collection, text from data.
     heading
-        What the figure shows; may have several lines. One column has room for the first: captions say the rest.
+        Description in one or more lines. A figure of one column shows only the first; its caption explains the others.
     """
     figure = Figure(figsize=(WIDTHS[_columns.get()], height), dpi=PNG_DPI, layout="constrained")
     lines = f"{plain_text(title)}: {heading}".splitlines()
@@ -166,19 +160,19 @@ def new_figure(*, height: float, title: str, heading: str) -> Figure:
 
 
 def panels(figure: Figure, n: int, **options: Any) -> list[Axes]:
-    """Make n axes: beside each other, or below each other in one column."""
+    """Make n axes in a row, or stacked vertically in one column."""
     rows, columns = (n, 1) if is_narrow() else (1, n)
     return list(figure.subplots(rows, columns, squeeze=False, **options).ravel())
 
 
 def tint(colour: str) -> tuple[float, float, float]:
-    """Mix a colour with white, for points and fills that stay behind lines of the colour itself."""
+    """Mix a colour with white, for points and fills behind lines of the same colour."""
     red, green, blue = (1 - 0.5 * (1 - channel) for channel in to_rgb(colour))
     return red, green, blue
 
 
 def points(colour: str, *, marker: str, size: float) -> dict[str, Any]:
-    """Options of `Axes.plot` for observed points, many of which may overlap; size in points."""
+    """Return options of `Axes.plot` for observed points, which may overlap; size in points."""
     return {
         "color": tint(colour),
         "marker": marker,
@@ -191,9 +185,9 @@ def points(colour: str, *, marker: str, size: float) -> dict[str, Any]:
 
 
 def plain_text(text: str, *, at_most: int = 100) -> str:
-    """Text from data as one line of printable characters, at most so many.
+    """Return text from data as one line of at most `at_most` printable characters.
 
-    Control characters would break lines, or the XML of an SVG.
+    Control characters would break lines or the XML of an SVG.
     """
     line = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
     return line if len(line) <= at_most else f"{line[: at_most - 1]}…"

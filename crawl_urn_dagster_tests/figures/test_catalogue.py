@@ -184,7 +184,7 @@ def test_captions_name_no_number_of_what_is_withheld_or_not_identified(frames, n
 
 @pytest.mark.parametrize(
     "name",
-    [name for name, entry in CATALOGUE.items() if entry.of_parameters and "parameters" not in entry.tables],
+    [name for name, entry in CATALOGUE.items() if entry.has_parameters and "parameters" not in entry.tables],
 )
 def test_figures_and_captions_of_nothing_say_so_and_name_no_number(frames, name):
     nothing = {**frames, **{table: frames[table].iloc[:0] for table in CATALOGUE[name].tables if table != "crawls"}}

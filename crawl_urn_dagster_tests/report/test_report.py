@@ -405,7 +405,7 @@ def test_a_preferred_urn_that_is_not_identified_or_not_the_headlines_is_called_t
 def test_the_report_waits_for_no_figure_of_parameters():
     (spec,) = report_asset(demo_collection()).specs
     waited = {dep.asset_key.path[1] for dep in spec.deps}
-    assert not waited & {name for name, entry in CATALOGUE.items() if entry.of_parameters}
+    assert not waited & {name for name, entry in CATALOGUE.items() if entry.has_parameters}
     assert "headline" not in waited
 
 

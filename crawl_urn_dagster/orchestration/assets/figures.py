@@ -55,7 +55,7 @@ def figure_tables(collection: Collection, name: str) -> list[str]:
 
 def _figure(collection: Collection, name: str) -> dg.AssetsDefinition:
     tables = figure_tables(collection, name)
-    headline = ["headline"] if CATALOGUE[name].of_parameters else []
+    headline = ["headline"] if CATALOGUE[name].has_parameters else []
     spec = asset_spec(
         collection, name, kinds={"matplotlib"}, deps=[*headline, *tables], description=CATALOGUE[name].shows
     )
