@@ -91,7 +91,7 @@ def identifiability(profile: pd.DataFrame, *, title: str) -> Figure:
 def identifiability_caption(profile: pd.DataFrame) -> tuple[str, str]:
     """Return the caption and the alternative text."""
     if profile.empty:
-        found = "Nothing is drawn without a joint fit."
+        found = "No results are shown because the joint fit is missing."
         return found, found
     ranges = []
     for projection, (_, _, label) in _PROFILES.items():
@@ -208,7 +208,7 @@ def residuals_by_lag_caption(diagnosis: pd.DataFrame) -> tuple[str, str]:
     """Return the caption and the alternative text."""
     rows = _residual_rows(diagnosis)
     if rows.empty:
-        found = "Nothing is drawn without a joint fit with replicates."
+        found = "No results are shown because a joint fit with replicates is missing."
         return found, found
     failing = rows[rows["verdict"] == "fails"].sort_values("observed", key=abs)
     found = f"{len(failing)} of {count_noun(len(rows), 'point')} are not explained by the fit."

@@ -1,7 +1,4 @@
-"""Small tables of the contract for figures, and what a reader finds in a figure.
-
-Here: making frames, and reading texts, lines and boxes off a Figure. Not here: what a test asserts of them.
-"""
+"""Make small tables for figures, and read texts, lines and layout problems from a figure."""
 
 from functools import cache
 from typing import NamedTuple
@@ -31,8 +28,9 @@ class Tables(NamedTuple):
     discovery_curve: pd.DataFrame
 
 
+@cache
 def tables(n_crawls, *, gap_days=GAP_DAYS, elements=1_000):
-    """A simulated collection of core and shell."""
+    """Return the observables of a simulated core–shell collection; callers must not modify them."""
     histories = simulate(
         times=np.arange(n_crawls),
         core=round(KAPPA * elements),
@@ -51,13 +49,13 @@ def tables(n_crawls, *, gap_days=GAP_DAYS, elements=1_000):
             }
         )
     )
-    made = tables_from_histories(crawls, histories, CountingError())
-    return Tables(crawls, made["containment"], made["discovery_curve"])
+    observed = tables_from_histories(crawls, histories, CountingError())
+    return Tables(crawls, observed["containment"], observed["discovery_curve"])
 
 
 @cache
 def estimated():
-    """Every table that figures are drawn from, of 12 crawls; rolling fits and strata are made up."""
+    """Return every table that figures need, for 12 crawls; the rolling fits and strata are made up."""
     counts = urn(12, core=400, shell=600, alpha=ALPHA, coverage=COVERAGE, seed=3)
     observed = observables(counts)
     crawls, containment, discovery_curve = observed
@@ -81,15 +79,15 @@ def estimated():
 
 
 def history_of(crawls, *, window_crawls):
-    """Table `parameter_history` of equal fits, with limits of 0.01 on both sides."""
+    """Return table `parameter_history` with equal fits, whose intervals extend 0.01 to both sides."""
     values = {"kappa": KAPPA, "core_share": 0.53, "alpha": ALPHA, "coverage": COVERAGE}
-    limits = {
+    intervals = {
         f"{name}_{end}": value + by for name, value in values.items() for end, by in (("low", -0.01), ("high", 0.01))
     }
     rows = []
     for last in range(window_crawls - 1, len(crawls)):
         window = {"first_crawl": crawls["crawl"][last - window_crawls + 1], "last_crawl": crawls["crawl"][last]}
-        rows += core_shell("joint", status="ok", inputs_sha256="", **window, **limits)
+        rows += core_shell("joint", status="ok", inputs_sha256="", **window, **intervals)
     return pd.DataFrame(rows, columns=list(PARAMETER_HISTORY.column_names))
 
 
@@ -98,7 +96,7 @@ def homogeneous(projection="containment", **values):
 
 
 def core_shell(projection="containment", *, kappa=KAPPA, alpha=ALPHA, coverage=COVERAGE, **values):
-    """Rows of core and shell; the core share belongs to the parameters, and under form paper it is kappa."""
+    """Return the rows of core and shell; under form paper the core share is kappa."""
     is_exact = values.get("form", "exact") == "exact"
     common = {
         "projection": projection,
@@ -130,14 +128,14 @@ def _row(**values):
 
 
 def parameters(*fits):
-    """Table `parameters` with all its columns, typed as DuckDB gives them back."""
+    """Return table `parameters` with all its columns in the types that DuckDB returns."""
     frame = pd.DataFrame([row for fit in fits for row in fit], columns=list(PARAMETERS.column_names))
     doubles = [column.name for column in PARAMETERS.columns if column.type == "DOUBLE"]
     return frame.astype(dict.fromkeys(doubles, np.float64))
 
 
 def texts(figure):
-    """Every text that a reader sees."""
+    """Return every visible text of a figure."""
     out_of_view = {
         label
         for axes in figure.axes
@@ -149,24 +147,24 @@ def texts(figure):
     return [text for text in figure.findobj(Text) if text.get_visible() and text.get_text() and text not in out_of_view]
 
 
-def words(figure):
+def text_of(figure):
     return "\n".join(text.get_text() for text in texts(figure))
 
 
-def key(figure):
-    """Legend entries: label to the handle that is drawn beside it."""
+def legend_entries(figure):
+    """Return the handles of the legend by label."""
     (legend,) = figure.legends
     return dict(zip((text.get_text() for text in legend.get_texts()), legend.legend_handles, strict=True))
 
 
-def entry(figure, start):
-    """The one legend entry whose label starts so: its label and its handle."""
-    (found,) = [(label, handle) for label, handle in key(figure).items() if label.startswith(start)]
+def legend_entry(figure, start):
+    """Return the label and the handle of the one legend entry whose label has this start."""
+    (found,) = [(label, handle) for label, handle in legend_entries(figure).items() if label.startswith(start)]
     return found
 
 
 def curves(axes):
-    """The lines of an axes that are curves, not points, by colour and marker."""
+    """Return the lines that are curves, not points, by colour and marker."""
     lines = [line for line in axes.lines if line.get_linestyle() != "None"]
     return {(line.get_color(), line.get_marker()): line for line in lines}
 
@@ -177,30 +175,29 @@ def observed(axes):
 
 
 def faults(figure, *, smallest=8):
-    """What is wrong with a figure's layout, in words: texts cut off, smaller than so many points, or overlapping."""
+    """Describe the layout problems of a figure: texts that are cut off, smaller than `smallest` points, or overlapping."""
     with page_columns(1 if figure.get_figwidth() == WIDTHS[1] else 2), style():
-        figure.draw_without_rendering()  # as it is saved
+        figure.draw_without_rendering()  # as in a saved file
     found = texts(figure)
-    # Of the text itself: an annotation's own extent includes its leader.
-    boxes = [(text.get_text(), Text.get_window_extent(text)) for text in found]
+    names = [repr(text.get_text()) for text in found]
+    # `Text.get_window_extent` excludes the leader of an annotation.
+    boxes = _extents(Text.get_window_extent(text) for text in found)
     page = figure.bbox
-    small = [f"small: {text.get_text()!r}" for text in found if text.get_fontsize() < smallest]
-    cut = [
-        f"cut off: {word!r}"
-        for word, box in boxes
-        if box.x0 < page.x0 or box.y0 < page.y0 or box.x1 > page.x1 or box.y1 > page.y1
-    ]
-    areas = [("legend", legend.get_window_extent()) for legend in figure.legends]
-    areas += [("axes", axes.get_window_extent()) for axes in figure.axes]
-    crossing = [f"overlap: {a!r} and {b!r}" for (a, box), (b, other) in _pairs(boxes) if _meet(box, other)]
-    covering = [f"overlap: {a} and {b}" for (a, box), (b, other) in _pairs(areas) if _meet(box, other)]
-    return small + cut + crossing + covering
+    small = [f"small: {name}" for name, text in zip(names, found, strict=True) if text.get_fontsize() < smallest]
+    is_cut = (boxes[:, :2] < page.min).any(axis=1) | (boxes[:, 2:] > page.max).any(axis=1)
+    cut = [f"cut off: {name}" for name, outside in zip(names, is_cut, strict=True) if outside]
+    areas = _extents(area.get_window_extent() for area in (*figure.legends, *figure.axes))
+    area_names = ["legend"] * len(figure.legends) + ["axes"] * len(figure.axes)
+    return small + cut + _overlaps(names, boxes) + _overlaps(area_names, areas)
 
 
-def _pairs(items):
-    return [(a, b) for k, a in enumerate(items) for b in items[k + 1 :]]
+def _extents(boxes):
+    """Return the corners x0, y0, x1, y1 of boxes, shape (boxes, 4)."""
+    return np.array([box.extents for box in boxes]).reshape(-1, 4)
 
 
-def _meet(a, b):
-    """Whether two boxes share more than half a pixel."""
-    return min(a.x1, b.x1) - max(a.x0, b.x0) > 0.5 and min(a.y1, b.y1) - max(a.y0, b.y0) > 0.5
+def _overlaps(names, boxes):
+    """Describe the pairs of boxes that share more than half a pixel in both directions."""
+    low, high = boxes[:, None, :2], boxes[:, None, 2:]
+    shared = np.minimum(high, boxes[:, 2:]) - np.maximum(low, boxes[:, :2])
+    return [f"overlap: {names[a]} and {names[b]}" for a, b in np.argwhere((shared > 0.5).all(axis=2)) if a < b]

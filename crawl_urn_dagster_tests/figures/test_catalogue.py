@@ -1,13 +1,15 @@
-"""Every figure by name: in both widths, and captions whose numbers are those of the tables."""
+"""Test all figures by name: layout in both widths, and numbers of captions against the tables."""
 
+import doctest
 import re
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from crawl_urn_dagster.figures import CATALOGUE, PARAMETER_FIGURES, caption, draw, drawable
+from crawl_urn_dagster.figures import CATALOGUE, PARAMETER_FIGURES, caption, catalogue, draw, drawable
 from crawl_urn_dagster.figures.files import SUFFIXES
 from crawl_urn_dagster.figures.style import WIDTHS
 from crawl_urn_dagster.observables.database import ObservablesFile
@@ -16,8 +18,8 @@ from crawl_urn_dagster.urn import Urn
 from crawl_urn_dagster.urn.fits.status import WITHHELD
 from crawl_urn_dagster_tests.figures.frames import TITLE, estimated, faults
 
-#: Numbers of a caption that are no collection's: levels, and what control charts promise.
-_FIXED = re.compile(r"95 %|1 % of a crawl|2 % of runs of 24 crawls|from 0 to 1|\d{4}-\d\d(-\d\d)?|1-50|51\+")
+#: Numbers of captions that do not depend on the collection: levels, tolerances, dates and names.
+_FIXED = re.compile(r"95 %|1 % (of a crawl|tolerance)|2 % per 24 crawls|from 0 to 1|\d{4}-\d\d(-\d\d)?|1-50|51\+")
 _NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?")
 
 
@@ -26,109 +28,114 @@ def frames():
     return estimated()
 
 
+@cache
+def drawn(name, columns=2):
+    return draw(name, estimated(), title=TITLE, clock="crawl", columns=columns)
+
+
 def numbers(text):
     return set(_NUMBER.findall(_FIXED.sub("", text)))
 
 
-def described(name, frames):
+def describe(name, frames):
     return caption(name, frames, title=TITLE, clock="crawl")
 
 
-def written(row, *names):
-    """Values of a row with their limits, as a caption writes them.
+def formatted(row, *names):
+    """Return values of a row and the ends of their intervals in the format of a caption.
 
-    Limits are 4 to 40 units of the last decimal apart, or ten times that where the value has two digits then only.
+    The ends differ by 4 to 40 units of the last decimal, or by ten times that if the value would have only one digit.
     """
-    said = set()
+    expected = set()
     for name in names:
         values = [row.get(f"{name}{end}") for end in ("", "_low", "_high")]
         known = [value for value in values if not pd.isna(value)]
         width = max(known) - min(known) if len(known) == 3 else 0
         decimals = next((n for n in range(-12, 9) if 4 <= width * 10**n < 40), 3)
         decimals += width > 0 and abs(known[0]) * 10**decimals < 10
-        said |= {f"{round(value, decimals):,.{max(decimals, 0)}f}" for value in known}
-    return said
+        expected |= {f"{round(value, decimals):,.{max(decimals, 0)}f}" for value in known}
+    return expected
 
 
-def of_fits(frames, model):
-    """What a caption says of the fits of a model: nothing of those that are withheld or leave something open."""
+def fit_numbers(frames, model):
+    """Return the numbers of the fits of a model that are reported and identified."""
     rows = frames["parameters"]
     rows = rows[(rows["model"] == model) & (rows["clock"] == "crawl") & (rows["component"] != "core")]
     rows = rows[rows["stratum"].isna() & ~rows["projection"].isin(["histories", "curves"])]
     rows = rows[~rows["status"].isin([*WITHHELD, "not_identified"])]
-    said = set().union(*(written(row, *SYMBOLS) for row in rows.to_dict("records")))
-    return said | written(frames["truth"].iloc[0].to_dict(), *SYMBOLS) | {"12", "11"}
+    expected = set().union(*(formatted(row, *SYMBOLS) for row in rows.to_dict("records")))
+    return expected | formatted(frames["truth"].iloc[0].to_dict(), *SYMBOLS) | {"12", "11"}
 
 
-def of_strata(frames):
+def stratum_numbers(frames):
     rows = frames["parameters"].query("headline and stratum.notna() and component == 'shell'")
-    return {"2", "0"} | written(rows.iloc[0].to_dict(), "alpha", "coverage")
+    return {"2", "0"} | formatted(rows.iloc[0].to_dict(), "alpha", "coverage")
 
 
-def of_profile(frames):
-    said = set()
+def profile_numbers(frames):
+    expected = set()
     for _, rows in frames["kappa_profile"].groupby("projection"):
         near = rows.loc[rows["residual_rms"] <= rows["residual_rms"].min() + 0.01, "kappa"]
-        said |= {
+        expected |= {
             f"{near.min():.3f}",
             f"{near.max():.3f}",
             f"{rows.loc[rows['standardised_rms'].idxmin(), 'kappa']:.3f}",
         }
-    return said
+    return expected
 
 
-def of_crawls(frames):
+def crawl_numbers(frames):
     rows = frames["per_crawl"].query("estimator == 'cormack_jolly_seber' and se.notna()")
     ends = (some.loc[some["estimate"].agg(end)] for _, some in rows.groupby("quantity") for end in ("idxmin", "idxmax"))
     shown = (row for row in ends if row["quantity"] in ("alpha", "coverage"))
-    return {"12"}.union(*(written(row.to_dict(), "estimate") for row in shown))
+    return {"12"}.union(*(formatted(row.to_dict(), "estimate") for row in shown))
 
 
-def of_forecast(frames):
+def forecast_numbers(frames):
     rows = frames["forecast"].query("quantity == 'new_elements'").sort_values("crawls_ahead")
     rows = rows[rows["origin_crawl"] == frames["crawls"]["crawl"].iloc[-1]].iloc[[0, -1]]
-    return set().union(*(written(row, "value") for row in rows.to_dict("records")))
+    return set().union(*(formatted(row, "value") for row in rows.to_dict("records")))
 
 
-def of_lags(frames):
+def lag_numbers(frames):
     pairs = frames["containment"]
     first, last = (pairs.loc[pairs["lag_crawls"] == lag, "containment"] for lag in (1, 11))
     means = {f"{value:.3f}" for lag in (first, last) for value in (lag.mean(), lag.min(), lag.max())}
     return means | {"12", "1", "11"}
 
 
-#: What the numbers of a caption are, computed from the tables in another way.
-SAID = {
+#: Expected numbers of captions, computed from the tables independently.
+EXPECTED_NUMBERS = {
     "discovery_heat_map": lambda f: {"12", f"{f['discovery_curve']['distinct_elements'].max():,}"},
     "discovery_curves_by_start": lambda f: {
         "12",
         f"{f['discovery_curve'].query('window_crawls == 12')['ratio'].item():.3f}",
     },
-    "containment_by_lag": of_lags,
-    "survival_and_coverage_by_crawl": of_crawls,
-    "parameters_by_stratum": of_strata,
-    "rank_profile": of_strata,
+    "containment_by_lag": lag_numbers,
+    "survival_and_coverage_by_crawl": crawl_numbers,
+    "parameters_by_stratum": stratum_numbers,
+    "rank_profile": stratum_numbers,
     "fates_of_an_element": lambda f: (
         {"0.000", "1.000"}
         | {f"{fate:.3f}" for fate in Urn(*headline(f)[["alpha", "coverage"]]).fates()}
-        | written(headline(f), *SYMBOLS)
+        | formatted(headline(f), *SYMBOLS)
     ),
-    "homogeneous_fits": lambda f: of_fits(f, "homogeneous"),
-    "core_shell_fits": lambda f: of_fits(f, "core_shell"),
-    "identifiability": of_profile,
-    "residuals_by_lag": lambda f: {"0", str((f["diagnosis"]["test"] == "lack_of_fit").sum()), bars_cut_off(f)},
-    "parameters_over_time": lambda f: {"5", "8", "12"} | written(f["parameter_history"].iloc[-1], *SYMBOLS),
+    "homogeneous_fits": lambda f: fit_numbers(f, "homogeneous"),
+    "core_shell_fits": lambda f: fit_numbers(f, "core_shell"),
+    "identifiability": profile_numbers,
+    "residuals_by_lag": lambda f: {"0", str((f["diagnosis"]["test"] == "lack_of_fit").sum()), count_cut_bars(f)},
+    "parameters_over_time": lambda f: {"5", "8", "12"} | formatted(f["parameter_history"].iloc[-1], *SYMBOLS),
     "control_charts": lambda f: {"12", "8", "4"},
     "planning_curves": lambda f: (
-        written(f["planning"][f["planning"]["current"]].iloc[0], "cost_per_new", "seen_at_last")
+        formatted(f["planning"][f["planning"]["current"]].iloc[0], "cost_per_new", "seen_at_last")
         | {f"{f['planning'].loc[f['planning']['current'], 'coverage'].item():.3f}", "90"}
     ),
 }
 
 
-def bars_cut_off(frames):
-    """How many bars end outside the frame of the drawn figure."""
-    (axes,) = draw("residuals_by_lag", frames, title=TITLE, clock="crawl").axes
+def count_cut_bars(frames):
+    """Count the bars that end outside the axes of the drawn figure."""
+    (axes,) = drawn("residuals_by_lag").axes
     low, high = axes.get_ylim()
     bars = [bar[:, 1] for container in axes.collections for bar in container.get_segments()]
     return str(sum(bar.min() < low or bar.max() > high for bar in bars))
@@ -138,7 +145,7 @@ def headline(frames):
     return frames["parameters"].query("headline and stratum.isna() and component != 'core'").iloc[0]
 
 
-def test_a_figure_can_be_drawn_where_its_tables_are(frames):
+def test_drawable_returns_figures_whose_tables_exist(frames):
     assert drawable(frames, strata=True, ranks=True) == list(CATALOGUE)
     assert set(drawable(frames)) == set(CATALOGUE) - {"parameters_by_stratum", "rank_profile"}
     assert "containment_by_lag" not in drawable(set(frames) - {"containment"})
@@ -148,69 +155,67 @@ def test_a_figure_can_be_drawn_where_its_tables_are(frames):
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
-def test_every_figure_is_legible_in_both_widths(frames, name):
+def test_figure_is_legible_in_both_widths(name):
     for columns, smallest in ((2, 8), (1, 7)):
-        figure = draw(name, frames, title=TITLE, clock="crawl", columns=columns)
+        figure = drawn(name, columns)
         assert figure.get_figwidth() == WIDTHS[columns]
         assert figure.get_figheight() < 9
         assert faults(figure, smallest=smallest) == []
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
-def test_numbers_of_captions_are_those_of_the_tables(frames, name):
-    said = described(name, frames)
-    assert said.title.startswith(TITLE)
-    assert said.text.startswith(CATALOGUE[name].shows)
-    assert len(said.text) > len(said.alt) > 40
-    if name == "forecast_fan":  # with ordinals and how many crawls came as forecast
-        assert of_forecast(frames) <= numbers(said.text.replace("12th", ""))
+def test_caption_numbers_equal_those_of_the_tables(frames, name):
+    found = describe(name, frames)
+    assert found.title.startswith(TITLE)
+    assert found.text.startswith(CATALOGUE[name].shows)
+    assert len(found.text) > len(found.alt) > 40
+    if name == "forecast_fan":  # also has ordinals and the number of crawls since the earlier forecast
+        assert forecast_numbers(frames) <= numbers(found.text.replace("12th", ""))
         return
-    expected = SAID[name](frames)
-    assert numbers(said.text) == expected
-    assert numbers(said.alt) <= expected | {"6", "5"}  # and how many fits there are
+    expected = EXPECTED_NUMBERS[name](frames)
+    assert numbers(found.text) == expected
+    assert numbers(found.alt) <= expected | {"6", "5"}  # also has the number of fits
 
 
 @pytest.mark.parametrize("status", ["model_violation", "too_few_points", "not_converged", "not_identified"])
 @pytest.mark.parametrize(
     "name", ["fates_of_an_element", "homogeneous_fits", "core_shell_fits", "parameters_by_stratum"]
 )
-def test_captions_name_no_number_of_what_is_withheld_or_not_identified(frames, name, status):
-    withheld = {**frames, "parameters": frames["parameters"].assign(status=status)}
-    del withheld["truth"]
-    said = described(name, withheld)
-    assert not re.search(r"\d\.\d|[κμαc] = ", said.text + said.alt)
-    assert status in said.text or "No stratum has a fit that is ok" in said.text
+def test_caption_has_no_estimates_of_an_unreported_fit(frames, name, status):
+    unreported = {**frames, "parameters": frames["parameters"].assign(status=status)}
+    del unreported["truth"]
+    found = describe(name, unreported)
+    assert not re.search(r"\d\.\d|[κμαc] = ", found.text + found.alt)
+    assert status in found.text or "No stratum has a fit of status ok" in found.text
 
 
 @pytest.mark.parametrize(
     "name",
     [name for name, entry in CATALOGUE.items() if entry.has_parameters and "parameters" not in entry.tables],
 )
-def test_figures_and_captions_of_nothing_say_so_and_name_no_number(frames, name):
-    nothing = {**frames, **{table: frames[table].iloc[:0] for table in CATALOGUE[name].tables if table != "crawls"}}
-    said = described(name, nothing)
-    assert re.search(r"[Nn]o |not ", said.text)
-    assert not re.search(r"\d\.\d", said.text + said.alt)
-    assert faults(draw(name, nothing, title=TITLE, clock="crawl")) == []
+def test_figure_and_caption_of_empty_tables_state_it(frames, name):
+    empty = {**frames, **{table: frames[table].iloc[:0] for table in CATALOGUE[name].tables if table != "crawls"}}
+    found = describe(name, empty)
+    assert re.search(r"[Nn]o |not ", found.text)
+    assert not re.search(r"\d\.\d", found.text + found.alt)
+    assert faults(draw(name, empty, title=TITLE, clock="crawl")) == []
 
 
-def test_captions_name_the_signs_that_are_in_their_figures(frames):
-    whole = {name: described(name, frames).text for name in ("discovery_heat_map", "control_charts", "core_shell_fits")}
-    homogeneous = described("homogeneous_fits", frames).text
-    assert "hatched" not in whole["discovery_heat_map"]
+def test_captions_explain_only_marks_in_the_figure(frames):
     lacking = {**frames, "discovery_curve": frames["discovery_curve"].drop(index=1)}
-    assert "hatched" in described("discovery_heat_map", lacking).text
-    # Of the printed form, whose curve is that of the exact one, the figure has κ alone.
-    printed = re.search(r"paper form \(its κ is μ\): ([^;]*);", whole["core_shell_fits"])[1]
-    assert re.fullmatch(r"the same curve, κ = [^α]*", printed)
+    assert "hatched" not in describe("discovery_heat_map", frames).text
+    assert "hatched" in describe("discovery_heat_map", lacking).text
+    # The form of the paper has the curve of the exact form, so the figure shows only its κ.
+    paper = re.search(r"paper form \(its κ is μ\): ([^;]*);", describe("core_shell_fits", frames).text)[1]
+    assert re.fullmatch(r"the same curve, κ = [^α]*", paper)
     # The truth of a simulation has a core.
-    assert "κ core's share of the urn" in homogeneous
+    assert "κ core fraction of the urn" in describe("homogeneous_fits", frames).text
 
 
-def test_what_a_caption_takes_from_data_is_one_line_of_printable_text(frames):
+def test_caption_shows_text_from_data_as_one_printable_line(frames):
     hostile = "a\n<script>\x00" + "x" * 500
     curve = frames["discovery_curve"].assign(start_crawl=hostile, end_crawl=hostile)
-    text = described("discovery_heat_map", {**frames, "discovery_curve": curve}).text
+    text = describe("discovery_heat_map", {**frames, "discovery_curve": curve}).text
     assert text.isprintable()
     assert len(text) < 1000
 
@@ -222,7 +227,7 @@ def test_every_entry_has_its_two_functions():
         assert callable(getattr(module, f"{name}_caption"))
 
 
-def test_the_documentation_names_every_figure_and_draws_one(frames, tmp_path, monkeypatch):
+def test_docs_name_every_figure_and_their_example_runs(frames, tmp_path, monkeypatch):
     page = (Path(__file__).parents[2] / "docs" / "figures.md").read_text(encoding="utf-8")
     assert [name for name in CATALOGUE if f"`{name}`" not in page] == []
     assert [suffix for suffix in SUFFIXES if f"`{suffix}`" not in page] == []
@@ -232,3 +237,9 @@ def test_the_documentation_names_every_figure_and_draws_one(frames, tmp_path, mo
     (code,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
     exec(compile(code, "docs/figures.md", "exec"), {})
     assert {path.name for path in Path("paper").iterdir()} == {f"containment{suffix}" for suffix in SUFFIXES}
+
+
+def test_docstring_examples_run():
+    results = doctest.testmod(catalogue)
+    assert results.attempted > 0
+    assert results.failed == 0

@@ -1,15 +1,15 @@
-"""The parameters of several collections, as a reader finds them."""
+"""Test the figure of the parameters of several collections."""
 
 from crawl_urn_dagster.figures.comparison import parameters_by_collection
-from crawl_urn_dagster_tests.figures.frames import core_shell, faults, homogeneous, parameters, words
+from crawl_urn_dagster_tests.figures.frames import core_shell, faults, homogeneous, parameters, text_of
 
 
-def test_a_line_per_collection_with_its_status():
+def test_collections_have_one_line_each_with_their_status():
     rows = parameters(
         core_shell("joint", kappa=0.3, kappa_low=0.25, kappa_high=0.35, stratum="one"),
         homogeneous("joint", stratum="two"),
-        core_shell("joint", kappa=0.8, stratum="three", status="model_violation", reason="No urn."),
-        core_shell("joint", kappa=0.2, stratum="x" * 48, reason="There is no core."),
+        core_shell("joint", kappa=0.8, stratum="three", status="model_violation", reason="It is late."),
+        core_shell("joint", kappa=0.2, stratum="x" * 48, reason="The core is empty."),
         core_shell("joint", kappa=0.5, kappa_low=0.01, kappa_high=0.99, stratum="open", status="at_bound"),
         core_shell("joint", kappa=0.5, kappa_low=0.2, kappa_high=0.6, stratum="open_fit", status="not_identified"),
     )
@@ -25,11 +25,11 @@ def test_a_line_per_collection_with_its_status():
         "open\nat_bound",
         "open_fit\nnot_identified",
     ]
-    shown = [dict(zip(line.get_ydata().tolist(), line.get_xdata().tolist(), strict=True)) for line in kappa.lines]
-    assert shown == [{0: 0.3}, {3: 0.2}]  # filled, and hollow: with a reservation
+    drawn = [dict(zip(line.get_ydata().tolist(), line.get_xdata().tolist(), strict=True)) for line in kappa.lines]
+    assert drawn == [{0: 0.3}, {3: 0.2}]  # filled, and hollow: with a warning
     assert [line.get_ydata().tolist() for line in alpha.lines] == [[0, 1], [3, 4]]
-    (limits,) = kappa.collections
-    told = {segment[0, 1]: segment[:, 0].tolist() for segment in limits.get_segments()}
-    assert told == {0: [0.25, 0.35], 4: [0.01, 0.99], 5: [0.2, 0.6]}
-    assert "all collections: parameters per crawl" in words(figure)
+    (bars,) = kappa.collections
+    intervals = {segment[0, 1]: segment[:, 0].tolist() for segment in bars.get_segments()}
+    assert intervals == {0: [0.25, 0.35], 4: [0.01, 0.99], 5: [0.2, 0.6]}
+    assert "all collections: parameters per crawl" in text_of(figure)
     assert faults(figure) == []

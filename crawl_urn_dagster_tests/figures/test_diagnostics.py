@@ -1,4 +1,4 @@
-"""Figures of how far fits can be trusted: what they show, also of nothing."""
+"""Test the figures of the reliability of fits, also for empty tables."""
 
 import numpy as np
 import pandas as pd
@@ -13,37 +13,37 @@ from crawl_urn_dagster.figures.diagnostics import (
 )
 from crawl_urn_dagster.figures.style import CONTAINMENT_COLOUR, DISCOVERY_COLOUR, tint
 from crawl_urn_dagster.observables.schema import DIAGNOSIS, KAPPA_PROFILE, PER_CRAWL
-from crawl_urn_dagster_tests.figures.frames import TITLE, estimated, faults, key, words
+from crawl_urn_dagster_tests.figures.frames import TITLE, estimated, faults, legend_entries, text_of
 
 
 @pytest.fixture(scope="module")
-def made():
+def frames():
     return estimated()
 
 
-def test_the_profile_has_each_observable_and_marks_the_best(made):
-    figure = identifiability(made["kappa_profile"], title=TITLE)
+def test_profile_has_each_observable_and_rings_the_best_fit(frames):
+    figure = identifiability(frames["kappa_profile"], title=TITLE)
     assert faults(figure) == []
     left, *others = figure.axes
-    assert {"containment alone", "discovery curve alone", "both, joint fit"} == set(key(figure))
-    best = made["kappa_profile"].sort_values("standardised_rms").groupby("projection")["kappa"].first()
+    assert {"containment alone", "discovery curve alone", "both, joint fit"} == set(legend_entries(figure))
+    best = frames["kappa_profile"].sort_values("standardised_rms").groupby("projection")["kappa"].first()
     ringed = {float(line.get_xdata()[0]) for line in left.lines if line.get_markersize() == 8}
     assert ringed == set(best)
-    assert [axes.get_ylabel().split(",")[0] for axes in others] == ["core's share of a crawl", "coverage of the shell"]
+    assert [axes.get_ylabel().split(",")[0] for axes in others] == ["core share of a crawl", "shell coverage"]
 
 
-def test_the_ridge_is_as_wide_as_what_an_observable_leaves_open(made):
-    profile = made["kappa_profile"]
-    _, _, ridge = identifiability(profile, title=TITLE).axes
+def test_profile_is_thick_within_tolerance_of_the_best_fit(frames):
+    profile = frames["kappa_profile"]
+    _, _, coverage = identifiability(profile, title=TITLE).axes
     for projection, colour in (("containment", CONTAINMENT_COLOUR), ("discovery_curve", DISCOVERY_COLOUR)):
         rows = profile[profile["projection"] == projection].sort_values("kappa")
         near = rows[rows["residual_rms"] <= rows["residual_rms"].min() + 0.01]
-        (thick,) = (line for line in ridge.lines if line.get_linewidth() == 4 and line.get_color() == tint(colour))
+        (thick,) = (line for line in coverage.lines if line.get_linewidth() == 4 and line.get_color() == tint(colour))
         np.testing.assert_array_equal(thick.get_xdata(), near["kappa"])
         np.testing.assert_array_equal(thick.get_ydata(), near["coverage"])
 
 
-def test_values_of_kappa_that_are_not_as_good_are_left_out_of_the_ridge():
+def test_profile_is_thin_at_kappa_outside_the_tolerance():
     kappa = np.arange(0, 0.6, 0.1)
     profile = pd.DataFrame(
         {
@@ -55,31 +55,31 @@ def test_values_of_kappa_that_are_not_as_good_are_left_out_of_the_ridge():
             "coverage": 0.5,
         }
     )
-    ridge = identifiability(profile, title=TITLE).axes[2]
-    thick = [line for line in ridge.lines if line.get_linewidth() == 4]
+    coverage = identifiability(profile, title=TITLE).axes[2]
+    thick = [line for line in coverage.lines if line.get_linewidth() == 4]
     assert [line.get_xdata().tolist() for line in thick] == [kappa[:2].tolist(), kappa[4:5].tolist()]
-    assert thick[1].get_marker() == "o"  # a line of one point would not be seen
+    assert thick[1].get_marker() == "o"  # a line of one point would be invisible
     assert "κ 0.000 to 0.100 and 0.400, best 0.000" in identifiability_caption(profile)[0]
 
 
-def test_residuals_have_a_point_for_each_lag_and_rings_where_they_fail(made):
-    diagnosis = made["diagnosis"]
+def test_residuals_are_ringed_where_the_fit_fails(frames):
+    diagnosis = frames["diagnosis"]
     figure = residuals_by_lag(diagnosis, title=TITLE)
     assert faults(figure) == []
-    assert "the fit explains" in " ".join(words(figure).split())
+    assert "all explained" in " ".join(text_of(figure).split())
     lag_three = diagnosis.index[diagnosis["subject"] == "overlap, lag 3"]
     failing = diagnosis.copy()
     failing.loc[lag_three, "verdict"] = "fails"
     figure = residuals_by_lag(failing, title=TITLE)
     rings = [line for line in figure.axes[0].lines if line.get_markersize() == 9 and len(line.get_xdata())]
     assert [round(float(line.get_xdata()[0])) for line in rings] == [3]
-    assert "1 point" in " ".join(words(figure).split())
+    assert "1 point" in " ".join(text_of(figure).split())
     assert "Ringed" in residuals_by_lag_caption(failing)[0]
     assert "Ringed" not in residuals_by_lag_caption(diagnosis)[0]
 
 
-def test_a_bar_that_leaves_the_frame_has_a_mark(made):
-    rows = made["diagnosis"][made["diagnosis"]["test"] == "lack_of_fit"].copy()
+def test_residual_bar_beyond_the_axes_has_a_triangle(frames):
+    rows = frames["diagnosis"][frames["diagnosis"]["test"] == "lack_of_fit"].copy()
     widest = rows.index[rows["subject"] == "overlap, lag 3"]
     rows.loc[widest, ["difference_low", "difference_high"]] = [-1e3, 1e3]
     axes = residuals_by_lag(rows, title=TITLE).axes[0]
@@ -87,24 +87,24 @@ def test_a_bar_that_leaves_the_frame_has_a_mark(made):
     marks = [line for line in axes.lines if line.get_marker() in ("^", "v") and not line.get_clip_on()]
     at_three = {float(line.get_ydata()[k]) for line in marks for k, x in enumerate(line.get_xdata()) if round(x) == 3}
     assert at_three == {top, -top}
-    assert "the frame, at a triangle" in residuals_by_lag_caption(rows)[0]
+    assert "Triangles: " in residuals_by_lag_caption(rows)[0]
 
 
-def test_every_crawl_has_survival_and_coverage(made):
-    figure = survival_and_coverage_by_crawl(made["per_crawl"], made["crawls"], title=TITLE)
+def test_every_crawl_has_survival_and_coverage(frames):
+    figure = survival_and_coverage_by_crawl(frames["per_crawl"], frames["crawls"], title=TITLE)
     assert faults(figure) == []
-    rows = made["per_crawl"].query("estimator == 'cormack_jolly_seber' and se == se")
+    rows = frames["per_crawl"].query("estimator == 'cormack_jolly_seber' and se == se")
     shown = sum(len(container[0].get_xdata()) for axes in figure.axes for container in axes.containers)
     assert shown == len(rows)
 
 
-def test_figures_of_nothing_say_so(made):
-    def nothing(table):
+def test_figures_of_empty_tables_show_a_message(frames):
+    def empty(table):
         return pd.DataFrame(columns=list(table.column_names))
 
-    for figure, said in (
-        (identifiability(nothing(KAPPA_PROFILE), title=TITLE), "no joint fit"),
-        (residuals_by_lag(nothing(DIAGNOSIS).astype({"subject": str}), title=TITLE), "no joint fit with replicates"),
-        (survival_and_coverage_by_crawl(nothing(PER_CRAWL), made["crawls"], title=TITLE), "not identified"),
+    for figure, message in (
+        (identifiability(empty(KAPPA_PROFILE), title=TITLE), "no joint fit"),
+        (residuals_by_lag(empty(DIAGNOSIS).astype({"subject": str}), title=TITLE), "no joint fit with replicates"),
+        (survival_and_coverage_by_crawl(empty(PER_CRAWL), frames["crawls"], title=TITLE), "not identified"),
     ):
-        assert said in words(figure)
+        assert message in text_of(figure)

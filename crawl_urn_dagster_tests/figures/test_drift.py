@@ -1,4 +1,4 @@
-"""Figures of parameters over time and of control charts, as a reader finds them."""
+"""Test the figures of parameters over time and of control charts."""
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ from crawl_urn_dagster.figures.drift import (
     parameters_over_time_caption,
 )
 from crawl_urn_dagster.observables.schema import CONTROL_CHART, DRIFT
-from crawl_urn_dagster_tests.figures.frames import TITLE, faults, history_of, tables, words
+from crawl_urn_dagster_tests.figures.frames import TITLE, faults, history_of, tables, text_of
 
 N, WINDOW = 12, 8
 
@@ -45,7 +45,7 @@ def chart_of(crawls):
     return pd.DataFrame(rows, columns=list(CONTROL_CHART.column_names))
 
 
-def test_every_window_is_drawn_with_its_limits_and_what_moved_is_marked(crawls):
+def test_windows_are_drawn_with_intervals_and_drift_is_marked(crawls):
     figure = parameters_over_time(history_of(crawls, window_crawls=WINDOW), drift_of(crawls), crawls, title=TITLE)
     kappa, _, alpha, _ = figure.axes
     line, hollow, mark = kappa.get_lines()
@@ -53,29 +53,29 @@ def test_every_window_is_drawn_with_its_limits_and_what_moved_is_marked(crawls):
     np.testing.assert_array_equal(line.get_xdata(), crawls["years"][WINDOW - 1 :])
     assert set(line.get_ydata()) == {0.4}
     assert mark.get_xdata()[0] == crawls["years"][9]
-    assert f"moved since {crawls['crawl'][9]}" in words(figure)
+    assert f"drift since {crawls['crawl'][9]}" in text_of(figure)
     assert len(alpha.get_lines()) == 2
     assert kappa.collections[0].get_datalim(kappa.transData).y0 == pytest.approx(0.39)
     assert faults(figure) == []
 
 
-def test_the_caption_tells_the_windows_at_both_ends_and_no_number_that_is_open(crawls):
-    history, unmoved = history_of(crawls, window_crawls=WINDOW), drift_of(crawls).iloc[:0]
+def test_caption_describes_first_and_last_window(crawls):
+    history, unchanged = history_of(crawls, window_crawls=WINDOW), drift_of(crawls).iloc[:0]
     last = history["last_crawl"] == crawls["crawl"].iloc[-1]
-    left_open = history.assign(status=history["status"].mask(last, "not_identified"))
-    said, _ = parameters_over_time_caption(left_open, unmoved, crawls)
-    assert f"First window, to {crawls['crawl'][WINDOW - 1]}: κ = 0.40" in said
-    assert f"last window, to {crawls['crawl'].iloc[-1]}: not_identified, no numbers." in said
-    assert "Without a point: not identified." in said
-    assert "Hollow" not in said
-    kappa = parameters_over_time(left_open, unmoved, crawls, title=TITLE).axes[0]
+    unidentified = history.assign(status=history["status"].mask(last, "not_identified"))
+    text, _ = parameters_over_time_caption(unidentified, unchanged, crawls)
+    assert f"First window, to {crawls['crawl'][WINDOW - 1]}: κ = 0.40" in text
+    assert f"last window, to {crawls['crawl'].iloc[-1]}: not reported (not_identified)." in text
+    assert "No point: not identified." in text
+    assert "Hollow" not in text
+    kappa = parameters_over_time(unidentified, unchanged, crawls, title=TITLE).axes[0]
     assert np.isnan(kappa.get_lines()[0].get_ydata()).tolist() == [False] * (N - WINDOW) + [True]
 
 
-def test_a_history_without_a_fit_to_show_says_so(crawls):
-    withheld = history_of(crawls, window_crawls=WINDOW).assign(status="model_violation")
-    figure = parameters_over_time(withheld, drift_of(crawls).iloc[:0], crawls, title=TITLE)
-    assert "no window has a fit that may be shown" in words(figure)
+def test_history_without_reported_fits_shows_a_message(crawls):
+    unreported = history_of(crawls, window_crawls=WINDOW).assign(status="model_violation")
+    figure = parameters_over_time(unreported, drift_of(crawls).iloc[:0], crawls, title=TITLE)
+    assert "no rolling window has a reported fit" in text_of(figure)
     assert faults(figure) == []
 
 
@@ -90,7 +90,7 @@ def test_charts_show_reference_average_and_alarms(crawls):
 
 
 @pytest.mark.filterwarnings("error")
-def test_wide_limits_leave_the_frame_and_points_do_not(crawls):
+def test_wide_control_limits_extend_beyond_the_axes(crawls):
     chart = chart_of(crawls)
     monitored = chart["phase"] == "monitored"
     core = monitored & (chart["chart"] == "core")
@@ -106,18 +106,18 @@ def test_wide_limits_leave_the_frame_and_points_do_not(crawls):
     assert survival_axes.get_ylim()[0] < 0.4 < survival_axes.get_ylim()[1]
 
 
-def test_charts_that_are_not_there_say_why(crawls):
+def test_charts_without_rows_show_the_reason(crawls):
     reason = drift_of(crawls, attributed=None, drifted=None, reason="there are too few crawls")
     figure = control_charts(chart_of(crawls).iloc[:0], reason, crawls, title=TITLE)
-    assert "not judged: there are too few crawls" in words(figure)
+    assert "not tested: there are too few crawls" in text_of(figure)
 
 
-def test_a_caption_says_which_parameters_were_judged(crawls):
-    judged = pd.concat(
+def test_caption_names_the_parameters_that_were_not_tested(crawls):
+    tested = pd.concat(
         [
             drift_of(crawls, parameter="kappa", attributed=None, drifted=None, reason="it varies too much"),
             drift_of(crawls, parameter="coverage", attributed=False, drifted=False, reason=None),
         ]
     )
-    text, _ = control_charts_caption(chart_of(crawls), judged, crawls)
-    assert text.endswith("No drift was found; κ could not be judged.")
+    text, _ = control_charts_caption(chart_of(crawls), tested, crawls)
+    assert text.endswith("No drift was found; κ could not be tested.")

@@ -1,4 +1,4 @@
-"""Figures as files: what is in them, and that they are replaced as a whole."""
+"""Test the contents of figure files and that they are replaced atomically."""
 
 import hashlib
 import io
@@ -18,7 +18,7 @@ from crawl_urn_dagster.figures import Caption, caption, draw
 from crawl_urn_dagster.figures.files import SUFFIXES, preview_png, remove_figure, render_png, save_figure
 from crawl_urn_dagster_tests.figures.frames import TITLE, tables
 
-SAID = Caption("gov <hosts> & (κ)", "κ = 0.400 (0.399–0.401) & more.", "A bar: <κ> & μ.")
+CAPTION = Caption("gov <hosts> & (κ)", "κ = 0.400 (0.399–0.401) & more.", "A bar: <κ> & μ.")
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -29,11 +29,11 @@ def drawn(n_crawls=3, name="containment_by_lag"):
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    paths = save_figure(*drawn(), tmp_path_factory.mktemp("saved") / "a.figure", SAID)
+    paths = save_figure(*drawn(), tmp_path_factory.mktemp("saved") / "a.figure", CAPTION)
     return {path.name.removeprefix("a.figure"): path for path in paths}
 
 
-def test_every_format_is_what_it_is_called(saved):
+def test_files_have_the_format_of_their_suffix(saved):
     assert tuple(saved) == SUFFIXES
     assert {path.suffix for path in saved[".png"].parent.iterdir()} == {".png", ".svg", ".pdf", ".json"}
     with Image.open(saved[".png"]) as image:
@@ -45,19 +45,19 @@ def test_every_format_is_what_it_is_called(saved):
         assert float(box) == pytest.approx(width * 72)
 
 
-def test_captions_are_in_every_file_and_beside_it(saved):
-    beside = json.loads(saved[".json"].read_text(encoding="utf-8"))
-    assert beside == {"title": SAID.title, "caption": SAID.text, "alt": SAID.alt}
+def test_caption_is_in_every_file_and_in_json(saved):
+    written = json.loads(saved[".json"].read_text(encoding="utf-8"))
+    assert written == {"title": CAPTION.title, "caption": CAPTION.text, "alt": CAPTION.alt}
     root = ElementTree.parse(saved[".svg"]).getroot()
-    assert (root.find(f"{SVG}title").text, root.find(f"{SVG}desc").text) == (SAID.title, SAID.alt)
+    assert (root.find(f"{SVG}title").text, root.find(f"{SVG}desc").text) == (CAPTION.title, CAPTION.alt)
     with Image.open(saved[".png"]) as image:
-        assert (image.text["Title"], image.text["Description"]) == (SAID.title, f"{SAID.text}\n\n{SAID.alt}")
+        assert (image.text["Title"], image.text["Description"]) == (CAPTION.title, f"{CAPTION.text}\n\n{CAPTION.alt}")
     for suffix in (".pdf", ".one_column.pdf"):
         content = saved[suffix].read_bytes()
         assert "κ = 0.400".encode("utf-16-be") in content
 
 
-def test_fonts_are_in_the_files_and_dates_are_not(saved):
+def test_files_embed_fonts_and_have_no_dates(saved):
     for suffix in (".pdf", ".one_column.pdf"):
         content = saved[suffix].read_bytes()
         assert b"/FontFile2" in content
@@ -68,9 +68,9 @@ def test_fonts_are_in_the_files_and_dates_are_not(saved):
     assert "<dc:date>" not in svg
 
 
-def test_saving_replaces_files_and_leaves_no_temporary_ones(tmp_path):
+def test_save_replaces_files_without_temporary_ones(tmp_path):
     (tmp_path / "lag.png").write_bytes(b"old")
-    paths = save_figure(*drawn(), tmp_path / "lag", SAID)
+    paths = save_figure(*drawn(), tmp_path / "lag", CAPTION)
     assert paths[0].read_bytes().startswith(b"\x89PNG")
     assert sorted(tmp_path.iterdir()) == sorted(paths)
     (tmp_path / "lag.png.other").write_bytes(b"")
@@ -79,29 +79,29 @@ def test_saving_replaces_files_and_leaves_no_temporary_ones(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["lag.png.other"]
 
 
-def test_a_file_that_cannot_be_replaced_leaves_no_temporary_one(tmp_path):
+def test_failed_save_leaves_no_temporary_file(tmp_path):
     (tmp_path / "lag.png").mkdir()
     with pytest.raises(OSError, match=r"lag\.png"):
-        save_figure(*drawn(), tmp_path / "lag", SAID)
+        save_figure(*drawn(), tmp_path / "lag", CAPTION)
     assert [path.name for path in tmp_path.iterdir()] == ["lag.png"]
 
 
-def test_a_preview_has_fewer_colours_and_pixels_when_it_must():
+def test_preview_has_fewer_colours_and_pixels_if_needed():
     png = render_png(drawn(40, "discovery_curves_by_start")[0])
     assert preview_png(png, 10**7) == png
-    of_palette, small = preview_png(png, len(png) - 1), preview_png(png, 15_000)
-    assert len(of_palette) < len(png)
+    reduced, small = preview_png(png, len(png) - 1), preview_png(png, 15_000)
+    assert len(reduced) < len(png)
     assert 15_000 >= len(small) > 3_000
-    widths = [Image.open(io.BytesIO(one)).width for one in (png, of_palette, small)]
+    widths = [Image.open(io.BytesIO(one)).width for one in (png, reduced, small)]
     assert widths[0] == widths[1] > widths[2]
     with pytest.raises(ValueError, match="allow more than 100"):
         preview_png(png, 100)
 
 
-def test_a_figure_of_ones_own_may_be_saved_as_well(tmp_path):
+def test_any_matplotlib_figure_can_be_saved(tmp_path):
     figure = Figure(figsize=(3.5, 2))
     figure.subplots().plot([1, 2])
-    assert all(path.stat().st_size for path in save_figure(figure, figure, tmp_path / "own", SAID))
+    assert all(path.stat().st_size for path in save_figure(figure, figure, tmp_path / "own", CAPTION))
 
 
 _SAVE = """
@@ -122,7 +122,7 @@ def save_all(folder):
 
 
 @pytest.mark.slow
-def test_the_same_input_gives_the_same_bytes_also_in_another_process(tmp_path):
+def test_same_input_gives_the_same_bytes_in_any_process(tmp_path):
     first, again = (b"".join(path.read_bytes() for path in save_all(tmp_path / name)) for name in ("first", "again"))
     assert first == again
     elsewhere = subprocess.run(

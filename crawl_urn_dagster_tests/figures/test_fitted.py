@@ -1,4 +1,4 @@
-"""Figures of the fits: points, curves and the legend, as a reader finds them."""
+"""Test the figures of the fits: points, curves and legend."""
 
 import numpy as np
 import pandas as pd
@@ -14,14 +14,14 @@ from crawl_urn_dagster_tests.figures.frames import (
     TITLE,
     core_shell,
     curves,
-    entry,
     faults,
     homogeneous,
-    key,
+    legend_entries,
+    legend_entry,
     observed,
     parameters,
     tables,
-    words,
+    text_of,
 )
 
 CONTAINMENT, DISCOVERY, JOINT = (CONTAINMENT_COLOUR, "o"), (DISCOVERY_COLOUR, "s"), (JOINT_COLOUR, "v")
@@ -38,7 +38,7 @@ def draw(figure_of, fits, made, *, clock="crawl", **options):
     return figure_of(fits, made.crawls, title=TITLE, clock=clock, **{**both, **options})
 
 
-def test_on_the_clock_of_crawls_points_are_means(made):
+def test_points_are_means_on_clock_crawl(made):
     figure = draw(homogeneous_fits, parameters(), made)
     by_lag, by_length = (observed(axes) for axes in figure.axes)
     means = [made.containment["containment"][made.containment["lag_crawls"] == lag].mean() for lag in range(1, 24)]
@@ -50,14 +50,14 @@ def test_on_the_clock_of_crawls_points_are_means(made):
     assert (by_lag.get_color(), by_length.get_color()) == (tint(CONTAINMENT_COLOUR), tint(DISCOVERY_COLOUR))
     assert (by_lag.get_marker(), by_length.get_marker()) == ("o", "s")
     assert [axes.get_xlabel() for axes in figure.axes] == ["lag (crawls)", "crawls after the start crawl, T"]
-    assert list(key(figure)) == [
+    assert list(legend_entries(figure)) == [
         "mean over the pairs of crawls of a lag (23 lags)",
         "mean over the start crawls (23 window lengths)",
         "no fit",
     ]
 
 
-def test_on_the_clock_of_years_every_pair_and_window_is_a_point(made):
+def test_points_are_pairs_and_windows_on_clock_year(made):
     figure = draw(core_shell_fits, parameters(), made, clock="year")
     by_lag, by_length = (observed(axes) for axes in figure.axes)
     windows = made.discovery_curve[made.discovery_curve["window_crawls"] > 1]
@@ -66,8 +66,8 @@ def test_on_the_clock_of_years_every_pair_and_window_is_a_point(made):
     np.testing.assert_array_equal(by_length.get_xdata(), windows["elapsed_years"])
     np.testing.assert_array_equal(by_length.get_ydata(), windows["ratio"])
     assert [axes.get_xlabel() for axes in figure.axes] == ["lag (years)", "years after the start crawl"]
-    assert list(key(figure))[:2] == ["pair of crawls (276 pairs)", "window of crawls (276 windows)"]
-    assert "discovery curves at the mean gap, 0.115 years" in words(figure)
+    assert list(legend_entries(figure))[:2] == ["pair of crawls (276 pairs)", "window of crawls (276 windows)"]
+    assert "discovery curves at the mean gap, 0.115 years" in text_of(figure)
 
 
 def test_both_panels_have_the_curves_of_both_projections(made):
@@ -88,17 +88,17 @@ def test_both_panels_have_the_curves_of_both_projections(made):
         np.testing.assert_allclose(length.get_ydata(), urn.discovery_curve(np.arange(24)), rtol=1e-12)
     end = Urn(0.85, 0.6).asymptote()
     np.testing.assert_allclose(by_length[TAIL].get_ydata(), end.nu_inf * np.arange(24) + end.intercept, rtol=1e-12)
-    assert entry(figure, "log-linear fit")[0] == "log-linear fit of containment\nα = 0.900    c = 0.700"
-    assert entry(figure, "fit of the disc")[0] == "fit of the discovery curve\nα = 0.800    c = 0.500"
-    assert entry(figure, "straight")[0] == (
+    assert legend_entry(figure, "log-linear fit")[0] == "log-linear fit of containment\nα = 0.900    c = 0.700"
+    assert legend_entry(figure, "fit of the disc")[0] == "fit of the discovery curve\nα = 0.800    c = 0.500"
+    assert legend_entry(figure, "straight")[0] == (
         "straight line through the discovery curve's tail, inverted\nα = 0.850    c = 0.600"
     )
-    for handle in key(figure).values():
+    for handle in legend_entries(figure).values():
         assert handle.get_linestyle() in ("None", "-")
-    assert "α survival per crawl, c coverage of a crawl" in words(figure)
+    assert "α survival per crawl, c coverage" in text_of(figure)
 
 
-def test_core_and_shell_are_drawn_in_the_exact_form_and_the_printed_kappa_is_listed(made):
+def test_exact_form_is_drawn_and_paper_kappa_is_listed(made):
     mu = float(CoreShellUrn(KAPPA, ALPHA, COVERAGE).core_share)
     fits = parameters(
         core_shell(),
@@ -118,17 +118,17 @@ def test_core_and_shell_are_drawn_in_the_exact_form_and_the_printed_kappa_is_lis
         CoreShellUrn(0.3, ALPHA, COVERAGE).discovery_curve(np.arange(24)),
         rtol=1e-12,
     )
-    assert entry(figure, "fit of containment, exact")[0] == (
+    assert legend_entry(figure, "fit of containment, exact")[0] == (
         "fit of containment, exact form\nκ = 0.400    μ = 0.526    α = 0.750    c = 0.600"
     )
-    printed, handle = entry(figure, "fit of containment, paper")
-    assert printed == "fit of containment, paper form (its κ is μ): the same curve, κ = 0.526"
+    label, handle = legend_entry(figure, "fit of containment, paper")
+    assert label == "fit of containment, paper form (its κ is μ): the same curve, κ = 0.526"
     assert handle.get_linestyle() == "None"
-    assert "consistency check only" in entry(figure, "fit of the discovery inc")[0]
-    assert "κ core's share of the urn, μ of a crawl; shell: α survival per crawl" in words(figure)
+    assert "consistency check only" in legend_entry(figure, "fit of the discovery inc")[0]
+    assert "κ core fraction of the urn, μ core share of a crawl, α shell survival per crawl" in text_of(figure)
 
 
-def test_on_the_clock_of_years_survival_is_per_year(made):
+def test_survival_is_per_year_on_clock_year(made):
     figure = draw(core_shell_fits, parameters(core_shell(clock="year", alpha=0.08)), made, clock="year")
     by_lag, by_length = (curves(axes)[CONTAINMENT] for axes in figure.axes)
     urn = CoreShellUrn(KAPPA, 0.08, COVERAGE)
@@ -137,10 +137,10 @@ def test_on_the_clock_of_years_survival_is_per_year(made):
     np.testing.assert_allclose(by_length.get_xdata()[:24], gap * np.arange(24), rtol=1e-12)
     per_gap = CoreShellUrn(KAPPA, 0.08**gap, COVERAGE)
     np.testing.assert_allclose(by_length.get_ydata()[:24], per_gap.discovery_curve(np.arange(24)), rtol=1e-12)
-    assert "α survival per year" in words(figure)
+    assert "α shell survival per year" in text_of(figure)
 
 
-def test_a_fit_that_is_not_ok_is_dashed_with_its_status(made):
+def test_fit_that_is_not_ok_is_dashed_with_its_status(made):
     fits = parameters(
         core_shell(alpha=1.0, status="at_bound", reason="alpha is at its bound 1: nothing leaves."),
         core_shell(form="paper", alpha=1.0, status="at_bound", reason="alpha is at its bound 1"),
@@ -150,15 +150,15 @@ def test_a_fit_that_is_not_ok_is_dashed_with_its_status(made):
     for axes in figure.axes:
         assert curves(axes)[CONTAINMENT].get_linestyle() == "--"
         assert curves(axes)[DISCOVERY].get_linestyle() == "-"
-    label, handle = entry(figure, "fit of containment, exact")
+    label, handle = legend_entry(figure, "fit of containment, exact")
     assert label.endswith("\nat_bound: alpha is at its bound 1: nothing leaves.")
     assert handle.get_linestyle() == "--"
-    assert entry(figure, "fit of containment, paper")[0].endswith("(at_bound)")
-    assert entry(figure, "fit of the discovery curve")[1].get_linestyle() == "-"
+    assert legend_entry(figure, "fit of containment, paper")[0].endswith("(at_bound)")
+    assert legend_entry(figure, "fit of the discovery curve")[1].get_linestyle() == "-"
 
 
 @pytest.mark.parametrize("status", ["model_violation", "too_few_points", "not_converged"])
-def test_a_withheld_fit_has_no_line_and_no_numbers(made, status):
+def test_unreported_fit_has_no_curve_and_no_numbers(made, status):
     reason = "elements return more often after 2 crawls than after 1"
     fits = parameters(
         homogeneous(alpha=0.9123, status=status, reason=reason),
@@ -166,31 +166,31 @@ def test_a_withheld_fit_has_no_line_and_no_numbers(made, status):
     )
     figure = draw(homogeneous_fits, fits, made)
     assert [curves(axes) for axes in figure.axes] == [{}, {}]
-    label, handle = entry(figure, "withheld")
-    assert label == (f"withheld: log-linear fit of containment; fit of the discovery curve\n{status}: {reason}")
+    label, handle = legend_entry(figure, "not reported")
+    assert label == (f"not reported: log-linear fit of containment; fit of the discovery curve\n{status}: {reason}")
     assert handle.get_linestyle() == "None"
-    assert "0.912" not in words(figure)
+    assert "0.912" not in text_of(figure)
 
 
-def test_what_is_no_urn_is_named_without_numbers_and_not_drawn(made):
+def test_fit_with_invalid_parameters_is_only_named(made):
     fits = parameters(
-        homogeneous(alpha=None, coverage=None, status="not_identified", reason="there is no line"),
+        homogeneous(alpha=None, coverage=None, status="not_identified", reason="the line is flat"),
         homogeneous("discovery_tail", coverage=1.832, status="not_identified", reason="outside 0 and 1"),
     )
     figure = draw(homogeneous_fits, fits, made)
     assert [curves(axes) for axes in figure.axes] == [{}, {}]
-    label, handle = entry(figure, "straight")
-    assert label.endswith("inverted: not_identified, no numbers")
+    label, handle = legend_entry(figure, "straight")
+    assert label.endswith("inverted: not reported (not_identified)")
     assert handle.get_linestyle() == "None"
-    assert entry(figure, "log-linear")[0].endswith(": not_identified, no numbers")
+    assert legend_entry(figure, "log-linear")[0].endswith(": not reported (not_identified)")
     unknown = core_shell(form="paper", status="not_identified")
     for row in unknown:
         row.update(kappa=None, core_share=None)
     figure = draw(core_shell_fits, parameters(unknown), made)
-    assert entry(figure, "fit of containment, paper")[0].endswith("the same curve (not_identified)")
+    assert legend_entry(figure, "fit of containment, paper")[0].endswith("the same curve (not_identified)")
 
 
-def test_a_fit_that_is_not_identified_has_a_curve_only_where_it_was_fitted(made):
+def test_unidentified_fit_has_a_curve_only_for_its_observable(made):
     fits = parameters(
         core_shell(status="not_identified"),
         core_shell("discovery_curve", status="not_identified"),
@@ -201,13 +201,13 @@ def test_a_fit_that_is_not_identified_has_a_curve_only_where_it_was_fitted(made)
     assert set(discovery) == {DISCOVERY, JOINT}
 
 
-def test_limits_are_in_the_legend_when_they_are_known(made):
+def test_known_intervals_are_in_the_legend(made):
     fit = core_shell(kappa_low=0.38, kappa_high=0.42, alpha_low=0.7)
-    label, _ = entry(draw(core_shell_fits, parameters(fit), made), "fit of containment")
+    label, _ = legend_entry(draw(core_shell_fits, parameters(fit), made), "fit of containment")
     assert label.endswith("κ = 0.40 (0.38–0.42)    μ = 0.526    α = 0.750    c = 0.600")
 
 
-def test_the_truth_of_a_simulation_is_a_line_of_its_own(made):
+def test_truth_of_a_simulation_has_a_curve(made):
     truth = pd.DataFrame(
         {
             "clock": ["crawl", "year"],
@@ -224,14 +224,14 @@ def test_the_truth_of_a_simulation_is_a_line_of_its_own(made):
         np.testing.assert_allclose(by_lag.get_ydata(), urn.containment(by_lag.get_xdata()), rtol=1e-12)
         np.testing.assert_allclose(by_length.get_ydata(), urn.discovery_curve(np.arange(24)), rtol=1e-12)
         assert by_lag.get_linewidth() < curves(figure.axes[0])[CONTAINMENT].get_linewidth()
-        label, handle = entry(figure, "truth")
+        label, handle = legend_entry(figure, "truth")
         assert label == "truth of the simulation\nκ = 0.400    μ = 0.526    α = 0.750    c = 0.600"
         assert (handle.get_color(), handle.get_marker()) == TRUTH
-        assert "κ core's share of the urn" in words(figure)
+        assert "κ core fraction of the urn" in text_of(figure)
         assert faults(figure) == []
 
 
-def test_fits_of_the_other_clock_the_other_model_and_strata_are_left_out(made):
+def test_fits_of_other_clock_model_or_stratum_are_not_drawn(made):
     fits = parameters(
         homogeneous(clock="year", alpha=0.111),
         core_shell(alpha=0.222),
@@ -240,32 +240,32 @@ def test_fits_of_the_other_clock_the_other_model_and_strata_are_left_out(made):
     )
     figure = draw(homogeneous_fits, fits, made)
     assert [len(curves(axes)) for axes in figure.axes] == [1, 1]
-    assert "0.444" in words(figure)
-    assert not any(value in words(figure) for value in ("0.111", "0.222", "0.333"))
+    assert "0.444" in text_of(figure)
+    assert not any(value in text_of(figure) for value in ("0.111", "0.222", "0.333"))
 
 
-def test_an_absent_observable_has_no_panel(made):
+def test_missing_observable_has_no_panel(made):
     fits = parameters(core_shell())
-    for absent, label in (
+    for missing, label in (
         ("discovery_curve", "lag (crawls)"),
         ("containment", "crawls after the start crawl, T"),
     ):
-        figure = draw(core_shell_fits, fits, made, **{absent: None})
+        figure = draw(core_shell_fits, fits, made, **{missing: None})
         assert [axes.get_xlabel() for axes in figure.axes] == [label]
         assert set(curves(figure.axes[0])) == {CONTAINMENT}
         assert faults(figure) == []
     pairs_only = draw(core_shell_fits, fits, made, clock="year", discovery_curve=None)
-    assert "mean gap" not in words(pairs_only)
+    assert "mean gap" not in text_of(pairs_only)
 
 
-def test_without_any_observable_or_with_another_clock_nothing_is_drawn(made):
-    with pytest.raises(ValueError, match="both containment and discovery_curve are absent"):
+def test_missing_observables_or_invalid_clock_raise(made):
+    with pytest.raises(ValueError, match="both containment and discovery_curve are missing"):
         draw(core_shell_fits, parameters(), made, containment=None, discovery_curve=None)
-    with pytest.raises(ValueError, match="clock is 'month'; expected crawl or year"):
+    with pytest.raises(ValueError, match="clock: found 'month', expected 'crawl' or 'year'"):
         draw(core_shell_fits, parameters(), made, clock="month")
 
 
-def test_unknown_and_negative_values_of_the_tables(made):
+def test_unknown_values_are_skipped_and_negative_ones_drawn(made):
     containment = made.containment.copy()
     containment.loc[0, "containment"] = np.nan
     containment.loc[1, "containment"] = -0.03
@@ -285,7 +285,7 @@ def test_unknown_and_negative_values_of_the_tables(made):
 
 
 @pytest.mark.parametrize("clock", ["crawl", "year"])
-def test_a_collection_of_one_crawl_has_no_points_and_no_curves(clock):
+def test_one_crawl_has_no_points_and_no_curves(clock):
     one = tables(1)
     figure = draw(core_shell_fits, parameters(core_shell(clock=clock)), one, clock=clock)
     assert [observed(axes).get_xdata().size for axes in figure.axes] == [0, 0]
@@ -293,7 +293,7 @@ def test_a_collection_of_one_crawl_has_no_points_and_no_curves(clock):
     assert faults(figure) == []
 
 
-def test_crawls_that_started_together_have_points_and_no_discovery_curve():
+def test_simultaneous_crawls_have_no_discovery_curve():
     together = tables(3, gap_days=0)
     figure = draw(homogeneous_fits, parameters(homogeneous(clock="year")), together, clock="year")
     assert [len(observed(axes).get_xdata()) for axes in figure.axes] == [3, 3]

@@ -1,4 +1,4 @@
-"""Figures of forecasts and plans, as a reader finds them."""
+"""Test the figures of forecasts and plans."""
 
 import re
 
@@ -9,7 +9,7 @@ from crawl_urn_dagster.estimates.forecast import HORIZON, forecast_table, planni
 from crawl_urn_dagster.figures.forecast import forecast_fan, forecast_fan_caption, planning_curves
 from crawl_urn_dagster.urn import CountingError
 from crawl_urn_dagster.urn.monitoring.planning import seen_share
-from crawl_urn_dagster_tests.figures.frames import TITLE, faults, parameters, tables, words
+from crawl_urn_dagster_tests.figures.frames import TITLE, faults, parameters, tables, text_of
 from crawl_urn_dagster_tests.figures.frames import core_shell as core_shell_rows
 
 N = 24
@@ -25,14 +25,14 @@ def forecast(made):
     return forecast_table(*made)
 
 
-def test_both_forecasts_and_what_came_are_drawn(made, forecast):
+def test_fan_has_both_forecasts_and_observed_counts(made, forecast):
     figure = forecast_fan(forecast, made.crawls, made.discovery_curve, title=TITLE)
     new, distinct = figure.axes
-    earlier, latest, came = new.get_lines()
+    earlier, latest, observed = new.get_lines()
     assert earlier.get_xdata().tolist() == list(range(N - HORIZON, N))
     assert latest.get_xdata().tolist() == list(range(N, N + HORIZON))
     whole = made.discovery_curve[made.discovery_curve["start_crawl"] == made.crawls["crawl"][0]]
-    np.testing.assert_array_equal(came.get_ydata(), np.diff(whole["distinct_elements"]))
+    np.testing.assert_array_equal(observed.get_ydata(), np.diff(whole["distinct_elements"]))
     assert [line.get_label() for line in distinct.get_lines() if line.get_label().startswith("from")] == [
         f"from {made.crawls['crawl'][N - 1 - HORIZON]}",
         f"from {made.crawls['crawl'][N - 1]}",
@@ -40,49 +40,49 @@ def test_both_forecasts_and_what_came_are_drawn(made, forecast):
     assert faults(figure) == []
 
 
-def test_an_earlier_forecast_of_one_crawl_is_a_point_with_limits(made, forecast):
+def test_earlier_forecast_of_one_crawl_is_a_point_with_bar(made, forecast):
     earliest = forecast["origin_crawl"] == forecast["origin_crawl"][0]
     one = forecast[~earliest | (forecast["crawls_ahead"] == 1)]
     new, _ = forecast_fan(one, made.crawls, made.discovery_curve, title=TITLE).axes
     point = new.get_lines()[0]
     assert (point.get_marker(), len(point.get_xdata())) == ("o", 1)
-    (limits,) = (found for found in new.collections if hasattr(found, "get_segments"))
-    assert limits.get_segments()[0][:, 0].tolist() == [point.get_xdata()[0]] * 2
-    said, _ = forecast_fan_caption(one, made.crawls, made.discovery_curve)
-    assert re.search(r"Of 1 crawl since the earlier forecast, (1 was|0 were) within its interval", said)
+    (bar,) = (found for found in new.collections if hasattr(found, "get_segments"))
+    assert bar.get_segments()[0][:, 0].tolist() == [point.get_xdata()[0]] * 2
+    text, _ = forecast_fan_caption(one, made.crawls, made.discovery_curve)
+    assert re.search(r"Of 1 crawl since the earlier forecast, [01] fell within its prediction interval", text)
 
 
-def test_windows_of_one_length_are_drawn_where_longer_ones_are_not_known(made):
+def test_windows_of_one_length_are_drawn_if_others_are_unknown(made):
     known = made.discovery_curve[made.discovery_curve["window_crawls"] <= 6]
     figure = forecast_fan(forecast_table(made.crawls, None, known), made.crawls, known, title=TITLE)
     _, distinct = figure.axes
     observed = [line for line in distinct.get_lines() if line.get_marker() == "."]
-    of_six = known.loc[known["window_crawls"] == 6, "distinct_elements"]
+    expected = known.loc[known["window_crawls"] == 6, "distinct_elements"]
     for line in observed:
-        np.testing.assert_array_equal(line.get_ydata(), of_six)
+        np.testing.assert_array_equal(line.get_ydata(), expected)
 
 
-def test_a_forecast_that_is_not_there_says_why():
+def test_missing_forecast_shows_its_reason():
     few = tables(5)
     figure = forecast_fan(forecast_table(*few), few.crawls, few.discovery_curve, title=TITLE)
-    assert "A forecast needs 8 crawls, and has 5." in words(figure)
+    assert "A forecast needs 8 crawls, and has 5." in text_of(figure)
 
 
-def test_plans_are_drawn_for_each_cadence_and_the_present_is_marked(made):
+def test_plans_have_each_cadence_and_mark_the_present_one(made):
     planning = planning_table(*made, clock="crawl", error=CountingError(), withheld=False)
     fits = parameters(core_shell_rows("joint"))
     figure = planning_curves(planning, fits, title=TITLE)
-    seen, cost, shell = figure.axes
+    captured, cost, shell = figure.axes
     assert len(cost.get_lines()) == len(shell.get_lines()) == 4
     now = planning[planning["current"]].iloc[0]
     assert cost.get_lines()[-1].get_ydata().tolist() == [now["cost_per_new"]]
-    drawn = {tuple(np.round(line.get_ydata(), 9)) for line in seen.get_lines()}
+    drawn = {tuple(np.round(line.get_ydata(), 9)) for line in captured.get_lines()}
     assert tuple(np.round(seen_share(0, 0.75, 0.5, np.arange(1, 25)), 9)) in drawn
-    assert [line for line in seen.get_lines() if set(line.get_ydata()) == {0.9}]
-    labels = {text.get_text().strip() for text in seen.texts}
+    assert [line for line in captured.get_lines() if set(line.get_ydata()) == {0.9}]
+    labels = {text.get_text().strip() for text in captured.texts}
     assert labels == {f"{coverage:.2g}" for coverage in planning["coverage"].unique()}
-    assert all(tick == round(tick) for tick in seen.get_xticks())
+    assert all(tick == round(tick) for tick in captured.get_xticks())
     assert faults(figure) == []
-    left_open = planning.assign(status="not_identified")
-    assert "not_identified, no numbers" in words(planning_curves(left_open, fits, title=TITLE))
-    assert "no urn to plan with" in words(planning_curves(planning.iloc[:0], fits, title=TITLE))
+    unidentified = planning.assign(status="not_identified")
+    assert "has status not_identified" in text_of(planning_curves(unidentified, fits, title=TITLE))
+    assert "no joint core–shell fit to plan with" in text_of(planning_curves(planning.iloc[:0], fits, title=TITLE))

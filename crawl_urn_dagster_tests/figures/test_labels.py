@@ -1,20 +1,20 @@
-"""Numbers, intervals, units and dates as words."""
+"""Numbers, intervals, units and dates as text_of."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from crawl_urn_dagster.figures.labels import (
-    dates,
-    estimates,
-    has_urn,
-    scaled_unit,
-    span,
+    crawl_dates,
+    crawl_range,
+    element_unit,
+    format_estimates,
+    has_valid_parameters,
     status_note,
 )
 
 
-def test_an_interval_is_written_when_both_limits_are_known():
+def test_interval_is_written_if_both_ends_are_known():
     row = {
         "kappa": 0.4,
         "kappa_low": 0.38,
@@ -23,19 +23,19 @@ def test_an_interval_is_written_when_both_limits_are_known():
         "alpha_low": 0.7,
         "alpha_high": None,
     }
-    assert estimates(row) == "κ = 0.40 (0.38–0.42)    α = 0.750"
-    assert estimates({"kappa": 0.4, "kappa_low": 0.01, "kappa_high": 0.99}) == "κ not identified (0.01–0.99)"
-    assert estimates({"kappa": np.nan, "alpha": None, "coverage": 0.5}) == "c = 0.500"
+    assert format_estimates(row) == "κ = 0.40 (0.38–0.42)    α = 0.750"
+    assert format_estimates({"kappa": 0.4, "kappa_low": 0.01, "kappa_high": 0.99}) == "κ not identified (0.01–0.99)"
+    assert format_estimates({"kappa": np.nan, "alpha": None, "coverage": 0.5}) == "c = 0.500"
 
 
-def test_an_urn_needs_survival_and_coverage_between_0_and_1():
-    assert has_urn({"alpha": 1.0, "coverage": 0.0})
-    assert not has_urn({"alpha": 0.9, "coverage": 1.2})
-    assert not has_urn({"alpha": None, "coverage": 0.5})
-    assert not has_urn({"alpha": np.nan, "coverage": 0.5})
+def test_valid_parameters_are_between_0_and_1():
+    assert has_valid_parameters({"alpha": 1.0, "coverage": 0.0})
+    assert not has_valid_parameters({"alpha": 0.9, "coverage": 1.2})
+    assert not has_valid_parameters({"alpha": None, "coverage": 0.5})
+    assert not has_valid_parameters({"alpha": np.nan, "coverage": 0.5})
 
 
-def test_a_status_comes_with_its_reason_unless_it_is_ok():
+def test_status_note_has_the_reason():
     assert status_note({"status": "ok", "reason": None}) == ""
     assert status_note({"status": "at_bound", "reason": np.nan}) == "at_bound"
     note = status_note({"status": "at_bound", "reason": "alpha is at its bound 1. " * 50})
@@ -53,14 +53,14 @@ def test_a_status_comes_with_its_reason_unless_it_is_ok():
         (3e9, (1e9, "billion elements")),
     ],
 )
-def test_counts_are_scaled_to_their_size(largest, unit):
-    assert scaled_unit(largest) == unit
+def test_element_unit_fits_the_largest_count(largest, unit):
+    assert element_unit(largest) == unit
 
 
-def test_dates_have_days_when_the_calendar_is_short():
+def test_dates_have_days_in_a_short_collection():
     started = pd.to_datetime(["2020-01-13", "2020-02-24", "2023-06-01"])
     crawls = pd.DataFrame({"started_at": started, "years": [0.0, 0.115, 3.381]})
-    assert dates(crawls) == ["2020-01", "2020-02", "2023-06"]
-    assert dates(crawls.iloc[:2]) == ["2020-01-13", "2020-02-24"]
-    assert span(crawls) == "3 crawls, 2020-01 to 2023-06"
-    assert span(crawls.iloc[:1]) == "1 crawl, 2020-01-13"
+    assert crawl_dates(crawls) == ["2020-01", "2020-02", "2023-06"]
+    assert crawl_dates(crawls.iloc[:2]) == ["2020-01-13", "2020-02-24"]
+    assert crawl_range(crawls) == "3 crawls, 2020-01 to 2023-06"
+    assert crawl_range(crawls.iloc[:1]) == "1 crawl, 2020-01-13"

@@ -1,4 +1,4 @@
-"""Figures of the observables: what is drawn is what the tables hold."""
+"""Test that the figures of the observables show the values of the tables."""
 
 import numpy as np
 import pandas as pd
@@ -8,7 +8,7 @@ from matplotlib.colors import to_rgb
 
 from crawl_urn_dagster.figures.observed import containment_by_lag, discovery_curves_by_start, discovery_heat_map
 from crawl_urn_dagster.figures.style import CONTAINMENT_COLOUR, tint
-from crawl_urn_dagster_tests.figures.frames import TITLE, curves, faults, key, observed, tables, words
+from crawl_urn_dagster_tests.figures.frames import TITLE, curves, faults, legend_entries, observed, tables, text_of
 
 
 def heat_map(made, discovery_curve=None):
@@ -33,10 +33,10 @@ def test_heat_map_cells_are_the_table():
     assert (~cells.mask).sum() == len(made.discovery_curve)
     assert figure.legends == []
     assert colour_bar.get_ylabel() == "U(s, T) (thousand elements)"
-    assert axes.get_ylabel() == "length of the window, T + 1 (crawls)"
-    assert axes.get_xlabel().startswith("start of the window, s")
-    assert f"{TITLE}: distinct elements in a window of crawls, U(s, T)" in words(figure)
-    assert "24 crawls, 2020-01-13 to 2022-09-05" in words(figure)
+    assert axes.get_ylabel() == "window length, T + 1 (crawls)"
+    assert axes.get_xlabel().startswith("start crawl, s")
+    assert f"{TITLE}: distinct elements per window of crawls, U(s, T)" in text_of(figure)
+    assert "24 crawls, 2020-01-13 to 2022-09-05" in text_of(figure)
 
 
 def test_heat_map_columns_are_dated():
@@ -47,7 +47,7 @@ def test_heat_map_columns_are_dated():
     assert [label.get_text() for label in axes.get_xticklabels()] == started[::4].tolist()
 
 
-def test_crawls_of_a_long_calendar_are_named_by_the_first_of_each_year():
+def test_long_collection_is_ticked_at_first_crawl_of_each_year():
     made = tables(48)
     crawls = made.crawls.iloc[8:]  # from the middle of a year
     curve = made.discovery_curve[made.discovery_curve["start_crawl"].isin(crawls["crawl"])]
@@ -59,10 +59,10 @@ def test_crawls_of_a_long_calendar_are_named_by_the_first_of_each_year():
     for axis in (columns, lines):
         assert axis.get_ticklocs().tolist() == first.tolist()
         assert [label.get_text() for label in axis.get_ticklabels()] == years
-        assert axis.get_label_text().endswith("\nticks: the first of a year")
+        assert axis.get_label_text().endswith("\nticks: first crawl of a year")
 
 
-def test_heat_map_of_some_window_lengths_shows_which_are_missing():
+def test_heat_map_hatches_missing_window_lengths():
     made = tables(30)
     lengths = [1, 2, 3, 4, 6, 9, 12]
     published = made.discovery_curve[made.discovery_curve["window_crawls"].isin(lengths)]
@@ -70,7 +70,7 @@ def test_heat_map_of_some_window_lengths_shows_which_are_missing():
     has_values = [int(length) for length in np.flatnonzero(~cells.mask.all(axis=1)) + 1]
     assert cells.shape == (12, 30)
     assert has_values == axes.get_yticks().tolist() == lengths
-    assert list(key(figure)) == ["window not in the table"]
+    assert list(legend_entries(figure)) == ["window not in the table"]
     (hatched,) = [artist for artist in axes.collections if artist.get_hatch()]
     (outline,) = hatched.get_paths()
     for start, length, is_possible in [(0.2, 5, True), (22, 8, True), (22, 9.6, False), (29, 1, True)]:
@@ -78,27 +78,27 @@ def test_heat_map_of_some_window_lengths_shows_which_are_missing():
     assert faults(figure) == []
 
 
-def test_one_missing_window_is_shown_as_missing():
+def test_heat_map_hatches_one_missing_window():
     made = tables(5)
     figure, _, _, cells = heat_map(made, made.discovery_curve.drop(index=2))
     assert np.argwhere(cells.mask & (np.add.outer(np.arange(5), np.arange(5)) < 5)).tolist() == [[2, 0]]
-    assert list(key(figure)) == ["window not in the table"]
+    assert list(legend_entries(figure)) == ["window not in the table"]
 
 
-def test_heat_map_of_one_window():
+def test_heat_map_draws_one_window():
     made = tables(2)
     figure, _, _, cells = heat_map(made, made.discovery_curve.iloc[[0]])
     assert cells.compressed().tolist() == [made.crawls["elements"][0]]
     assert faults(figure) == []
 
 
-def test_heat_map_of_an_unknown_crawl_names_it():
+def test_heat_map_of_unknown_crawl_raises():
     made = tables(2)
     with pytest.raises(KeyError, match="crawl-001"):
         discovery_heat_map(made.crawls.iloc[:1], made.discovery_curve, title=TITLE)
 
 
-def test_a_line_per_start_crawl_from_grey_to_black():
+def test_start_crawls_have_lines_from_grey_to_black():
     made = tables(9)
     figure = discovery_curves_by_start(made.crawls, made.discovery_curve.sample(frac=1, random_state=1), title=TITLE)
     axes, colour_bar = figure.axes
@@ -125,7 +125,7 @@ def test_discovery_curves_without_a_ratio_are_empty():
     assert [axes.lines[:] for axes in figure.axes] == [[]]
 
 
-def test_containment_by_lag_shows_every_pair_and_the_mean_of_a_lag():
+def test_containment_by_lag_has_every_pair_and_means():
     made = tables(6)
     containment = made.containment.copy()
     containment.loc[0, "containment"] = -0.02
@@ -142,19 +142,19 @@ def test_containment_by_lag_shows_every_pair_and_the_mean_of_a_lag():
     (means,) = curves(axes).values()
     assert means.get_color() == CONTAINMENT_COLOUR
     for lag, x, y in zip(range(1, 6), means.get_xdata(), means.get_ydata(), strict=True):
-        of_lag = known[known["lag_crawls"] == lag]
-        assert x == pytest.approx(of_lag["lag_years"].mean(), rel=1e-12)
-        assert y == pytest.approx(of_lag["containment"].mean(), rel=1e-12)
-    assert list(key(figure)) == [
+        pairs_of_lag = known[known["lag_crawls"] == lag]
+        assert x == pytest.approx(pairs_of_lag["lag_years"].mean(), rel=1e-12)
+        assert y == pytest.approx(pairs_of_lag["containment"].mean(), rel=1e-12)
+    assert list(legend_entries(figure)) == [
         "one pair of crawls (14 pairs)",
         "mean over the pairs of the same lag in crawls (5 lags)",
     ]
     assert axes.get_xlabel() == "lag (years)"
-    assert axes.get_ylabel() == "containment: share of the earlier crawl\nthat is in the later, |i ∩ j|/|i|"
+    assert axes.get_ylabel() == "containment: share of the earlier crawl\nin the later, |i ∩ j|/|i|"
     assert faults(figure) == []
 
 
-def test_published_windows_of_common_crawl(shared_data):
+def test_heat_map_shows_published_windows_of_common_crawl(shared_data):
     published = pd.read_csv(shared_data / "common_crawl_statistics" / "url_last_n_crawls.csv", index_col="crawl")
     labels, n = published.index, len(published)
     started = pd.date_range("2008-05-09", periods=n, freq="52D")

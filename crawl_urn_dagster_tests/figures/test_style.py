@@ -1,4 +1,4 @@
-"""The look of figures, and that drawing leaves nothing behind."""
+"""Test the style of figures, and that drawing has no side effects."""
 
 import gc
 import sys
@@ -32,8 +32,8 @@ from crawl_urn_dagster_tests.figures.frames import (
     homogeneous,
     parameters,
     tables,
+    text_of,
     texts,
-    words,
 )
 
 HOSTILE = "a $\\frac{1}{0}$ _b_ <script>&\x00\x1b\n</script> 100% {x}"
@@ -51,8 +51,8 @@ def all_figures(made, fits, title=TITLE):
 
 
 def all_fits():
-    """Fits of every kind, some with a long reason, on both clocks."""
-    reason = "The discovery curve does not tell kappa: " + "it can be moved with little effect, " * 8
+    """Return fits of every kind, some with a long reason, on both clocks."""
+    reason = "The discovery curve does not identify kappa: " + "it can be moved with little effect, " * 8
     return parameters(
         *(
             fit
@@ -71,19 +71,19 @@ def all_fits():
 
 
 @pytest.mark.parametrize("n_crawls", [2, 3, 51, 130])
-def test_every_figure_is_legible_whatever_the_number_of_crawls(n_crawls):
+def test_figures_are_legible_for_any_number_of_crawls(n_crawls):
     made = tables(n_crawls)
     assert [faults(figure) for figure in all_figures(made, all_fits())] == [[]] * 8
 
 
-def test_text_from_data_is_shown_as_it_is():
+def test_text_from_data_is_shown_unchanged():
     made = tables(4)
     crawls = made.crawls.assign(crawl=[f"{HOSTILE}{k}" for k in range(4)])
     names = dict(zip(made.crawls["crawl"], crawls["crawl"], strict=True))
     windows = made.discovery_curve.replace({"start_crawl": names, "end_crawl": names})
     fits = all_fits().assign(first_crawl=HOSTILE, last_crawl=HOSTILE, reason=HOSTILE)
     for figure in all_figures(made._replace(crawls=crawls, discovery_curve=windows), fits, title=HOSTILE):
-        assert "a $\\frac{1}{0}$ _b_ <script>&\N{REPLACEMENT CHARACTER}" in words(figure)
+        assert "a $\\frac{1}{0}$ _b_ <script>&\N{REPLACEMENT CHARACTER}" in text_of(figure)
         assert not any(text.get_parse_math() for text in texts(figure))
         assert faults(figure) == []
 
@@ -93,7 +93,7 @@ def test_long_text_from_data_is_cut():
     assert faults(containment_by_lag(*tables(3)[:2], title="wide" * 30)) == []
 
 
-def test_drawing_and_saving_leave_settings_and_pyplot_alone():
+def test_drawing_and_saving_keep_settings_and_pyplot_state():
     with mpl.rc_context({"font.size": 23, "text.parse_math": True}):
         before = dict(mpl.rcParams)
         figure = fates_of_an_element(all_fits(), title=TITLE)
@@ -105,30 +105,30 @@ def test_drawing_and_saving_leave_settings_and_pyplot_alone():
 
 
 @pytest.mark.slow
-def test_rendering_leaves_nothing_behind():
-    nothing = pd.DataFrame({"reason": ["there are too few crawls"]})
+def test_rendering_does_not_leak_figures():
+    empty = pd.DataFrame({"reason": ["there are too few crawls"]})
 
     def alive_after(renders):
         for _ in range(renders):
-            render_png(control_charts(nothing.iloc[:0], nothing, nothing, title=TITLE))
+            render_png(control_charts(empty.iloc[:0], empty, empty, title=TITLE))
         gc.collect()
         things = gc.get_objects()
         return sum(isinstance(thing, Figure) for thing in things), len(things)
 
-    alive_after(5)  # fills the caches of fonts
+    alive_after(5)  # fills the font caches
     figures, objects = alive_after(5)
     figures_later, objects_later = alive_after(200)
     assert figures_later == figures
-    # Thousands belong to one figure; matplotlib's bounded caches of text take a few for each.
+    # A leaked figure has thousands of objects; the bounded text caches of matplotlib keep a few per figure.
     assert objects_later - objects < 200 * 10
 
 
-def test_the_projections_have_the_colours_of_the_paper():
+def test_projections_have_the_colours_of_the_paper():
     assert (CONTAINMENT_COLOUR, DISCOVERY_COLOUR) == ("#733743", "#2E5F8A")
     assert tint("#000000") == (0.5, 0.5, 0.5)
 
 
-#: What is seen without cones for red, green or blue: Machado, Oliveira and Fernandes (2009), severity 1, linear RGB.
+#: Vision without cones for red, green or blue: Machado, Oliveira and Fernandes (2009), severity 1, linear RGB.
 _BLINDNESS = {
     "none": np.eye(3),
     "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
@@ -144,20 +144,20 @@ def linear(colour):
 
 
 def lab(rgb):
-    """CIELAB of linear RGB, white point D65."""
+    """Return CIELAB of linear RGB, white point D65."""
     ratio = _TO_XYZ @ np.clip(rgb, 0, 1) / np.array([0.9505, 1, 1.089])
     x, y, z = np.where(ratio > (6 / 29) ** 3, np.cbrt(ratio), ratio / (3 * (6 / 29) ** 2) + 4 / 29)
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
 @pytest.mark.parametrize("blindness", _BLINDNESS)
-def test_colours_that_share_a_figure_are_told_apart(blindness):
+def test_colours_of_a_figure_are_distinguishable(blindness):
     colours = (JOINT_COLOUR, CONTAINMENT_COLOUR, DISCOVERY_COLOUR, MISSING_COLOUR, TRUTH_COLOUR)
     seen = [lab(np.array(_BLINDNESS[blindness]) @ linear(colour)) for colour in colours]
-    # A difference of 2.3 is just noticed side by side; of ten times that much, also in thin lines apart.
+    # A difference of 2.3 is just noticeable side by side; ten times as much is noticeable in distant thin lines.
     assert min(np.linalg.norm(a - b) for a, b in combinations(seen, 2)) > 23
 
 
-def test_lines_stand_out_from_the_page():
+def test_lines_contrast_with_the_page():
     for colour in (JOINT_COLOUR, CONTAINMENT_COLOUR, DISCOVERY_COLOUR, MISSING_COLOUR):
-        assert 1.05 / (_TO_XYZ[1] @ linear(colour) + 0.05) >= 3  # WCAG 2.1 for what is no text
+        assert 1.05 / (_TO_XYZ[1] @ linear(colour) + 0.05) >= 3  # WCAG 2.1, graphical objects
