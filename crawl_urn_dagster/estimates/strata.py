@@ -1,7 +1,8 @@
 """The estimates of each stratum: the same fits, limits and headline as of the whole collection.
 
 Here: which of a stratum's fits are kept, and when it has too few elements for any. Not here: counts by stratum
-(`observables.stratified`), or the fits (`fitting`), their limits (`intervals`) and the choice among them (`headline`).
+(`observables.stratum_counts`), or the fits (`fitting`), their limits (`intervals`) and the choice among them
+(`headline`).
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class LocalEngine(BaseModel):
         report: Callable[[str], object],
     ) -> CaptureHistoryCounts:
         """Count the histories of partitions in time order; see `histories.KeptHistories.count`."""
-        from crawl_urn_dagster.observables.histories import KeptHistories
+        from crawl_urn_dagster.observables.kept_histories import KeptHistories
 
         return KeptHistories(state).count(partitions, memory_bytes=memory_bytes, threads=self.threads, report=report)
 

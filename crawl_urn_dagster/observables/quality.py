@@ -101,7 +101,7 @@ def containment_out_of_range(containment: pd.DataFrame, relative_error: float) -
     return containment[broken][columns].assign(excess=excess[broken]).sort_values("excess", ascending=False)
 
 
-def seen_again(containment: pd.DataFrame | None, discovery_curve: pd.DataFrame | None) -> pd.DataFrame:
+def lag1_containment(containment: pd.DataFrame | None, discovery_curve: pd.DataFrame | None) -> pd.DataFrame:
     """Which part of each crawl the next one sees again, in the order of time.
 
     Parameters
@@ -118,8 +118,8 @@ def seen_again(containment: pd.DataFrame | None, discovery_curve: pd.DataFrame |
         return pd.DataFrame(
             {
                 "crawl": pairs["crawl_j"],
-                "seen_again": pairs["containment"],
-                "seen_again_high": pairs["containment_high"].fillna(pairs["containment"]),
+                "containment": pairs["containment"],
+                "containment_high": pairs["containment_high"].fillna(pairs["containment"]),
             }
         ).reset_index(drop=True)
     if discovery_curve is None:
@@ -132,8 +132,8 @@ def seen_again(containment: pd.DataFrame | None, discovery_curve: pd.DataFrame |
     return pd.DataFrame(
         {
             "crawl": pairs["end_crawl"],
-            "seen_again": (size_i + size_j - union) / size_i,
-            "seen_again_high": (size_i + size_j - least) / size_i,
+            "containment": (size_i + size_j - union) / size_i,
+            "containment_high": (size_i + size_j - least) / size_i,
         }
     ).dropna(ignore_index=True)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crawl_urn_dagster.observables.merging import BITS, captured
+from crawl_urn_dagster.observables.history_arrays import BITS, captured
 from crawl_urn_dagster.observables.presence import common_sample
 from crawl_urn_dagster.urn.data.histories import CaptureHistoryCounts
 

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 import duckdb
 import numpy as np
 
-from crawl_urn_dagster.observables.histories import KeptHistories
+from crawl_urn_dagster.observables.history_arrays import captured, combine, count_by_history, history
+from crawl_urn_dagster.observables.kept_histories import KeptHistories
 from crawl_urn_dagster.observables.keys import first_key
-from crawl_urn_dagster.observables.merging import captured, combine, count_by_history, history
 from crawl_urn_dagster.observables.presence import PresenceFolder, read_keys
 from crawl_urn_dagster.urn import CaptureHistoryCounts, CountingError, simulate, unions_from_recaptures
 

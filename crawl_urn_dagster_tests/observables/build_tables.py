@@ -6,9 +6,9 @@ Does not contain assertions.
 import pandas as pd
 
 from crawl_urn_dagster.observables.database import ObservablesFile
-from crawl_urn_dagster.observables.histories import KeptHistories
+from crawl_urn_dagster.observables.kept_histories import KeptHistories
 from crawl_urn_dagster.observables.presence import PresenceFolder
-from crawl_urn_dagster.observables.stratified import count_by_stratum
+from crawl_urn_dagster.observables.stratum_counts import count_by_stratum
 from crawl_urn_dagster.observables.tables import (
     capture_history_counts_table,
     crawls_table,

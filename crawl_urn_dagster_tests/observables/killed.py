@@ -15,12 +15,12 @@ from pathlib import Path
 
 import numpy as np
 
-from crawl_urn_dagster.observables import histories
-from crawl_urn_dagster.observables.histories import KeptHistories
+from crawl_urn_dagster.observables import kept_histories
+from crawl_urn_dagster.observables.kept_histories import KeptHistories
 from crawl_urn_dagster.observables.keys import LOWEST_KEY, element_keys
 from crawl_urn_dagster.observables.presence import PresenceFolder, read_keys
 
-histories._ROWS_PER_BLOCK = 2**11
+kept_histories._ROWS_PER_BLOCK = 2**11
 CRAWLS = [f"c{number}" for number in range(8)]
 
 

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from crawl_urn_dagster.observables.presence import PresenceFolder
 from crawl_urn_dagster.observables.strata import MAX_STRATA, StratumSettings
-from crawl_urn_dagster.observables.stratified import count_by_stratum
+from crawl_urn_dagster.observables.stratum_counts import count_by_stratum
 from crawl_urn_dagster.urn import CaptureHistoryCounts
 
 BANDS = StratumSettings(column="rank", bands=[50, 200])

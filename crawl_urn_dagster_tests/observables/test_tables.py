@@ -6,7 +6,7 @@ import pytest
 
 from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.observables.database import ObservablesFile
-from crawl_urn_dagster.observables.histories import KeptHistories
+from crawl_urn_dagster.observables.kept_histories import KeptHistories
 from crawl_urn_dagster.observables.presence import PresenceFolder
 from crawl_urn_dagster.observables.schema import TABLES
 from crawl_urn_dagster.observables.tables import (

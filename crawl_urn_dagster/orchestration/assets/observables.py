@@ -78,7 +78,7 @@ def _counted(
     collection: Collection, partitions: "list[Partition]", state: "Path"
 ) -> "Mapping[str | None, CaptureHistoryCounts]":
     """Count histories by stratum; None stands for that of a collection without strata."""
-    from crawl_urn_dagster.observables.stratified import count_by_stratum
+    from crawl_urn_dagster.observables.stratum_counts import count_by_stratum
 
     report, memory = dg.get_dagster_logger().info, collection.memory_bytes
     if collection.stratum is None:

@@ -143,24 +143,24 @@ def _containment_drop(collection: Collection) -> dg.AssetChecksDefinition:
     n_baseline = collection.drift.window_crawls
 
     def evaluate(home: CollectionHome) -> dg.AssetCheckResult:
-        from crawl_urn_dagster.observables.quality import seen_again
+        from crawl_urn_dagster.observables.quality import lag1_containment
 
         table = home.observables.read(asset)
-        pairs = seen_again(*((table, None) if collection.has_containment else (None, table)))
+        pairs = lag1_containment(*((table, None) if collection.has_containment else (None, table)))
         if len(pairs) <= _MIN_EARLIER_PAIRS:
             return not_assessed(
                 f"Not assessed: found {count_noun(len(pairs), 'pair')} of consecutive crawls, expected at least "
                 f"{_MIN_EARLIER_PAIRS + 1}."
             )
-        last, median = pairs.iloc[-1], float(pairs["seen_again"].iloc[-1 - n_baseline : -1].median())
+        last, median = pairs.iloc[-1], float(pairs["containment"].iloc[-1 - n_baseline : -1].median())
         # The upper end of the counting error, so that an inexact count raises no false warning.
-        fall = 1 - float(last["seen_again_high"]) / median if median > 0 else 0.0
+        fall = 1 - float(last["containment_high"]) / median if median > 0 else 0.0
         return check_result(
             passed=fall <= collection.containment_drop,
             severity=WARN,
             observed=fall,
             threshold=collection.containment_drop,
-            reason=f"Crawl {last['crawl']} contains {100 * last['seen_again']:.1f} % of the previous crawl. The median "
+            reason=f"Crawl {last['crawl']} contains {100 * last['containment']:.1f} % of the previous crawl. The median "
             f"of the previous {count_noun(min(n_baseline, len(pairs) - 1), 'pair')} is {100 * median:.1f} % (relative "
             f"change {-100 * fall:+.1f} %, allowed {-100 * collection.containment_drop:+.1f} %).",
             todo="Check whether the crawl was cut short, blocked, or started from other seeds.",

@@ -25,8 +25,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from crawl_urn_dagster.atomic import exclusive, replacing
-from crawl_urn_dagster.observables.keys import first_key
-from crawl_urn_dagster.observables.merging import (
+from crawl_urn_dagster.observables.history_arrays import (
     BITS,
     Histories,
     HistoryCounts,
@@ -38,6 +37,7 @@ from crawl_urn_dagster.observables.merging import (
     join,
     sum_by_history,
 )
+from crawl_urn_dagster.observables.keys import first_key
 from crawl_urn_dagster.observables.presence import common_sample, read_keys
 from crawl_urn_dagster.progress import Progress
 from crawl_urn_dagster.urn.data.histories import CaptureHistoryCounts
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crawl_urn_dagster.observables.merging import Words
+    from crawl_urn_dagster.observables.history_arrays import Words
     from crawl_urn_dagster.observables.presence import Partition
     from crawl_urn_dagster.urn.data.histories import IntArray
 

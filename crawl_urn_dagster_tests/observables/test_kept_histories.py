@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crawl_urn_dagster.observables import histories
-from crawl_urn_dagster.observables.histories import KeptHistories
+from crawl_urn_dagster.observables import kept_histories
+from crawl_urn_dagster.observables.kept_histories import KeptHistories
 from crawl_urn_dagster.observables.presence import PresenceFolder
 from crawl_urn_dagster.progress import Progress
 
@@ -44,7 +44,7 @@ def as_counter(counts):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(histories, "_ROWS_PER_BLOCK", 8)
+    monkeypatch.setattr(kept_histories, "_ROWS_PER_BLOCK", 8)
 
 
 def base_of(archive):
@@ -87,8 +87,8 @@ def test_any_sequence_of_changes_equals_a_full_rebuild(tmp_path_factory, changes
     """Crawls are added at the end of time and before, replaced, and removed."""
     archive, base = Archive(tmp_path_factory.mktemp("archive")), Base()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(histories, "_ROWS_PER_BLOCK", 8)
-        patch.setattr(histories, "_LOOKED_UP", looked_up)
+        patch.setattr(kept_histories, "_ROWS_PER_BLOCK", 8)
+        patch.setattr(kept_histories, "_LOOKED_UP", looked_up)
         for change, crawl, elements in changes:
             if change == "put":
                 archive.put(crawl, elements)

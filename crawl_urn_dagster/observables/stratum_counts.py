@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crawl_urn_dagster.observables.keys import first_key
-from crawl_urn_dagster.observables.merging import (
+from crawl_urn_dagster.observables.history_arrays import (
     BITS,
     captured,
     combine,
@@ -19,6 +18,7 @@ from crawl_urn_dagster.observables.merging import (
     history,
     sum_by_history,
 )
+from crawl_urn_dagster.observables.keys import first_key
 from crawl_urn_dagster.observables.presence import common_sample, read_keys_and_strata
 from crawl_urn_dagster.progress import Progress
 from crawl_urn_dagster.urn.data.histories import CaptureHistoryCounts
