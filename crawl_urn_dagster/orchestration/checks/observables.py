@@ -160,9 +160,9 @@ def _containment_drop(collection: Collection) -> dg.AssetChecksDefinition:
             severity=WARN,
             observed=fall,
             threshold=collection.containment_drop,
-            reason=f"Crawl {last['crawl']} contains {100 * last['containment']:.1f} % of the previous crawl. The median "
-            f"of the previous {count_noun(min(n_baseline, len(pairs) - 1), 'pair')} is {100 * median:.1f} % (relative "
-            f"change {-100 * fall:+.1f} %, allowed {-100 * collection.containment_drop:+.1f} %).",
+            reason=f"Crawl {last['crawl']} contains {100 * last['containment']:.1f} % of the previous crawl. The "
+            f"median of the previous {count_noun(min(n_baseline, len(pairs) - 1), 'pair')} is {100 * median:.1f} % "
+            f"(relative change {-100 * fall:+.1f} %, allowed {-100 * collection.containment_drop:+.1f} %).",
             todo="Check whether the crawl was cut short, blocked, or started from other seeds.",
             cause=str(last["crawl"]),
         )
