@@ -16,8 +16,9 @@ import pandas as pd
 
 from crawl_urn_dagster.estimates.intervals import times_of
 from crawl_urn_dagster.observables.schema import CAPTURE_RECAPTURE, COMPARATORS, PER_CRAWL
-from crawl_urn_dagster.urn.capture_recapture.closed_populations import comparators
-from crawl_urn_dagster.urn.capture_recapture.cormack_jolly_seber import fit_cormack_jolly_seber, jolly_seber
+from crawl_urn_dagster.urn.capture_recapture.comparators import comparators
+from crawl_urn_dagster.urn.capture_recapture.cormack_jolly_seber import fit_cormack_jolly_seber
+from crawl_urn_dagster.urn.capture_recapture.jolly_seber import jolly_seber
 from crawl_urn_dagster.urn.capture_recapture.mixtures import fit_core_and_shell, fit_two_classes
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from crawl_urn_dagster.observables.schema import Table
     from crawl_urn_dagster.urn import CaptureHistoryCounts, Clock
-    from crawl_urn_dagster.urn.capture_recapture.cormack_jolly_seber import JollySeber
+    from crawl_urn_dagster.urn.capture_recapture.jolly_seber import JollySeber
     from crawl_urn_dagster.urn.optimise.maximum_likelihood import Estimates
 
 _SHARES, _NUMBERS = ("alpha", "coverage"), ("marked", "population", "births")

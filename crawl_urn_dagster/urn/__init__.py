@@ -3,31 +3,21 @@
 Here: the public names. Not here: tables, files, or anything that knows where numbers are from.
 """
 
-from crawl_urn_dagster.urn.capture_recapture.closed_populations import (
-    Comparator,
-    chao1,
-    chao2,
-    chapman,
-    comparators,
-    good_turing,
-    heaps,
-    petersen,
-    schnabel,
-    schumacher_eschmeyer,
-)
-from crawl_urn_dagster.urn.capture_recapture.cormack_jolly_seber import (
-    JollySeber,
-    PerCrawl,
+from crawl_urn_dagster.urn.capture_recapture.closed_populations import chapman, petersen, schnabel, schumacher_eschmeyer
+from crawl_urn_dagster.urn.capture_recapture.comparator import Comparator
+from crawl_urn_dagster.urn.capture_recapture.comparators import comparators, heaps
+from crawl_urn_dagster.urn.capture_recapture.cormack_jolly_seber import fit_cormack_jolly_seber
+from crawl_urn_dagster.urn.capture_recapture.jolly_seber import JollySeber, PerCrawl, jolly_seber
+from crawl_urn_dagster.urn.capture_recapture.mixtures import fit_core_and_shell, fit_two_classes
+from crawl_urn_dagster.urn.capture_recapture.recaptures import (
     RecaptureCounts,
-    fit_cormack_jolly_seber,
     gaps_of,
-    jolly_seber,
     never_seen_again,
     never_seen_again_gradient,
     recapture_counts,
     smallest_gap,
 )
-from crawl_urn_dagster.urn.capture_recapture.mixtures import fit_core_and_shell, fit_two_classes
+from crawl_urn_dagster.urn.capture_recapture.unseen_elements import chao1, chao2, good_turing
 from crawl_urn_dagster.urn.curves.conversions import core_share_from_kappa, kappa_from_core_share, urn_from_tail
 from crawl_urn_dagster.urn.curves.model import DAYS_PER_YEAR, Asymptote, CoreShellUrn, Fates, Form, OperatorTerms, Urn
 from crawl_urn_dagster.urn.curves.revisit import (

@@ -26,7 +26,8 @@ from crawl_urn_dagster.sources import Selection
 from crawl_urn_dagster.sources.common_crawl.statistics import CommonCrawlStatisticsSource
 from crawl_urn_dagster.sources.transport.files import Files
 from crawl_urn_dagster.urn import CaptureHistoryCounts, CountingError, recaptures_from_unions
-from crawl_urn_dagster.urn.capture_recapture.closed_populations import good_turing, heaps
+from crawl_urn_dagster.urn.capture_recapture.comparators import heaps
+from crawl_urn_dagster.urn.capture_recapture.unseen_elements import good_turing
 from crawl_urn_dagster.urn.monitoring.forecast import forecast, interpolate_windows
 
 if TYPE_CHECKING:

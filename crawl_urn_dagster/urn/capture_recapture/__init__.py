@@ -1,1 +1,1 @@
-"""Estimate survival and population size by capture-recapture models."""
+"""Capture-recapture estimators from the literature, for comparison with the urn."""

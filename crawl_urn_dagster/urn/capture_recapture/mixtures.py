@@ -1,10 +1,10 @@
-"""Mixtures of two classes of elements in the Cormack-Jolly-Seber model, from capture histories.
+"""Fit mixtures of two classes of elements in the Cormack-Jolly-Seber model to capture histories.
 
-Here: a finite mixture of constant survival and coverage, and the mixture whose first class is the core. Not here:
-one class (`cormack_jolly_seber`), or the urn of core and shell from crawl sizes and overlaps (`fits`).
+Covers a finite mixture of constant survival and coverage, and the mixture whose first class is the core. Does not cover
+one class (see `cormack_jolly_seber`) or the urn of core and shell from crawl sizes and overlaps (see `fits`).
 
-The likelihood is of what follows the first capture. With coverage constant in time a history's chance depends on
-its first crawl, its last crawl and the number of captures alone, so histories are counted by these three.
+The likelihood conditions on the first capture. With coverage constant in time, the probability of a history depends
+only on its first crawl, its last crawl and the number of captures, so histories are counted by these three.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 from scipy.special import expit, logit, xlog1py
 
-from crawl_urn_dagster.urn.capture_recapture.cormack_jolly_seber import (
-    fit_cormack_jolly_seber,
+from crawl_urn_dagster.urn.capture_recapture.cormack_jolly_seber import fit_cormack_jolly_seber
+from crawl_urn_dagster.urn.capture_recapture.recaptures import (
     gaps_of,
     never_seen_again,
     never_seen_again_gradient,
@@ -40,27 +40,27 @@ Varying = Literal["common", "class"]
 
 _NO_RECAPTURES = "No element was captured in two crawls."
 _START_SHARES = (0.3, 0.7)
-# Classes start so far, on the logit scale of survival and of coverage, to either side of what one class fits.
+# Distances from the fit of one class at which two classes start, on the logit scales of survival and of coverage.
 _SPREADS = ((-1.0, 0.0), (0.0, -1.0), (-1.0, -1.0), (-1.0, 1.0))
-# Gain in -2 ln L over one class that is no more than rounding.
+# Gain in -2 ln L over one class that may be a rounding error.
 _NO_GAIN = 1e-3
 
 
 class _Histories(NamedTuple):
-    """Histories by first crawl, last crawl and number of captures; arrays of shape (cells,) but for the gaps.
+    """Elements by first crawl, last crawl and number of captures; arrays of shape (n_cells,) except `gaps`.
 
     Attributes
     ----------
     first, last
-        Crawls of the first and the last capture.
+        Crawls of the first and of the last capture.
     captured, missed
-        Crawls after the first capture and up to the last in which the element was captured, and was not.
+        Crawls after the first capture and up to the last one that captured the element, and that missed it.
     elapsed
-        Time between the two.
+        Time from the first to the last capture.
     elements
         Elements of the cell.
     gaps
-        Shape (gaps,): times between crawls.
+        Times between crawls, shape (n_gaps,).
     """
 
     first: IntArray
@@ -73,11 +73,11 @@ class _Histories(NamedTuple):
 
     @property
     def releases(self) -> int:
-        """Captures that another crawl follows."""
+        """Number of captures by crawls other than the last one."""
         return int((self.elements * (self.captured + (self.last < self.gaps.size))).sum())
 
     def log_probability(self, alpha: float, coverage: float) -> FloatArray:
-        """Log of the chance of what follows the first capture, shape (cells,)."""
+        """Return the log-probability of the history after the first capture, shape (n_cells,)."""
         chi = never_seen_again(alpha**self.gaps, np.full(self.gaps.size, coverage))
         return np.asarray(
             self.elapsed * np.log(alpha)
@@ -105,29 +105,42 @@ def fit_two_classes(
 ) -> Estimates:
     """Maximise the likelihood of a mixture of two classes of constant survival and coverage.
 
-    The chance of what follows an element's first capture is the mean over the classes, weighted by their shares
-    of the elements first captured, the same at every crawl (Pledger, Pollock and Norris 2003, Biometrics
-    59:786-794). In an urn they are not the same: who lives long and is sampled often is captured first.
+    The probability of a history after the first capture is the mean over the classes, weighted by their shares of the
+    elements first captured by a crawl. The shares are assumed to be the same at every crawl (Pledger, Pollock and
+    Norris 2003). In an urn they are not, because elements that live long and are captured often are captured first.
 
     Parameters
     ----------
     counts
         Elements of each capture history.
     times
-        Times of the crawls, shape (crawls,), not decreasing; one unit apart when None.
+        Times of the crawls, shape (n_crawls,), not decreasing; one unit apart if None.
     survival, coverage
-        ``class``, one per class, or ``common``.
+        ``class`` for one value per class, or ``common``.
 
     Returns
     -------
-    `Estimates` of ``share``, that of the first class, then ``alpha_1`` and ``alpha_2``, or ``alpha``, per unit of
-    time, and ``coverage_1`` and ``coverage_2``, or ``coverage``. The first class is the one of lower survival, or
-    of lower coverage when survival is common. Where two classes fit no better than one, none of them is identified.
+    Estimates
+        ``share`` of the first class; then ``alpha_1`` and ``alpha_2``, or ``alpha``, per unit of time; then
+        ``coverage_1`` and ``coverage_2``, or ``coverage``. The first class is the one with lower survival, or with
+        lower coverage if survival is common. No parameter is identified if two classes fit no better than one.
 
     Raises
     ------
     ValueError
-        When the times do not fit or decrease, or what varies is neither ``class`` nor ``common``.
+        If the times decrease or have a different length, or `survival` or `coverage` is unknown.
+
+    References
+    ----------
+    Pledger, S., Pollock, K. H. and Norris, J. L. (2003). Open capture-recapture models with heterogeneity: I.
+    Cormack-Jolly-Seber model. Biometrics 59, 786-794.
+
+    Examples
+    --------
+    >>> from crawl_urn_dagster.urn import simulate
+    >>> counts = simulate(times=range(6), core=500, shell=500, alpha=0.6, coverage=0.5, seed=1).counts()
+    >>> fit_two_classes(counts, coverage="common").names
+    ('share', 'alpha_1', 'alpha_2', 'coverage')
     """
     alpha_names, alpha_index = _parameters("alpha", survival, 1)
     coverage_names, coverage_index = _parameters("coverage", coverage, 1 + len(alpha_names))
@@ -137,16 +150,16 @@ def fit_two_classes(
         return nothing_estimated(names, histories.releases, _NO_RECAPTURES)
 
     def log_likelihood(parameters: FloatArray) -> tuple[float, FloatArray]:
-        share, of_classes = parameters[0], list(zip(alpha_index, coverage_index, strict=True))
+        share, classes = parameters[0], list(zip(alpha_index, coverage_index, strict=True))
         joint = np.log([[share], [1 - share]]) + [
-            histories.log_probability(parameters[a], parameters[c]) for a, c in of_classes
+            histories.log_probability(parameters[a], parameters[c]) for a, c in classes
         ]
         total = np.logaddexp(*joint)
         members = histories.elements * np.exp(joint - total)
         gradient = np.zeros(len(names))
         gradient[0] = members[0].sum() / share - members[1].sum() / (1 - share)
-        for (a, c), of_class in zip(of_classes, members, strict=True):
-            gradient[[a, c]] += histories.gradient(of_class, parameters[a], parameters[c])
+        for (a, c), weights in zip(classes, members, strict=True):
+            gradient[[a, c]] += histories.gradient(weights, parameters[a], parameters[c])
         return float(histories.elements @ total), gradient
 
     one_class = _one_class(counts, histories)
@@ -173,23 +186,37 @@ def fit_two_classes(
 def fit_core_and_shell(counts: CaptureHistoryCounts, times: npt.ArrayLike | None = None) -> Estimates:
     """Maximise the likelihood of the urn of core and shell: a mixture whose first class is in every crawl.
 
-    The core has survival and coverage 1 exactly and was there from the start, so only elements of the first crawl
-    may belong to it, and do if they are in every crawl (not only if: elements of the shell may be, too).
+    The core has survival and coverage 1 and exists from the start. Only elements of the first crawl that are in every
+    crawl can belong to it, although elements of the shell may be in every crawl, too.
 
     Parameters
     ----------
-    counts, times
-        As in `fit_two_classes`.
+    counts
+        Elements of each capture history.
+    times
+        Times of the crawls, shape (n_crawls,), not decreasing; one unit apart if None.
 
     Returns
     -------
-    `Estimates` of ``core_share``, μ, the core's share of the first crawl, and ``alpha`` and ``coverage`` of the
-    shell, survival per unit of time. `kappa_from_core_share` gives the core's share of the urn.
+    Estimates
+        ``core_share``, the core share μ of the first crawl, then ``alpha`` and ``coverage`` of the shell, with survival
+        per unit of time. `kappa_from_core_share` gives the core fraction of the urn.
 
     Raises
     ------
     ValueError
-        When the times do not fit or decrease.
+        If the times decrease or have a different length.
+
+    References
+    ----------
+    Paris, Çelikkanat and Foppiano (2026). Measuring What the Crawler Sees. Common Crawl Foundation.
+
+    Examples
+    --------
+    >>> from crawl_urn_dagster.urn import simulate
+    >>> counts = simulate(times=range(6), core=500, shell=500, alpha=0.6, coverage=0.5, seed=1).counts()
+    >>> fit_core_and_shell(counts).values.round(2).tolist()
+    [0.66, 0.58, 0.52]
     """
     names = ["core_share", "alpha", "coverage"]
     histories, unit = _histories(counts, times)
@@ -214,7 +241,7 @@ def fit_core_and_shell(counts: CaptureHistoryCounts, times: npt.ArrayLike | None
 
 
 def _histories(counts: CaptureHistoryCounts, times: npt.ArrayLike | None) -> tuple[_Histories, float]:
-    """Count histories by first crawl, last crawl and captures; times are in the unit of the smallest gap."""
+    """Count histories by first crawl, last crawl and captures, with times in units of the smallest gap."""
     gaps = gaps_of(times, counts.n_crawls)
     unit = smallest_gap(gaps)
     clock = np.append(0.0, np.cumsum(gaps / unit))
@@ -226,18 +253,18 @@ def _histories(counts: CaptureHistoryCounts, times: npt.ArrayLike | None) -> tup
 
 
 def _one_class(counts: CaptureHistoryCounts, histories: _Histories) -> Estimates:
-    """Fit survival, in the unit of the smallest gap, and coverage that all elements have in common."""
+    """Fit one survival, per smallest gap, and one coverage to all elements."""
     clock = np.append(0.0, np.cumsum(histories.gaps))
     return fit_cormack_jolly_seber(np.diagonal(counts.intersections()), counts.recaptures(), times=clock)
 
 
 def _start(one_class: Estimates) -> FloatArray:
-    """Survival and coverage off the bounds, and a half where they are not identified."""
+    """Return survival and coverage away from the bounds; 0.5 if not identified."""
     return np.asarray(np.where(np.isnan(one_class.values), 0.5, one_class.values).clip(0.05, 0.95))
 
 
 def _parameters(name: str, varying: Varying, first: int) -> tuple[list[str], list[int]]:
-    """Names of one or two parameters, and the place of each class's own among all parameters."""
+    """Return the names of one or two parameters, and the index of the parameter of each class."""
     if varying not in {"class", "common"}:
         raise ValueError(f"{name} varies by {varying!r}; expected 'class' or 'common'")
     return ([f"{name}_1", f"{name}_2"], [first, first + 1]) if varying == "class" else ([name], [first, first])

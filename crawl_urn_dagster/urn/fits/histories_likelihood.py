@@ -29,7 +29,7 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 from scipy.special import logit
 
-from crawl_urn_dagster.urn.capture_recapture.cormack_jolly_seber import never_seen_again
+from crawl_urn_dagster.urn.capture_recapture.recaptures import never_seen_again
 from crawl_urn_dagster.urn.data.arguments import gaps_between
 from crawl_urn_dagster.urn.data.histories import HistoryCells, count_cells
 from crawl_urn_dagster.urn.data.normal_intervals import logit_interval

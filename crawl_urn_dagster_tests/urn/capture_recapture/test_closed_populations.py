@@ -6,17 +6,9 @@ import numpy as np
 import pytest
 
 from crawl_urn_dagster.urn import CaptureHistoryCounts, Urn, simulate
-from crawl_urn_dagster.urn.capture_recapture.closed_populations import (
-    chao1,
-    chao2,
-    chapman,
-    comparators,
-    good_turing,
-    heaps,
-    petersen,
-    schnabel,
-    schumacher_eschmeyer,
-)
+from crawl_urn_dagster.urn.capture_recapture.closed_populations import chapman, petersen, schnabel, schumacher_eschmeyer
+from crawl_urn_dagster.urn.capture_recapture.comparators import comparators, heaps
+from crawl_urn_dagster.urn.capture_recapture.unseen_elements import chao1, chao2, good_turing
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +74,7 @@ def test_two_crawls_estimate_the_urn_and_its_turnover(estimator, lag, core):
     stated = size**2 / (core + (size - core) * coverage * alpha**lag)
     assert abs(found.estimate - stated) < 4 * found.se
     assert core or stated == pytest.approx(shell * alpha**-lag)
-    assert "M²/(K + (M - K) c α^D), which is N α^(-D) where there is no core" in found.bias
+    assert "M²/(K + (M - K) c α^D), which is N α^(-D) without a core" in found.bias
 
 
 @pytest.mark.parametrize("estimator", [schnabel, schumacher_eschmeyer])
@@ -221,7 +213,7 @@ def test_no_element_captured_twice():
     # Chapman's estimate is finite still, and its lower limit no less than the elements known to exist.
     assert found["chapman_lag_1"].estimate == 11
     assert found["chapman_lag_1"].low == 5
-    assert found["good_turing_new_fraction"].reason == "14 of 14 captures are an element's only one."
+    assert found["good_turing_new_fraction"].reason == "14 of 14 captures are of elements captured only once."
 
 
 def test_unseen_without_elements_captured_twice():
@@ -231,7 +223,10 @@ def test_unseen_without_elements_captured_twice():
     assert found.estimate == pytest.approx(8 + unseen)
     variance = unseen + (13 / 14) ** 2 * (5 * 81 / 4 - 5**4 / (4 * (8 + unseen)))
     assert found.se == pytest.approx(np.sqrt(variance))
-    assert chao1([0, 0, 4]).reason == "f_1 = 0 and f_2 = 4 put the unseen at 0, with no error to it."
+    assert (
+        chao1([0, 0, 4]).reason
+        == "With f_1 = 0 and f_2 = 4, the estimate of elements not captured is 0, without an error."
+    )
 
 
 @pytest.mark.parametrize(

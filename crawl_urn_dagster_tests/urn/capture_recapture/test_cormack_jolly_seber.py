@@ -12,9 +12,9 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from crawl_urn_dagster.urn import CaptureHistoryCounts, simulate
-from crawl_urn_dagster.urn.capture_recapture.cormack_jolly_seber import (
-    fit_cormack_jolly_seber,
-    jolly_seber,
+from crawl_urn_dagster.urn.capture_recapture.cormack_jolly_seber import fit_cormack_jolly_seber
+from crawl_urn_dagster.urn.capture_recapture.jolly_seber import jolly_seber
+from crawl_urn_dagster.urn.capture_recapture.recaptures import (
     never_seen_again,
     never_seen_again_gradient,
     recapture_counts,
@@ -425,10 +425,10 @@ def test_no_time_between_two_crawls():
         ({"recaptures": [[0, 1], [0, 0], [0, 0]]}, r"sizes has shape \(2,\) and recaptures \(3, 2\)"),
         ({"recaptures": [[0, -1], [0, 0]]}, r"recaptures\[0, 1\] is -1.0"),
         ({"sizes": [5, np.nan]}, r"sizes\[1\] is nan"),
-        ({"recaptures": [[0, 6], [0, 0]]}, "crawl 0 holds 5 elements, of which 6 were captured again"),
+        ({"recaptures": [[0, 6], [0, 0]]}, "crawl 0 contains 5 elements, of which 6 were captured again"),
         (
             {"sizes": [5, 2], "recaptures": [[0, 3], [0, 0]]},
-            "crawl 1 holds 2 elements, of which 3 were captured before",
+            "crawl 1 contains 2 elements, of which 3 were captured before",
         ),
         ({"times": [0, 1, 2]}, r"times has shape \(3,\); expected \(2,\)"),
         ({"times": [1, 0]}, "expected them in time order"),
