@@ -1,37 +1,56 @@
-"""The report of a collection, and the comparison of several: as Markdown and as one HTML file.
+"""Report of a collection and comparison of several, as Markdown and as one HTML file.
 
-Here: which sections a report has, in the order in which an operator reads. Not here: numbers (`estimates`), drawing
-(`figures`), or where pages are kept (`assets`).
+Does not compute numbers (see `estimates`), draw figures (see `figures`) or write files (see `orchestration.assets`).
 """
 
 from __future__ import annotations
 
-from crawl_urn_dagster.report import goodness_of_fit, model_free, operator_terms, summary
 from crawl_urn_dagster.report.blocks import Page, Picture
 from crawl_urn_dagster.report.content import Content
+from crawl_urn_dagster.report.data_quality import data_quality_section
+from crawl_urn_dagster.report.drift import drift_section
+from crawl_urn_dagster.report.forecast import forecast_section, latest_crawl_section
+from crawl_urn_dagster.report.goodness_of_fit import (
+    fit_section,
+    model_comparison_section,
+    observables_section,
+    strata_section,
+)
+from crawl_urn_dagster.report.model_free import model_free_section, other_estimators_section
+from crawl_urn_dagster.report.operator_terms import operator_terms_section
 from crawl_urn_dagster.report.pages import to_html, to_markdown
-from crawl_urn_dagster.report.provenance import provenance
+from crawl_urn_dagster.report.planning import planning_section
+from crawl_urn_dagster.report.provenance import provenance_section
+from crawl_urn_dagster.report.summary import lead, reliability_section
 
 __all__ = ["Content", "Page", "Picture", "report_page", "to_html", "to_markdown"]
 
+_SECTIONS = (
+    reliability_section,
+    latest_crawl_section,
+    drift_section,
+    operator_terms_section,
+    forecast_section,
+    planning_section,
+    fit_section,
+    observables_section,
+    model_comparison_section,
+    strata_section,
+    model_free_section,
+    other_estimators_section,
+    data_quality_section,
+    provenance_section,
+)
+
 
 def report_page(content: Content) -> Page:
-    """Report of a collection."""
-    sections = [
-        summary.believing(content),
-        summary.last_crawl(content),
-        summary.drift(content),
-        operator_terms.dictionary(content),
-        operator_terms.next_crawls(content),
-        operator_terms.plans(content),
-        goodness_of_fit.fit_quality(content),
-        goodness_of_fit.cross_source(content),
-        goodness_of_fit.which_urn(content),
-        goodness_of_fit.strata(content),
-        model_free.without_urn(content),
-        model_free.comparators(content),
-        model_free.data_quality(content),
-        provenance(content),
-    ]
+    """Return the report of a collection.
+
+    Parameters
+    ----------
+    content
+        Tables and figures of the collection.
+    """
     title = f"{content.collection.name} ({content.collection.granularity})"
-    return Page(title, summary.lead(content), [section for section in sections if section is not None])
+    sections = [section for make in _SECTIONS if (section := make(content)) is not None]
+    return Page(title, lead(content), sections)

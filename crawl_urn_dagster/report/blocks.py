@@ -1,6 +1,6 @@
-"""What a page is made of, whatever it is written as.
+"""Building blocks of a page: paragraphs, pictures, folded parts and sections.
 
-Here: paragraphs, pictures, folded parts and sections. Not here: what they say, or Markdown and HTML (`pages`).
+Does not render them; see `pages`.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
 
 
 class Picture(NamedTuple):
-    """A figure.
+    """A figure on a page.
 
     Attributes
     ----------
     path
-        Where the PNG is from the page's folder, for a page that cannot hold it; None: such a page leaves it out.
+        Path of the PNG file from the page's folder, for Markdown; None: Markdown leaves the figure out.
     png
-        Its bytes, for a page that can.
+        Bytes of the PNG file, for HTML.
     caption, alt
-        Plain text: what it shows, and what somebody needs to know who does not see it.
+        Caption, and description for readers who do not see the figure, as plain text.
     """
 
     path: str | None
@@ -31,31 +31,57 @@ class Picture(NamedTuple):
 
 
 class Folded(NamedTuple):
-    """What is shown when it is asked for; the summary is plain text."""
+    """Blocks that are hidden until the reader opens them.
+
+    Attributes
+    ----------
+    summary
+        Plain text that is always visible.
+    blocks
+        Hidden blocks.
+    """
 
     summary: str
     blocks: Sequence[Block]
 
 
-def unfolded_if(alone: bool, summary: str, blocks: Sequence[Block]) -> Sequence[Block]:
-    """Fold blocks, unless they alone say something."""
-    return blocks if alone else [Folded(summary, blocks)]
-
-
 class Section(NamedTuple):
-    """A heading, plain text, and what is under it."""
+    """A heading and its blocks.
+
+    Attributes
+    ----------
+    title
+        Heading, as plain text.
+    blocks
+        Blocks below the heading.
+    """
 
     title: str
     blocks: Sequence[Block]
 
 
-#: A string is Markdown, in which text from data has been escaped (`markdown.escape`).
+#: A string is Markdown; text from data in it is escaped with `markdown.escape`.
 Block: TypeAlias = "str | Picture | Folded | Section"
 
 
 class Page(NamedTuple):
-    """A page: title and lead, then its sections."""
+    """A page.
+
+    Attributes
+    ----------
+    title
+        Title, as plain text.
+    lead
+        Blocks before the first section.
+    sections
+        Sections in order.
+    """
 
     title: str
     lead: Sequence[Block]
     sections: Sequence[Section]
+
+
+def fold_unless(condition: bool, summary: str, blocks: Sequence[Block]) -> Sequence[Block]:
+    """Return blocks, folded unless `condition` is true."""
+    return blocks if condition else [Folded(summary, blocks)]

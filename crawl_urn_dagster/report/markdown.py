@@ -1,7 +1,6 @@
-"""Numbers and text from data as Markdown.
+"""Format numbers, intervals, tables and text from data as Markdown.
 
-Here: how a number, its interval, a share or a table is written, and text that comes from data made harmless. Not here:
-what a page says.
+Does not write sentences or pages; see `pages` and the modules of the sections.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    #: A row of a table of the contract.
+    #: A row of a table.
     Row = Mapping[Any, Any]
 
 _MARKUP = re.compile(r"[\\`*<>\[\]|&~#$]|(?<![^\W_])_|_(?![^\W_])")
@@ -28,13 +27,25 @@ _ROWS = 12
 
 
 def escape(text: object) -> str:
-    """Text from data as Markdown that shows it, on one line: no markup, no HTML, no control character."""
+    r"""Return text from data as one line of Markdown without markup, HTML or control characters.
+
+    Examples
+    --------
+    >>> print(escape("<b>a|b</b>"))
+    \<b\>a\|b\</b\>
+    """
     line = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in str(text))
     return _MARKUP.sub(r"\\\g<0>", line)
 
 
-def number(value: object) -> str:
-    """Write a number: four significant digits, all before the point, infinity as ∞, unknown as a dash."""
+def format_cell(value: object) -> str:
+    """Return the value of a table cell as Markdown; numbers have four significant digits.
+
+    Examples
+    --------
+    >>> [format_cell(value) for value in (0.123456, 12_000_000, None, True, pd.Timestamp("2020-01-17 04:00"))]
+    ['0.1235', '12,000,000', '–', 'yes', '2020-01-17']
+    """
     if value is None or value is pd.NA or value is pd.NaT:
         return UNKNOWN
     if isinstance(value, bool | np.bool_):
@@ -46,62 +57,100 @@ def number(value: object) -> str:
     return f"{value:%Y-%m-%d}" if isinstance(value, pd.Timestamp) else escape(value)
 
 
-def estimate(row: Row, name: str, *, share: bool = False) -> str:
-    """Write a number of a row with its 95 % limits; a dash where it is unknown, or the row's status withholds it.
+def format_estimate(row: Row, name: str, *, share: bool = False) -> str:
+    """Return an estimate with its interval for a table, such as ``0.40 (0.30 to 0.50)``.
 
-    As many digits are written as the limits are apart by. Of a fit that is not identified, and of a share that its
-    limits leave open, no number is written but the limits.
+    If the row's status allows no point estimate, or the interval of a share does not identify it, only the interval is
+    given. An estimate that is unknown or not reported is a dash.
 
     Parameters
     ----------
     row
-        Has the columns ``<name>``, ``<name>_low``, ``<name>_high``, and may have ``status``.
+        Row with the columns ``<name>``, ``<name>_low`` and ``<name>_high``; it may have ``status``.
     name
-        The number.
+        Name of the estimate.
     share
-        Write it in percent.
+        Whether to format a share in percent.
+
+    Examples
+    --------
+    >>> format_estimate({"kappa": 0.4, "kappa_low": 0.3, "kappa_high": 0.5}, "kappa", share=True)
+    '40 % (30 to 50)'
     """
     value, low, high = (row[column] for column in (name, f"{name}_low", f"{name}_high"))
     if pd.isna(value) or row.get("status") in WITHHELD:
         return UNKNOWN
-    scale, unit, write = (100, " %", format_percent) if share else (1, "", number)
-    is_said = row.get("status") not in UNSAID
+    scale, unit, write = (100, " %", format_percent) if share else (1, "", format_cell)
+    has_point = row.get("status") not in UNSAID
     if pd.isna(low):
-        return f"{write(scale * value)}{unit}" if is_said else NOT_IDENTIFIED
-    told, *limits = format_interval(scale * value, scale * low, scale * high, write)
-    within = " to ".join(limits)
+        return f"{write(scale * value)}{unit}" if has_point else NOT_IDENTIFIED
+    point, *ends = format_interval(scale * value, scale * low, scale * high, write)
+    interval = " to ".join(ends)
     if (share or name in SYMBOLS) and Interval(low, high).is_open:
-        return f"{NOT_IDENTIFIED} ({within})"
-    return f"{told}{unit} ({within})" if is_said else f"{within}{unit}"
+        return f"{NOT_IDENTIFIED} ({interval})"
+    return f"{point}{unit} ({interval})" if has_point else f"{interval}{unit}"
 
 
-def with_limits(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """Numbers of a frame as text, as of `estimate`."""
-    rows = frame.to_dict("records")
-    return frame.assign(**{column: [estimate(row, column) for row in rows] for column in columns})
-
-
-def table(frame: pd.DataFrame, *, written: Sequence[str] = (), at_most: int = _ROWS, where: str | None = None) -> str:
-    """Markdown table of a frame; a column of reasons that has none is left out.
+def state_estimate(row: Row, name: str, of: str = "", *, share: bool = False, interval: str = "95 % CI") -> str:
+    """Return an estimate with its interval for a sentence, such as ``40 % of the urn (95 % CI 30 % to 50 %)``.
 
     Parameters
     ----------
-    written
-        Columns that are Markdown already.
-    at_most, where
-        Rows that are shown, and the table of the contract that holds them all; without it all are shown.
+    row, name, share
+        See `format_estimate`.
+    of
+        Words between the estimate and its interval.
+    interval
+        Type of the interval.
+
+    Examples
+    --------
+    >>> state_estimate({"left": 3.1, "left_low": 2.6, "left_high": 3.4}, "left", "crawls")
+    '3.1 crawls (95 % CI 2.6 to 3.4)'
     """
-    shown = frame if where is None else frame.head(at_most)
+    value, low, high = (row[column] for column in (name, f"{name}_low", f"{name}_high"))
+    scale, unit, write = (100, " %", format_percent) if share else (1, "", format_cell)
+    words = f" {of}" if of else ""
+    if pd.isna(low):
+        return f"{write(scale * value)}{unit}{words}"
+    point, *ends = format_interval(scale * value, scale * low, scale * high, write)
+    if share and Interval(low, high).is_open:
+        point, unit = "an unidentified share", ""
+    percent = " %" if share else ""
+    return f"{point}{unit}{words} ({interval} {f'{percent} to '.join(ends)}{percent})"
+
+
+def format_estimates(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """Return a frame whose estimates in `columns` are text, as returned by `format_estimate`."""
+    rows = frame.to_dict("records")
+    return frame.assign(**{column: [format_estimate(row, column) for row in rows] for column in columns})
+
+
+def markdown_table(
+    frame: pd.DataFrame, *, formatted: Sequence[str] = (), max_rows: int = _ROWS, source: str | None = None
+) -> str:
+    """Return a frame as a Markdown table; a column ``reason`` without reasons is left out.
+
+    Parameters
+    ----------
+    frame
+        Rows of the table.
+    formatted
+        Columns that are Markdown already.
+    max_rows, source
+        Number of rows shown, and the table of the collection that has all of them; without `source` all are shown.
+    """
+    shown = frame if source is None else frame.head(max_rows)
     shown = shown.drop(
         columns=[column for column in shown.columns if column == "reason" and shown[column].isna().all()]
     )
     cells = pd.DataFrame(
         {
-            column: list(shown[column]) if column in written else [number(value) for value in shown[column]]
+            column: list(shown[column]) if column in formatted else [format_cell(value) for value in shown[column]]
             for column in shown.columns
         },
         dtype=object,
     )
     text = cells.to_markdown(index=False, disable_numparse=True)
     left_out = len(frame) - len(shown)
-    return text if not left_out else f"{text}\n\n{left_out:,} more rows are in table `{where}`."
+    return text if not left_out else f"{text}\n\n{left_out:,} more rows are in table `{source}`."

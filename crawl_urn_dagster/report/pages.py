@@ -1,7 +1,7 @@
-"""A page as Markdown, and as one HTML file that needs nothing else.
+"""Render a page as Markdown and as one self-contained HTML file.
 
-Here: the two notations, and what makes the HTML safe: no raw HTML from Markdown, no script, no network. Not here: what
-a page says, or its looks (`page.html`).
+Does not style the HTML; see `page.html`. The HTML is safe to open: it contains no raw HTML from Markdown and no script,
+and it loads nothing from the network.
 """
 
 from __future__ import annotations
@@ -26,7 +26,21 @@ _DEEPEST = 6
 
 
 def to_markdown(page: Page) -> str:
-    """Write a page as Markdown; pictures are files beside it, folded parts are ``<details>``."""
+    """Return a page as Markdown, with pictures in files and folded parts as ``<details>``.
+
+    Parameters
+    ----------
+    page
+        Page to render.
+
+    Examples
+    --------
+    >>> print(to_markdown(Page("Title", ["Text."], [])))
+    # Title
+    <BLANKLINE>
+    Text.
+    <BLANKLINE>
+    """
     parts = [f"# {escape(page.title)}", *_markdown(page.lead, depth=2)]
     if page.sections:
         parts.append("\n".join(f"- [{escape(one.title)}](#{_anchor(one)})" for one in page.sections))
@@ -51,7 +65,13 @@ def _markdown(blocks: Sequence[Block], *, depth: int) -> Iterator[str]:
 
 
 def to_html(page: Page) -> str:
-    """Write a page as HTML: style and pictures are in it, and its policy forbids scripts and the network."""
+    """Return a page as HTML with its style and pictures, whose policy forbids scripts and network access.
+
+    Parameters
+    ----------
+    page
+        Page to render.
+    """
     contents = "".join(f'<li><a href="#{_anchor(one)}">{escape_html(one.title)}</a></li>' for one in page.sections)
     renderer = _renderer()
     body = [*_html(page.lead, renderer, depth=2), f'<nav aria-label="Contents"><ol>{contents}</ol></nav>']
@@ -82,7 +102,7 @@ def _html(blocks: Sequence[Block], renderer: MarkdownIt, *, depth: int) -> Itera
 
 
 def _renderer() -> MarkdownIt:
-    """Markdown without raw HTML, whose tables scroll inside a box of their own."""
+    """Return a Markdown renderer without raw HTML, each of whose tables scrolls in its own box."""
     from markdown_it import MarkdownIt
 
     renderer = MarkdownIt("commonmark", {"html": False}).enable("table")
@@ -92,5 +112,5 @@ def _renderer() -> MarkdownIt:
 
 
 def _anchor(section: Section) -> str:
-    """Name the place of a heading as readers of Markdown do."""
+    """Return the anchor that Markdown viewers give to a heading."""
     return re.sub(r"[^\w -]", "", section.title.lower()).replace(" ", "-")

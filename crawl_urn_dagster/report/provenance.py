@@ -1,6 +1,6 @@
-"""How the numbers were made, so that anyone can make them again.
+"""Report section on the method and the inputs, with which anyone can reproduce the report.
 
-Here: method, configuration without secrets, versions and hashes of what was read. Not here: numbers.
+Does not show secrets of the configuration.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import yaml
 
 from crawl_urn_dagster.config.collection import PRESENCE_SETTINGS
 from crawl_urn_dagster.report.blocks import Folded, Section
-from crawl_urn_dagster.report.markdown import table
+from crawl_urn_dagster.report.markdown import markdown_table
 from crawl_urn_dagster.sources.transport.locations import is_remote, is_secret_name
 
 if TYPE_CHECKING:
@@ -24,54 +24,67 @@ if TYPE_CHECKING:
 REDACTED = "[redacted]"
 _PACKAGES = ("crawl-urn-dagster", "dagster", "duckdb", "matplotlib", "numpy", "pandas", "pyarrow", "scipy")
 METHOD = (
-    "The model is that of Paris, Çelikkanat and Foppiano, *Measuring What the Crawler Sees* (2026): an urn from "
-    "which each crawl samples a share c (coverage) and in which a share α (survival) of what is eligible stays "
-    "eligible until the next crawl, the rest being replaced; beside it a core that never leaves and is in every "
-    "crawl. The joint fit is a weighted least squares of all overlaps of pairs and all recaptures at once, given the "
-    "sizes of the crawls; other fits are of one observable each. Containment of the core-shell urn is in its exact "
-    "form; the printed form is fitted beside it under the name `paper`. Intervals are a hierarchical bootstrap that "
-    "repeats the whole sequence of crawls, with a coverage for every crawl and a survival for every gap. Parameters "
-    "of a collection that no urn describes are withheld."
+    "The model is the urn of Paris, Çelikkanat and Foppiano, *Measuring What the Crawler Sees* (2026). Each crawl "
+    "captures a share c (coverage) of an urn of eligible elements. A share α (survival) of them is still eligible at "
+    "the next crawl, and new elements replace the others. In addition, a core is always eligible and captured by every "
+    "crawl. The joint fit is a weighted least-squares fit to the overlaps of all pairs and all recaptures, given the "
+    "sizes of the crawls; every other fit uses one observable. Containment of the core–shell urn has its exact form; "
+    "the printed form is fitted as well, under the name `paper`. Confidence intervals come from a hierarchical "
+    "bootstrap that repeats the whole sequence of crawls, with a coverage drawn for every crawl and a survival for "
+    "every gap. If the model does not fit a collection, its parameters are not reported."
 )
 
 
-def provenance(content: Content) -> Section:
-    """Show method, configuration, versions and inputs."""
+def provenance_section(content: Content) -> Section:
+    """Return method, configuration, versions and inputs."""
     inputs = content.frames["inputs"]
     inputs = inputs.assign(location=[redacted(location) for location in inputs["location"]])
     configuration = configuration_yaml(content.collection)
-    note = " What may be secret is redacted." if REDACTED in configuration else ""
+    note = " Possible secrets are redacted." if REDACTED in configuration else ""
+    read_at = f", last read at {content.read_at:%Y-%m-%d %H:%M} UTC" if content.read_at else ""
     return Section(
-        "How this was made, and how to make it again",
+        "Method and reproduction",
         [
             METHOD,
-            "Save the configuration below as FILE; then run `crawl-urn run --collections FILE` to make this page again."
-            f"{note}",
-            Folded("Exact configuration, with all defaults", [_code(configuration)]),
-            "Made with " + versions() + ".",
-            f"Read were{f', last at {content.read_at:%Y-%m-%d %H:%M} UTC' if content.read_at else ''}:",
-            table(inputs, at_most=20, where="inputs"),
-            "Every number on this page is in a table of `observables.duckdb`, in the folder of this page.",
+            "To reproduce this page, save the configuration below as FILE and run "
+            f"`crawl-urn run --collections FILE`.{note}",
+            Folded("Configuration with all defaults", [_code(configuration)]),
+            f"Versions: {versions()}.",
+            f"Inputs{read_at}:",
+            markdown_table(inputs, max_rows=20, source="inputs"),
+            "The tables in `observables.duckdb`, in the folder of this page, contain every number on it.",
         ],
     )
 
 
 def configuration_yaml(collection: Collection) -> str:
-    """Write the configuration of one collection as a YAML file, with all defaults and without secrets."""
+    """Return the configuration of one collection as YAML, with all defaults and without secrets."""
     without = None if collection.has_histories else set(PRESENCE_SETTINGS)
     configured = redacted(collection.model_dump(mode="json", exclude=without))
     return str(yaml.safe_dump({"collections": [configured]}, sort_keys=False, allow_unicode=True))
 
 
 def versions() -> str:
-    """Versions of Python and of the packages that numbers depend on."""
+    """Return the versions of Python and of the packages that determine the numbers."""
     return ", ".join([f"Python {platform.python_version()}", *(f"{name} {version(name)}" for name in _PACKAGES)])
 
 
 def redacted(value: Any, key: str = "") -> Any:
-    """Put a mark in place of what may be secret.
+    """Return a configuration value with possible secrets redacted.
 
-    That is the value of a key that is named like a secret, and the user, the query and the fragment of an address.
+    These are the values of keys that are named like secrets, and the user, query and fragment of URLs.
+
+    Parameters
+    ----------
+    value
+        Mapping, list, string or other value of a configuration.
+    key
+        Key of the value.
+
+    Examples
+    --------
+    >>> redacted({"path": "https://user:secret@host.example/a.csv", "threads": 2})
+    {'path': 'https://host.example/a.csv?[redacted]', 'threads': 2}
     """
     if isinstance(value, dict):
         return {name: redacted(one, str(name)) for name, one in value.items()}
@@ -90,5 +103,5 @@ def redacted(value: Any, key: str = "") -> Any:
 
 
 def _code(text: str) -> str:
-    """Write text as a block of code that nothing in it can end."""
+    """Return text as an indented code block, which no text can end early."""
     return "\n".join(f"    {line}" for line in text.splitlines())

@@ -1,23 +1,38 @@
-"""Reading a report back from its Markdown, for tests.
-
-Here: sections, tables, and numbers with their limits, as they have to be written.
-"""
+"""Functions that read sections, tables and estimates back from the Markdown of a report."""
 
 import re
 
 import numpy as np
 
-# A number, its unit, and its limits, as `markdown.estimate` writes them; limits alone where it is not identified.
-ESTIMATE = re.compile(r"(?:([-\d.,∞]+)(?: %)? \()?([-\d.,∞]+) to ([-\d.,∞]+)\)?")
+from crawl_urn_dagster.report import Page, to_markdown
+
+N_CRAWLS = 20
+TABLES = (
+    *("crawls", "parameters", "operator_terms", "diagnosis", "model_comparison", "revisit_regimes", "drift"),
+    *("forecast", "planning", "revisions", "findings", "inputs", "control_chart", "parameter_history", "containment"),
+    *("discovery_curve", "first_returns", "capture_recapture", "comparators"),
+)
+NUMBER = r"-?[\d,]+(?:\.\d+)?"
+#: An estimate in a sentence: its value, and its interval in parentheses.
+STATED = re.compile(rf"{NUMBER}(?: %)?(?: [\w ]+)? \((?:95 % CI )?{NUMBER}(?: %)? to {NUMBER}(?: %)?\)")
+# An estimate with its interval, or an interval alone if the parameters are not identified.
+_ESTIMATE = re.compile(
+    r"(?:([-\d.,∞]+)(?: %)?(?: [\w ]+)? \((?:95 % CI )?)?([-\d.,∞]+)(?: %)? to ([-\d.,∞]+)(?: %)?\)?"
+)
+
+
+def render(*sections):
+    """Return sections as Markdown."""
+    return to_markdown(Page("", [], list(sections)))
 
 
 def section(page, title):
-    """Text under a heading of the second level."""
+    """Return the text below a heading of the second level."""
     return page.split(f"\n## {title}\n")[1].split("\n## ")[0]
 
 
 def rows(text, title=None):
-    """Rows of the first table of a text, or of the first that has a column, as dicts."""
+    """Return the rows of the first table, or of the first with a given column, as dicts."""
     tables = re.findall(r"(?:^\|.*\|\n)+", text + "\n", flags=re.MULTILINE)
     for table in tables:
         header, _, *lines = ([cell.strip() for cell in line.strip("|\n").split(" |")] for line in table.splitlines())
@@ -26,9 +41,20 @@ def rows(text, title=None):
     raise LookupError(f"no table with a column {title!r}")
 
 
+def columns(row, name):
+    """Return an estimate of a table row and the ends of its interval."""
+    return tuple(row[f"{name}{end}"] for end in ("", "_low", "_high"))
+
+
+def headline_row(tables):
+    """Return the last row of the headline: the shell, or the urn if the model has no core."""
+    parameters = tables["parameters"]
+    return parameters[parameters["headline"]].iloc[-1]
+
+
 def estimate(text):
-    """Value and limits of a number, in percent if it is written so; NaN for a value that is not written."""
-    return tuple(np.nan if one is None else number(one) for one in ESTIMATE.search(text).groups())
+    """Return an estimate and the ends of its interval; NaN for an estimate that is not given."""
+    return tuple(np.nan if one is None else number(one) for one in _ESTIMATE.search(text).groups())
 
 
 def number(text):
@@ -36,10 +62,10 @@ def number(text):
 
 
 def assert_written(text, expected, *, share=False):
-    """The number and limits of a text are those expected, to the digits that are shown."""
+    """Assert that a text has an expected estimate and interval, to the digits that are shown."""
     expected = np.array(expected, dtype=float) * (100 if share else 1)
     _, low, high = expected
-    # Limits are at least 4 units of the last digit apart, and rounded by half of one.
+    # The ends differ by at least 4 units of the last digit, and each is rounded by at most half a unit.
     atol = (high - low) / 8 * 1.001 if low < high < np.inf else 0
     written = np.array(estimate(text.replace("never", "∞")))
     expected = np.where(np.isnan(written), np.nan, expected)

@@ -1,4 +1,4 @@
-"""Numbers and untrusted text as Markdown."""
+"""Numbers, intervals and untrusted text as Markdown."""
 
 import numpy as np
 import pandas as pd
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from crawl_urn_dagster.report.markdown import escape, estimate, number, table
+from crawl_urn_dagster.report.markdown import escape, format_cell, format_estimate, markdown_table, state_estimate
 
 
 @pytest.mark.parametrize(
@@ -26,23 +26,23 @@ from crawl_urn_dagster.report.markdown import escape, estimate, number, table
         ("a|b", r"a\|b"),
     ],
 )
-def test_numbers_are_written_with_four_digits(value, written):
-    assert number(value) == written
+def test_format_cell_by_type(value, written):
+    assert format_cell(value) == written
 
 
-def test_a_number_that_is_withheld_or_unknown_is_a_dash():
+def test_estimates_are_shown_as_their_status_allows():
     row = {"kappa": 0.4, "kappa_low": 0.3, "kappa_high": 0.5, "status": "ok"}
-    assert estimate(row, "kappa") == "0.40 (0.30 to 0.50)"
-    assert estimate(row, "kappa", share=True) == "40 % (30 to 50)"
-    open_to_both_sides = {**row, "kappa_low": 0.01, "kappa_high": 0.99}
-    assert estimate(open_to_both_sides, "kappa", share=True) == "not identified (1 to 99)"
-    assert estimate({**row, "kappa_low": np.nan}, "kappa") == "0.4"
-    assert estimate(open_to_both_sides, "kappa") == "not identified (0.01 to 0.99)"
-    assert estimate({**row, "status": "not_identified"}, "kappa") == "0.30 to 0.50"
-    assert estimate({**row, "status": "not_identified"}, "kappa", share=True) == "30 to 50 %"
-    assert estimate({**row, "status": "not_identified", "kappa_low": np.nan}, "kappa") == "not identified"
-    assert estimate({**row, "status": "model_violation"}, "kappa") == "–"
-    assert estimate({**row, "kappa": np.nan}, "kappa") == "–"
+    assert format_estimate(row, "kappa") == "0.40 (0.30 to 0.50)"
+    assert format_estimate(row, "kappa", share=True) == "40 % (30 to 50)"
+    unidentified = {**row, "kappa_low": 0.01, "kappa_high": 0.99}
+    assert format_estimate(unidentified, "kappa", share=True) == "not identified (1 to 99)"
+    assert format_estimate({**row, "kappa_low": np.nan}, "kappa") == "0.4"
+    assert format_estimate(unidentified, "kappa") == "not identified (0.01 to 0.99)"
+    assert format_estimate({**row, "status": "not_identified"}, "kappa") == "0.30 to 0.50"
+    assert format_estimate({**row, "status": "not_identified"}, "kappa", share=True) == "30 to 50 %"
+    assert format_estimate({**row, "status": "not_identified", "kappa_low": np.nan}, "kappa") == "not identified"
+    assert format_estimate({**row, "status": "model_violation"}, "kappa") == "–"
+    assert format_estimate({**row, "kappa": np.nan}, "kappa") == "–"
 
 
 @pytest.mark.parametrize(
@@ -60,21 +60,38 @@ def test_a_number_that_is_withheld_or_unknown_is_a_dash():
         (np.inf, np.inf, np.inf, "∞ (∞ to ∞)"),
     ],
 )
-def test_limits_are_told_apart(value, low, high, written):
-    assert estimate({"x": value, "x_low": low, "x_high": high}, "x") == written
+def test_intervals_are_shown_with_distinct_ends(value, low, high, written):
+    assert format_estimate({"x": value, "x_low": low, "x_high": high}, "x") == written
 
 
-def test_what_is_cut_off_is_counted():
+@pytest.mark.parametrize(
+    ("row", "share", "expected"),
+    [
+        ((0.4, 0.3, 0.5), True, "40 % of all (95 % CI 30 % to 50 %)"),
+        ((0.4, 0.3, 0.5), False, "0.40 of all (95 % CI 0.30 to 0.50)"),
+        ((0.4, 0.01, 0.99), True, "an unidentified share of all (95 % CI 1 % to 99 %)"),
+        ((0.4, np.nan, np.nan), True, "40.0 % of all"),
+    ],
+)
+def test_state_estimate_names_the_interval(row, share, expected):
+    assert state_estimate(dict(zip(("x", "x_low", "x_high"), row, strict=True)), "x", "of all", share=share) == expected
+
+
+def test_markdown_table_counts_rows_left_out():
     frame = pd.DataFrame({"crawl": list("abc")})
-    assert table(frame, at_most=2, where="crawls").endswith("1 more rows are in table `crawls`.")
-    assert "more rows" not in table(frame)
-    assert "reason" not in table(frame.assign(reason=None))
-    assert "| at 0" in table(frame.assign(reason=["at 0", None, None]))
+    assert markdown_table(frame, max_rows=2, source="crawls").endswith("1 more rows are in table `crawls`.")
+    assert "more rows" not in markdown_table(frame)
+
+
+def test_markdown_table_leaves_out_an_empty_reason():
+    frame = pd.DataFrame({"crawl": list("abc")})
+    assert "reason" not in markdown_table(frame.assign(reason=None))
+    assert "| at 0" in markdown_table(frame.assign(reason=["at 0", None, None]))
 
 
 @given(st.text(min_size=1))
-def test_text_from_data_is_shown_as_it_is(text):
-    """Whatever it holds: no element but the cell's own, and the same characters, but for those that cannot be seen."""
+def test_text_from_data_is_shown_unchanged(text):
+    """The rendered table has no elements but its own, and the same characters except unprintable ones."""
     seen = []
     renderer = MarkdownIt("commonmark", {"html": False}).enable("table")
     for token in renderer.parse(f"| a |\n|---|\n| x{escape(text)}x |"):

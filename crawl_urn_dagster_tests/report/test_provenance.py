@@ -1,4 +1,4 @@
-"""What is said of how a report was made: enough to make it again, and no secret."""
+"""The configuration in a report reproduces the collection and contains no secrets."""
 
 import platform
 from importlib.metadata import version
@@ -12,7 +12,7 @@ from crawl_urn_dagster.report.provenance import REDACTED, configuration_yaml, re
 from crawl_urn_dagster_tests.collections_for_tests import histories, presence_collection, tables_collection
 
 
-def test_the_configuration_makes_the_collection_again(tmp_path):
+def test_configuration_reproduces_the_collection(tmp_path):
     collections = [
         demo_collection(),
         tables_collection(tmp_path, histories(3), clock="year", owners=["team:crawling"]),
@@ -34,12 +34,12 @@ def test_the_configuration_makes_the_collection_again(tmp_path):
         ("folder/a?b.csv", "folder/a?b.csv"),
     ],
 )
-def test_addresses_are_shown_without_what_opens_them(given, shown):
+def test_urls_are_shown_without_credentials(given, shown):
     assert redacted(given) == shown
     assert redacted({"path": [given]}) == {"path": [shown]}
 
 
-def test_settings_that_are_named_like_secrets_are_not_shown():
+def test_settings_named_like_secrets_are_redacted():
     settings = {"spark.hadoop.fs.s3a.secret.key": "s3cr3t", "spark.hadoop.fs.s3a.access.key": "s3cr3t"}
     settings |= {"spark.ssl.keyPassword": "s3cr3t", "spark.executor.memory": "8g"}
     collection = Collection.model_validate(
@@ -57,6 +57,6 @@ def test_settings_that_are_named_like_secrets_are_not_shown():
     assert shown["engine"]["master"] == "local[2]"
 
 
-def test_versions_are_those_that_are_installed():
+def test_versions_are_the_installed_ones():
     assert versions().startswith(f"Python {platform.python_version()}, crawl-urn-dagster ")
     assert f"numpy {version('numpy')}" in versions()

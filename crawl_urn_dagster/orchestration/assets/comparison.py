@@ -78,7 +78,7 @@ def _picture(compared: "Sequence[Compared]") -> "Picture | None":
     from crawl_urn_dagster.report import Picture
     from crawl_urn_dagster.report.comparison import compared_parameters
 
-    rows = compared_parameters([one for one in compared if one.is_made])
+    rows = compared_parameters([one for one in compared if one.has_run])
     if rows.empty:
         return None
     alt = (

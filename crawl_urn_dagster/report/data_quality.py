@@ -1,0 +1,168 @@
+"""Report section on data quality: cadence, violated rules, counting error, findings and revisions.
+
+Does not test the rules; see `observables.quality`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from crawl_urn_dagster.formatting import count_noun
+from crawl_urn_dagster.observables.publications import revisions
+from crawl_urn_dagster.observables.quality import IN_CALENDAR, SECONDS_PER_DAY
+from crawl_urn_dagster.observables.revisions import FIRST_CONTENT
+from crawl_urn_dagster.report.blocks import Block, Section
+from crawl_urn_dagster.report.markdown import format_cell, markdown_table
+
+if TYPE_CHECKING:
+    from crawl_urn_dagster.report.content import Content
+
+_ROWS_SHOWN, _REVISIONS_SHOWN = 5, 20
+_DATE_SOURCES = {
+    "table": "the source's table",
+    "calendar": "the calendar",
+    "label": "the labels of crawls",
+    "iso_week": "the weeks in the labels",
+    "first_capture": "the first capture of a crawl",
+}
+# A gap of this many usual gaps has room for one more crawl.
+_LONG_GAP = 1.5
+
+
+def data_quality_section(content: Content) -> Section:
+    """Return cadence, violated rules, counting error, findings and revisions."""
+    blocks = [_cadence(content), *_violations(content), _counting(content), *_findings(content), *_revisions(content)]
+    return Section("Data quality", blocks)
+
+
+def _cadence(content: Content) -> str:
+    crawls, expected = content.crawls, content.collection.automation.expect_every_days
+    if len(crawls) == 1:
+        return "The collection has one crawl, so its cadence is unknown."
+    if len(crawls) == 2 and not expected:
+        return f"The two crawls are {format_cell(content.mean_gap_days)} days apart; one gap does not show a cadence."
+    days = crawls["started_at"].diff().dt.total_seconds() / SECONDS_PER_DAY
+    usual = expected or float(days.median())
+    shortest, longest, typical = (format_cell(float(value)) for value in (days.min(), days.max(), usual))
+    origin = "the configured gap" if expected else "the median"
+    text = f"Crawls are {shortest} to {longest} days apart; {origin} is {typical} days."
+    gaps = long_gaps(crawls, usual)
+    if gaps.empty:
+        return f"{text} No crawl is missing from that cadence."
+    table = markdown_table(gaps.sort_values("days", ascending=False), max_rows=_ROWS_SHOWN, source="crawls")
+    return (
+        f"{text} **At that cadence, {format_cell(int(gaps['room_for'].sum()))} more crawls would fit** into "
+        f"{count_noun(len(gaps), 'gap')}. Fits on clock `year` account for long gaps; fits on clock `crawl` count each "
+        f"gap as one crawl.\n\n{table}"
+    )
+
+
+def long_gaps(crawls: pd.DataFrame, usual_days: float) -> pd.DataFrame:
+    """Return the gaps between crawls that have room for more crawls at the usual gap.
+
+    Parameters
+    ----------
+    crawls
+        Table `crawls`.
+    usual_days
+        Usual gap between crawls, in days.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``after`` and ``before`` (the crawls on either side), ``days`` and ``room_for`` (crawls that would fit).
+    """
+    days = crawls["started_at"].diff().dt.total_seconds() / SECONDS_PER_DAY
+    gaps = pd.DataFrame({"after": crawls["crawl"].shift(), "before": crawls["crawl"], "days": days})
+    gaps["room_for"] = (days / usual_days).round() - 1
+    long: pd.DataFrame = gaps[days > _LONG_GAP * usual_days].astype({"room_for": "Int64"})
+    return long
+
+
+def _violations(content: Content) -> list[Block]:
+    """Return rows that violate a rule before any number that follows from them, and crawls missing in the calendar."""
+    blocks: list[Block] = []
+    for rule, rows in content.violated_rules.items():
+        text = f"**Violated rule: {rule}.** {count_noun(len(rows), 'row')}; the most extreme:"
+        blocks += [text, markdown_table(rows.head(_ROWS_SHOWN))]
+    blocks = blocks or ["The dates that are known and all unions and intersections satisfy the consistency rules."]
+    undated = content.broken_rules.get(IN_CALENDAR)
+    if undated is not None:
+        crawls = count_noun(len(undated), "crawl")
+        text = f"**The calendar lacks {crawls}**; the week in the label is used as the date instead:"
+        blocks += [text, markdown_table(undated.head(_ROWS_SHOWN))]
+    return blocks
+
+
+def _counting(content: Content) -> str:
+    collection, noun = content.collection, content.noun
+    sentences = []
+    if collection.source.relative_error:
+        sentences.append(
+            "Counts are estimates from sketches, each with a standard error of "
+            f"{100 * collection.source.relative_error:.2g} %; an overlap is computed from three counts."
+        )
+    if collection.sample_one_in > 1:
+        sentences.append(
+            f"Counts are estimates from a sample of one {noun} in {collection.sample_one_in}; every crawl has the same "
+            "sample."
+        )
+    sentences = sentences or [f"Every {noun} was counted; no sketch or sample was used."]
+    dated = content.crawls["dated_by"].value_counts()
+    origins = ", ".join(f"{_DATE_SOURCES[str(origin)]} ({n})" for origin, n in dated.items())
+    return f"{' '.join(sentences)} Dates come from {origins}."
+
+
+def _findings(content: Content) -> list[Block]:
+    """Return what was found while reading the source; findings of nothing are left out."""
+    found = content.frames["findings"]
+    found = found[~found["found"].isin(["0", "none"])]
+    if found.empty:
+        return []
+    first = dict(zip(found["finding"], found["found"], strict=True))
+    malformed = (
+        f"**{int(first['lines_malformed']):,} of {int(first['lines']):,} lines are malformed and were skipped.** "
+        if "lines_malformed" in first
+        else ""
+    )
+    shown = found.assign(finding=found["finding"].str.replace("_", " "))[["finding", "found"]]
+    return [f"{malformed}Findings while reading the source:", markdown_table(shown, source="findings")]
+
+
+def _revisions(content: Content) -> list[Block]:
+    found = content.frames["revisions"]
+    blocks: list[Block] = []
+    if len(found):
+        blocks += [
+            f"The last update of the source changed {count_noun(len(found), 'earlier count')}:",
+            markdown_table(found, max_rows=_ROWS_SHOWN, source="revisions"),
+        ]
+    elif FIRST_CONTENT in set(content.frames["findings"]["finding"]):
+        blocks.append("The source was read for the first time, so its counts cannot be compared with earlier ones.")
+    else:
+        blocks.append("The last update of the source changed no earlier count.")
+    if "publications" in content.frames:
+        blocks.append(publication_revisions(content.frames["publications"]))
+    return blocks
+
+
+def publication_revisions(publications: pd.DataFrame) -> str:
+    """Return a paragraph and a table of the counts that changed since they were first published.
+
+    Parameters
+    ----------
+    publications
+        Table `publications`.
+    """
+    found = revisions(publications)
+    if found.empty:
+        return "No count has been revised since it was first read."
+    last = found["first_read_at"].iloc[0]
+    table = markdown_table(found, max_rows=_REVISIONS_SHOWN, source="publications")
+    return (
+        f"{count_noun(len(found), 'count')} were revised since they were first read, "
+        f"{(found['first_read_at'] == last).sum()} of them at the last revision on {last:%Y-%m-%d}. This page uses the "
+        f"counts as published now. The latest revisions, by relative change:\n\n{table}"
+    )

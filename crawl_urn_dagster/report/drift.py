@@ -1,0 +1,124 @@
+"""Report section on drift: whether a parameter changed since the reference period.
+
+Does not test for changes; see `estimates.drift`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from crawl_urn_dagster.formatting import count_noun, format_number
+from crawl_urn_dagster.observables.schema import SYMBOLS
+from crawl_urn_dagster.report.blocks import Block, Section
+from crawl_urn_dagster.report.markdown import escape, format_estimates, markdown_table
+from crawl_urn_dagster.urn.curves.revisit import FEWEST_FOR_A_CHANGE, LEVEL
+from crawl_urn_dagster.urn.monitoring.control_charts import FALSE_ALARMS, HORIZON
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from crawl_urn_dagster.report.content import Content
+
+_PERIODS = (
+    "The table compares the last period without a change with the period before it. p is the probability of a change "
+    f"at least this large if nothing changes; a change is reported if 1 − p is at least {1 - LEVEL:g}."
+)
+#: Control chart of each parameter; the core share has none.
+_CHARTS = {"kappa": "core", "alpha": "survival", "coverage": "coverage"}
+_FIGURES = {"control_charts": "control_chart", "parameters_over_time": "parameter_history"}
+
+
+def drift_section(content: Content) -> Section:
+    """Return the parameters compared with their reference values."""
+    names = [figure for figure, table in _FIGURES.items() if len(content.frames.get(table, ()))]
+    return Section("Drift since the reference period", [*_drift_summary(content), *content.figures(*names)])
+
+
+def _drift_summary(content: Content) -> list[Block]:
+    drift = content.frames["drift"]
+    tested = drift[drift["reason"].isna()]
+    has_charts = bool(tested["parameter"].isin(SYMBOLS).any())
+    parts = [
+        f"**{', '.join(map(_symbol_and_name, rows['parameter'])) if has_charts else 'The parameters'} could not be "
+        f"tested for drift**: {escape(reason)}."
+        for reason, rows in drift.groupby("reason", sort=False)
+    ]
+    if tested.empty or len(content.crawls) == 1:
+        return [" ".join(parts)]
+    drifted = bool(tested["drifted"].fillna(False).astype(bool).any())
+    if drifted:
+        parts += _changes(content, tested, has_charts=has_charts)
+    elif has_charts:
+        where = "core, survival or coverage" if len(tested) == len(drift) else "the other parameters"
+        parts.append(f"**No drift was found in {where}.**")
+    elif len(content.crawls) < FEWEST_FOR_A_CHANGE:
+        parts.append(
+            f"**Whether anything else changed cannot be tested with {count_noun(len(content.crawls), 'crawl')}**; at "
+            f"least {FEWEST_FOR_A_CHANGE} are needed. The available values:"
+        )
+    else:
+        parts.append("**No change was found in first returns, revisit delay and crawl size.**")
+    if has_charts:
+        parts.append(_explain_charts(content, tested.iloc[0]))
+    elif len(content.crawls) >= FEWEST_FOR_A_CHANGE:
+        parts.append(_PERIODS)
+    return [" ".join(parts), _drift_table(tested, drifted=drifted, has_charts=has_charts)]
+
+
+def _changes(content: Content, tested: pd.DataFrame, *, has_charts: bool) -> list[str]:
+    attributed = tested[tested["attributed"].fillna(False).astype(bool)]
+    notes = [content.escape(note) for note in tested["note"].dropna().unique()]
+    parts = [
+        f"**Drift: {', '.join(map(_symbol_and_name, rows['parameter']))} changed** since {escape(crawl)}."
+        for crawl, rows in attributed.groupby("since_crawl", sort=False)
+    ]
+    parts += [f"**The urn itself changed**: {note}." for note in notes]
+    if not parts:
+        parts.append("**An alarm was raised**, but the change is not attributed to a parameter yet.")
+    return [*parts, _alarm(tested)] if has_charts else parts
+
+
+def _alarm(tested: pd.DataFrame) -> str:
+    charts = [
+        f"{_CHARTS[row['parameter']]} ({format_number(row['statistic'])})"
+        for row in tested[tested["parameter"].isin(_CHARTS)].to_dict("records")
+        if row["statistic"] > row["threshold"]
+    ]
+    return (
+        f"The alarm comes from {count_noun(len(charts), 'chart')}: {', '.join(charts)}. The charts of core, survival "
+        "and coverage share one threshold, and one chart above it raises the alarm for all. Only the confidence "
+        "interval of a parameter's difference decides whether the change is attributed to it, so the chart of an "
+        "attributed parameter can be below the threshold, and the reverse."
+    )
+
+
+def _explain_charts(content: Content, row: pd.Series) -> str:
+    labels = content.labels
+    monitored = len(labels) - 1 - labels.index(row["reference_last_crawl"])
+    recent = len(labels) - labels.index(row["value_first_crawl"])
+    return (
+        f"The reference period is {escape(row['reference_first_crawl'])} to {escape(row['reference_last_crawl'])}; it "
+        "is fixed until the configuration names another. An alarm is raised when the moving average of a per-crawl "
+        "estimate (core, survival or coverage) deviates by more than "
+        f"{row['threshold']:.3g} standard deviations. The nominal false-alarm rate is {100 * FALSE_ALARMS:g} % per "
+        f"{HORIZON} crawls; the monitoring period has {count_noun(monitored, 'crawl')} so far. After an alarm, the "
+        "change is attributed to a parameter if the 99 % confidence interval of its difference excludes 0. *value* "
+        f"describes the last {count_noun(recent, 'crawl')}, since {escape(row['value_first_crawl'])}, the most likely "
+        "start of a change if there is one; this is not the last window of the figures. It is less precise if it "
+        "describes few crawls. The fit assumes that the urn keeps its size until four or more later crawls, fitted "
+        "alone, contradict this. Until then, if the urn shrinks or grows, the date may be right but the values are "
+        "not. Intervals are 95 % confidence intervals."
+    )
+
+
+def _drift_table(tested: pd.DataFrame, *, drifted: bool, has_charts: bool) -> str:
+    columns = ["reference_value", "value", "difference"]
+    statistic = "chart average, in standard deviations" if has_charts else "1 − p"
+    titles = {"statistic": statistic, "threshold": "threshold", "attributed": "attributed", "since_crawl": "since"}
+    shown = format_estimates(tested, columns).assign(parameter=tested["parameter"].map(_symbol_and_name))
+    names = ["parameter", *columns, *(titles if drifted else ())]
+    return markdown_table(shown[names].rename(columns=titles), formatted=columns)
+
+
+def _symbol_and_name(parameter: str) -> str:
+    return f"{SYMBOLS[parameter]} ({parameter})" if parameter in SYMBOLS else parameter

@@ -1,0 +1,116 @@
+"""Report section on planning: expected effects of other coverages and gaps between crawls.
+
+Does not compute them; see `estimates.forecast`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from crawl_urn_dagster.report.blocks import Folded, Section
+from crawl_urn_dagster.report.markdown import format_cell, format_estimates, markdown_table
+from crawl_urn_dagster.urn.monitoring.planning import SEEN_WELL
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from crawl_urn_dagster.report.content import Content
+    from crawl_urn_dagster.report.markdown import Row
+
+#: Columns of table `planning` that are shown, with their titles.
+_TITLES = {
+    "crawl_size": "crawl completeness",
+    "crawls_to_seen": "crawls until 90 % of the shell was captured",
+    "seen_at_last": "long-run captured share of the shell",
+    "nu_inf": "unique rate",
+    "hidden_time": "missed time in the shell, days",
+    "cost_per_new": "fetches per new {noun}",
+}
+_GAPS = {0.5: "half the gap", 1: "the present gap", 2: "twice the gap"}
+
+
+def planning_section(content: Content) -> Section | None:
+    """Return the effects of other coverages and gaps; None if table `planning` has no rows."""
+    planning, title = content.frames["planning"], "Planning: other coverages and gaps"
+    current = planning[planning["current"].astype(bool)]
+    if content.headline.withheld or current.empty:
+        return None
+    now = dict(current.iloc[0])
+    if now["status"] == "not_identified":
+        return Section(title, ["Not planned: the joint core–shell fit is not identified."])
+    shown = _planning_table(content, now)
+    gaps = {gap / now["gap"]: gap for gap in sorted(planning["gap"].unique())}
+
+    def table_at(ratio: float) -> str:
+        rows = shown[planning["gap"] == gaps[ratio]]
+        return markdown_table(rows, formatted=list(rows.columns))
+
+    note = (
+        "Expected effects of other shell coverages and gaps between crawls if the urn does not change. The first table "
+        f"is for the present gap, {content.mean_gap_days:.0f} days on average. The folded tables are for half and "
+        "twice this gap, and count crawls at the new gap. Basis: joint core–shell fit, status "
+        f"**{now['status']}**. The 95 % confidence intervals reflect the fit only, because coverage and gap are chosen."
+    )
+    sentences = [_sufficient_coverage(planning, gaps), _doubled_crawl(content, now)]
+    folded = [Folded(f"At {_GAPS[ratio]}", [table_at(ratio)]) for ratio in gaps if ratio != 1]
+    return Section(title, [note, table_at(1), *sentences, *folded, *content.figures("planning_curves")])
+
+
+def _planning_table(content: Content, now: Row) -> pd.DataFrame:
+    """Return table `planning` with formatted numbers and titles, and times in days."""
+    planning = content.frames["planning"]
+    days = content.mean_gap_days / now["gap"]
+    times = {name: days * planning[name] for name in planning.columns if name.startswith("hidden_time")}
+    shown = format_estimates(planning.assign(**times), list(_TITLES))
+    shown["crawls_to_seen"] = [_crawls_to_seen(row) for row in planning.to_dict("records")]
+    shown["coverage"] = [
+        f"{row['coverage']:.2g}{' (now)' if row['current'] else ''}" for row in planning.to_dict("records")
+    ]
+    titles = {name: title.format(noun=content.noun) for name, title in _TITLES.items()}
+    return shown[["coverage", *titles]].rename(columns=titles)
+
+
+def _crawls_to_seen(row: Row) -> str:
+    """Format a whole number of crawls with its interval; infinity is "never"."""
+    value, low, high = (
+        "never" if np.isinf(row[f"crawls_to_seen{end}"]) else format_cell(row[f"crawls_to_seen{end}"])
+        for end in ("", "_low", "_high")
+    )
+    return value if value == low == high == "never" else f"{value} ({low} to {high})"
+
+
+def _sufficient_coverage(planning: pd.DataFrame, gaps: Mapping[float, float]) -> str:
+    """State the least coverage at each gap for which even the upper end of the interval is finite."""
+    finite = planning[np.isfinite(planning["crawls_to_seen_high"].astype(float))]
+    least = {ratio: finite.loc[finite["gap"] == gap, "coverage"].min() for ratio, gap in sorted(gaps.items())}
+    present_first = sorted(least.items(), key=lambda item: item[0] != 1)
+    enough = [f"{coverage:.2g} at {_GAPS[ratio]}" for ratio, coverage in present_first if np.isfinite(coverage)]
+    now = dict(planning[planning["current"].astype(bool)].iloc[0])
+    captured = f"{100 * SEEN_WELL:g} % of the shell"
+    sentence = (
+        f"To capture {captured} at both ends of the confidence interval, use a coverage of "
+        f"{' or '.join(filter(None, (', '.join(enough[:-1]), enough[-1])))}. A lower coverage may be sufficient."
+        if enough
+        else f"No coverage up to 0.9 captures {captured} at both ends of the confidence interval."
+    )
+    reached = np.isfinite(now["crawls_to_seen"])
+    when = f"reach it after {_crawls_to_seen(now)} crawls" if reached else "never reach it"
+    return f"{sentence} The present settings {when}."
+
+
+def _doubled_crawl(content: Content, now: Row) -> str:
+    """State the coverage of a crawl of twice the present size, or the largest possible crawl."""
+    size, completeness, coverage = content.mean_size, float(now["crawl_size"]), float(now["coverage"])
+    largest = f"{1 / completeness:.2g} times the present size"
+    if pd.isna(size):
+        return f"A crawl can have at most {largest}; it then captures the whole urn."
+    doubled = f"A crawl of twice the present mean size ({format_cell(round(2 * size))} {content.noun}s)"
+    if 2 * completeness >= 1:
+        urn = f"{format_cell(round(size / completeness))} {content.noun}s"
+        return f"{doubled} would exceed the urn of about {urn}. At coverage 1, a crawl has {largest}."
+    # Crawl completeness is κ + (1 - κ) c.
+    needed = 1 - (1 - 2 * completeness) * (1 - coverage) / (1 - completeness)
+    return f"{doubled} has a shell coverage of {needed:.2g}; see the row of that coverage."

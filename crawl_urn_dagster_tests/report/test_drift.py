@@ -1,0 +1,61 @@
+"""The drift section equals the tables and separates alarms from attributed changes."""
+
+import re
+
+from crawl_urn_dagster.report.drift import drift_section
+from crawl_urn_dagster.report.summary import reliability_section
+from crawl_urn_dagster_tests.report.reading import N_CRAWLS, assert_written, columns, render, rows, section
+
+
+def test_drift_section_has_the_values_of_the_table(tables, page):
+    drift = tables["drift"].set_index("parameter")
+    since = drift.loc["kappa"]
+    labels = tables["crawls"]["crawl"].tolist()
+    text = section(page, "Drift since the reference period")
+    assert f"deviates by more than {since['threshold']:.3g} standard deviations." in text
+    assert f"the monitoring period has {N_CRAWLS - 12} crawls so far." in text
+    n_value = N_CRAWLS - labels.index(since["value_first_crawl"])
+    assert re.search(rf"the last {n_value} crawls?, since {since['value_first_crawl']}", text)
+    for row in rows(text, "reference_value"):
+        name = re.search(r"\((\w+)\)", row["parameter"])[1]
+        for column in ("reference_value", "value", "difference"):
+            assert_written(row[column], columns(drift.loc[name], column))
+        assert set(row) == {"parameter", "reference_value", "value", "difference"} or drift["drifted"].any()
+
+
+def alarm(tables):
+    drifted = tables["drift"].assign(
+        reason=None,
+        drifted=True,
+        statistic=[7.25, 7.25, 1.5, 1.5],
+        threshold=4.5,
+        attributed=[False, False, True, False],
+    )
+    return drifted.assign(since_crawl=drifted["value_first_crawl"])
+
+
+def test_alarm_names_its_chart_and_the_attributed_parameter(tables, content_with):
+    since = alarm(tables)
+    text = render(drift_section(content_with(drift=since)))
+    assert f"**Drift: α (alpha) changed** since {since['value_first_crawl'][0]}." in text
+    assert "The alarm comes from 1 chart: core (7.25)." in text
+    shown = rows(text, "reference_value")
+    assert [row["chart average, in standard deviations"] for row in shown] == ["7.25", "7.25", "1.5", "1.5"]
+    assert [row["attributed"] for row in shown] == ["no", "no", "yes", "no"]
+
+
+def test_alarm_of_another_urn_is_not_attributed(tables, content_with):
+    another = alarm(tables).assign(attributed=False, note="the crawls since are of another urn")
+    content = content_with(drift=another)
+    text = render(drift_section(content), reliability_section(content))
+    assert "**The urn itself changed**: the crawls since are of another urn." in text
+    assert "not attributed to a parameter yet" not in text
+    assert f"**A change began with {another['since_crawl'][0]}, but the estimates describe all crawls" in text
+    unattributed = render(drift_section(content_with(drift=another.assign(note=None))))
+    assert "**An alarm was raised**, but the change is not attributed to a parameter yet." in unattributed
+
+
+def test_untestable_parameters_have_a_reason_only(tables, content_with):
+    untestable = tables["drift"].assign(reason="the reference varies too much", drifted=None)
+    (text,) = drift_section(content_with(drift=untestable)).blocks
+    assert text == "**The parameters could not be tested for drift**: the reference varies too much."
