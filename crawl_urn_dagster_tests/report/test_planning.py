@@ -40,11 +40,11 @@ def test_planning_tables_are_the_table_at_each_gap(tables, page):
     assert f"To capture 90 % of the shell at both ends of the confidence interval, use a {use} the gap." in text
 
 
-def test_planning_states_the_largest_crawl_or_the_needed_coverage(tables, page, content_with):
+def test_planning_states_largest_crawl_or_needed_coverage(tables, page, content_with):
     planning, size = tables["planning"], tables["crawls"]["elements"].mean()
     now = planning[planning["current"]].iloc[0]
     largest = re.search(
-        r"twice the present mean size \((.*) elements\) would exceed the urn of about (.*) elements\. .* has (.*) times",
+        r"twice the present mean size \((.*) elements\) would exceed the urn of about (.*) elements\. .*has (.*) times",
         section(page, TITLE),
     ).groups()
     expected = [2 * size, size / now["crawl_size"], 1 / now["crawl_size"]]

@@ -98,7 +98,7 @@ def test_core_that_is_not_permanent_is_the_longest_lived_part(tables, content_wi
     assert "every crawl captures;" not in text
 
 
-def test_reliability_names_the_crawl_of_a_change_and_violated_rules(tables, content_with):
+def test_reliability_names_changes_and_violated_rules(tables, content_with):
     drift = tables["drift"].assign(reason=None, drifted=True, since_crawl=tables["crawls"]["crawl"][15])
     rules = {"a rule": tables["crawls"], "another rule": tables["crawls"]}
     text = render(reliability_section(content_with(drift=drift, broken_rules=rules)))

@@ -185,14 +185,14 @@ def test_a_violated_collection_withholds_parameters_and_says_why(tmp_path):
     assert pipeline.figures() == OBSERVABLE_FIGURES
     assert not any(path.exists() for path in stale)
     page = pipeline.page()
-    assert "Why parameters are withheld: " in page
+    assert "Parameters are not reported. Reason: " in page
     assert "after 2 crawls than after 1" in page
     assert "core_shell_fits.png" not in page
-    assert "**No** (`no_urn`)" in page
-    assert "Withheld (model_violation)" in section(page, "In an operator's terms")
-    assert "## Other coverages and cadences" not in page
-    assert "The crawler avoids what it has fetched." in section(page, "What can be told without an urn")
-    for fit in rows(section(page, "Whether the model fits"), "residual_rms"):
+    assert "**No estimates reported** (`no_urn`)" in page
+    assert "Not reported (model_violation)" in section(page, "Quantities for operators")
+    assert "## Planning: other coverages and gaps" not in page
+    assert "The crawler avoids recent fetches." in section(page, "Results without the urn model")
+    for fit in rows(section(page, "Goodness of fit"), "residual_rms"):
         numbers = {name: fit[name] for name in ("kappa", "core_share", "alpha", "coverage", "residual_rms")}
         assert fit["model"].startswith("revisit_delay") == (fit["status"] != "model_violation")
         assert fit["status"] != "model_violation" or set(numbers.values()) == {"–"}
@@ -215,7 +215,7 @@ def test_what_cannot_be_true_is_on_the_page_and_a_finding(tmp_path):
     assert "containment" in exported
     assert "discovery_curve" not in exported
     page = pipeline.page()
-    assert "**Broken: an intersection is between 0 and the smaller crawl.** Rows: 1" in page
+    assert "**Violated rule: an intersection is between 0 and the smaller crawl.** 1 row;" in page
     assert "999,999" in page
 
 
@@ -227,8 +227,8 @@ def test_too_few_crawls_are_a_finding_too(tmp_path):
     headline = read_headline(pipeline.home.observables.read("parameters"))
     assert headline.status == "too_few_points"
     page = pipeline.page()
-    assert "Nothing that is known of it was forecast" in section(page, "What the last crawl brought")
-    assert "Not forecast: " in section(page, "What the next crawls will bring")
+    assert "Its observed quantities were not forecast" in section(page, "Latest crawl")
+    assert "Not forecast: " in section(page, "Forecast of the next crawls")
     assert "nan" not in page.lower()
     assert pipeline.figures() == OBSERVABLE_FIGURES
 
