@@ -81,17 +81,13 @@ class DatedCrawl:
 def check_label(label: str, where: str) -> str:
     """Return a crawl's label if it is valid.
 
-    Parameters
-    ----------
-    label
-        1 to 64 characters: ASCII letters, digits and ``._:+-``, with spaces inside, starting with a letter or digit.
-    where
-        Position of the label, for the message.
+    A label has 1 to 64 characters: ASCII letters, digits and ``._:+-``, with spaces inside, starting with a letter or
+    digit.
 
     Raises
     ------
     SourceError
-        When the label has another form.
+        When the label has another form; `where` is its position in the message.
     """
     # Dagster interprets three dots as a range of partitions.
     if not _LABEL.fullmatch(label) or "..." in label:
@@ -126,13 +122,7 @@ def parse_date(text: str) -> datetime | None:
 
 
 def require_date(text: str, where: str) -> datetime:
-    """Parse a date as `parse_date` does, and reject any other text.
-
-    Raises
-    ------
-    SourceError
-        When the text is not a date.
-    """
+    """Parse a date as `parse_date` does, and reject any other text."""
     date = parse_date(text.strip())
     if date is None:
         raise SourceError(f"{where}: found {text!r}, expected a date such as {_DATE_FORMS}")
@@ -185,19 +175,7 @@ def _collinfo_entries(text: str, location: str) -> Iterator[tuple[str, str, str]
 
 
 def fetch_calendar(files: Files, location: str | None) -> tuple[dict[str, datetime] | None, tuple[InputFile, ...]]:
-    """Fetch and read the calendar of a source.
-
-    Parameters
-    ----------
-    files
-        Access to files.
-    location
-        Location of the calendar, or None for a source without one.
-
-    Returns
-    -------
-    The start of each crawl and the file it comes from; None and no file without a calendar.
-    """
+    """Return the start of each crawl in a source's calendar, and its file; None and no file without a calendar."""
     if location is None:
         return None, ()
     local = files.fetch(location)
@@ -290,7 +268,7 @@ def select_crawls(crawls: Sequence[DatedCrawl], selection: Selection, where: str
     Raises
     ------
     SourceError
-        When there are no crawls, a selected crawl is missing, or the first is later than the last.
+        When the source has no crawl, a selected crawl is missing, or the first is later than the last.
     """
     labels = [crawl.crawl for crawl in crawls]
     if not labels:
@@ -308,15 +286,7 @@ def select_crawls(crawls: Sequence[DatedCrawl], selection: Selection, where: str
 
 
 def crawls_frame(crawls: Sequence[DatedCrawl], elements: Mapping[str, int]) -> pd.DataFrame:
-    """Return the frame ``crawl, started_at, dated_by, elements`` of dated crawls.
-
-    Parameters
-    ----------
-    crawls
-        The crawls, in time order.
-    elements
-        Number of elements by crawl; NA for a crawl that is missing here.
-    """
+    """Return the frame ``crawl, started_at, dated_by, elements`` of dated crawls; unknown `elements` are NA."""
     import pandas as pd
 
     return pd.DataFrame(

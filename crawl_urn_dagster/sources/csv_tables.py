@@ -63,23 +63,9 @@ def _parse_header(reader: Iterator[list[str]], location: str) -> list[str]:
 
 
 def find_column(header: Sequence[str], name: str, location: str, *, meaning: str) -> int:
-    """Return the position of a column in a header.
+    """Return the position of a column in a header; reject a name that does not occur, or occurs more than once.
 
-    Parameters
-    ----------
-    header
-        Column names of the file.
-    name
-        Name of the column.
-    location
-        Location of the file, for the message.
-    meaning
-        Content of the column, for the message.
-
-    Raises
-    ------
-    SourceError
-        When the name does not occur, or occurs more than once.
+    Messages name the file by `location` and the content of the column by `meaning`.
     """
     if header.count(name) == 1:
         return header.index(name)
@@ -163,13 +149,7 @@ def parse_count(row: Row, column: str, *, estimated: bool, negative: bool = Fals
 
 
 def add_once(rows: dict[Key, Row], key: Key, row: Row) -> None:
-    """Add a row under its key.
-
-    Raises
-    ------
-    SourceError
-        When the key is already present.
-    """
+    """Add a row under its key, and reject a key that is already present."""
     if key in rows:
         raise SourceError(
             f"{row.where}: {' to '.join(key)} occurs twice, first at {rows[key].where}; expected each once"

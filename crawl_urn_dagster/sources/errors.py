@@ -47,15 +47,7 @@ class AbsentError(SourceError):
 
 
 def format_options(found: str, expected: Iterable[str]) -> str:
-    """Format the valid options for a value: the closest match, if any, and the first 20 options.
-
-    Parameters
-    ----------
-    found
-        The invalid value.
-    expected
-        The valid options.
-    """
+    """Format the valid options for a value: the closest match, if any, and the first 20 options."""
     options = list(dict.fromkeys(expected))
     close = difflib.get_close_matches(found, options, n=1)
     hint = f"did you mean {close[0]!r}? " if close else ""

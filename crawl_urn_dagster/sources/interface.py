@@ -129,6 +129,13 @@ class Captures(NamedTuple):
     complete: bool
     strata: npt.NDArray[np.object_] | None = None
 
+    @classmethod
+    def end_of(cls, crawl: str) -> Captures:
+        """Return the mark, without elements, that completes a crawl."""
+        import numpy as np
+
+        return cls(crawl, np.empty(0, dtype=np.object_), complete=True)
+
 
 class StratumColumn(NamedTuple):
     """The column that divides the elements into strata.

@@ -59,7 +59,7 @@ class SimulatedSource(PresenceSource):
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     listing = source.list_crawls(Files(Path(folder)), Selection())
     >>> [crawl.crawl for crawl in listing.crawls]
-    ['2020-01-17', '2020-02-13', '2020-03-29']
+    ['2020-01-17', '2020-02-13', '2020-04-04']
     """
 
     type: Literal["simulated"] = "simulated"

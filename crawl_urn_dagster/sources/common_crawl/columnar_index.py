@@ -124,8 +124,6 @@ class ColumnarSource(PresenceSource):
 
         The elements of a file are cached until its crawl is complete, so an interrupted run does not read them again.
         """
-        import numpy as np
-
         store = Store(self.data, files)
         paths = self._paths_by_crawl(store, crawls)
         for crawl in crawls:
@@ -136,7 +134,7 @@ class ColumnarSource(PresenceSource):
                     yield from _read_elements(crawl, part)
             if self._has_values:
                 yield from _read_best_values(files, crawl, parts)
-            yield Captures(crawl, np.empty(0, dtype=np.object_), complete=True)
+            yield Captures.end_of(crawl)
             for part in parts:  # The caller has stored the crawl by now.
                 part.unlink(missing_ok=True)
 

@@ -114,8 +114,6 @@ class CommonCrawlCountsSource(PresenceSource):
 
     def captures(self, files: Files, crawls: Sequence[str]) -> Iterator[Captures]:
         """Read the items of some crawls, part after part."""
-        import numpy as np
-
         crawl_by_id: dict[int, str] = {}
         for crawl in crawls:
             ids: set[int] = set()
@@ -130,7 +128,7 @@ class CommonCrawlCountsSource(PresenceSource):
                     f"{self.path.replace(CRAWL, crawl)}: has no line of type {_TYPES[self.counted]} ({self.counted}) "
                     f"in {self.parts} parts; check that these are count files, or set `counted` to a type in them"
                 )
-            yield Captures(crawl, np.empty(0, dtype=np.object_), complete=True)
+            yield Captures.end_of(crawl)
             for number in range(self.parts):
                 files.forget(self._part(crawl, number))
 

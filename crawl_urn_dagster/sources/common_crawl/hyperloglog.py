@@ -14,6 +14,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import numpy as np
     import numpy.typing as npt
 
@@ -76,11 +78,7 @@ def pair_unions(sketches: Registers) -> npt.NDArray[np.int64]:
     """
     import numpy as np
 
-    n = len(sketches)
-    unions = np.zeros((n, n), dtype=np.int64)
-    for i, j in zip(*np.triu_indices(n), strict=True):
-        unions[i, j] = round(cardinality(np.maximum(sketches[i], sketches[j])))
-    return unions
+    return _upper_triangle(np.maximum(sketches[i], sketches[i:]) for i in range(len(sketches)))
 
 
 def window_unions(sketches: Registers) -> npt.NDArray[np.int64]:
@@ -90,9 +88,12 @@ def window_unions(sketches: Registers) -> npt.NDArray[np.int64]:
     """
     import numpy as np
 
-    n = len(sketches)
-    unions = np.zeros((n, n), dtype=np.int64)
-    for i in range(n):
-        for j, united in enumerate(np.maximum.accumulate(sketches[i:], axis=0), start=i):
-            unions[i, j] = round(cardinality(united))
-    return unions
+    return _upper_triangle(np.maximum.accumulate(sketches[i:], axis=0) for i in range(len(sketches)))
+
+
+def _upper_triangle(rows: Iterator[Registers]) -> npt.NDArray[np.int64]:
+    """Estimate the cardinality of the sketches in each row, and align the rows at the last column."""
+    import numpy as np
+
+    counts = [[round(cardinality(registers)) for registers in row] for row in rows]
+    return np.array([[0] * (len(counts) - len(row)) + row for row in counts], dtype=np.int64)

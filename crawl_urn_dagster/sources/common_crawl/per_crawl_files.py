@@ -46,15 +46,7 @@ PerCrawlLocation = Annotated[Location, AfterValidator(_check_placeholder)]
 def list_candidates(location: str, calendar: Mapping[str, datetime] | None, selection: Selection) -> list[DatedCrawl]:
     """Return the selected crawls that may have files at a location, in time order.
 
-    Parameters
-    ----------
-    location
-        A location with the placeholder ``{crawl}``. For an address the candidates are the crawls of the calendar, for a
-        path the crawls with a local file.
-    calendar
-        Start of each crawl, if known.
-    selection
-        The crawls that the collection takes.
+    For an address the candidates are the crawls of the calendar, for a path the crawls with a local file.
 
     Raises
     ------
@@ -92,22 +84,9 @@ def _check_found_label(found: str, path: str) -> str:
 def find_published(
     location: str, crawls: Iterable[DatedCrawl], selection: Selection, find: Callable[[str], T]
 ) -> dict[str, T]:
-    """Find the files of each crawl; crawls that are listed but not published are left out.
+    """Return the result of `find` for each published crawl, by label.
 
-    Parameters
-    ----------
-    location
-        Location of the files, for the message.
-    crawls
-        The crawls, in time order.
-    selection
-        The crawls that the collection takes; crawls named here must be published.
-    find
-        Function of a crawl's label; raises `AbsentError` when the crawl has no files.
-
-    Returns
-    -------
-    The result of `find` by label.
+    `find` takes a label and raises `AbsentError` when the crawl has no files; such a crawl is left out.
 
     Raises
     ------
@@ -132,25 +111,12 @@ def require_published(
     selection: Selection,
     searched: Callable[[str], str],
 ) -> None:
-    """Check that some crawls have files, and that the crawls named in the selection do.
-
-    Parameters
-    ----------
-    where
-        Location of the files, for the message.
-    labels
-        Labels of the crawls, in time order.
-    found
-        Labels of the crawls that have files.
-    selection
-        The crawls that the collection takes.
-    searched
-        Function of a crawl's label that names the files the crawl should have.
+    """Check that some crawls have files (`found`), and that the crawls named in the selection do.
 
     Raises
     ------
     SourceError
-        When the check fails; the message names the files that were searched for.
+        When the check fails; the message names the files that `searched` returns for a label.
     """
     if not found:
         raise SourceError(

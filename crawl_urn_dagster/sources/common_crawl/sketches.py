@@ -69,6 +69,8 @@ class CommonCrawlSketchesSource(TablesSource):
     ('other', True, 0.0081)
     """
 
+    has_pairs: ClassVar[bool] = True
+    has_windows: ClassVar[bool] = True
     location_fields: ClassVar[tuple[str, ...]] = ("path", "calendar")
 
     type: Literal["common_crawl_sketches"] = "common_crawl_sketches"
@@ -81,16 +83,6 @@ class CommonCrawlSketchesSource(TablesSource):
     def granularity(self) -> str:
         """Kind of element: ``url``, or ``other`` for digests."""
         return "url" if self.counted == "url" else "other"
-
-    @property
-    def has_pairs(self) -> bool:
-        """True: sketches of any two crawls can be united."""
-        return True
-
-    @property
-    def has_windows(self) -> bool:
-        """True: sketches of any crawls can be united."""
-        return True
 
     def list_crawls(self, files: Files, selection: Selection) -> Listing:
         """List the crawls whose statistics are published; new statistics are downloaded."""
@@ -151,20 +143,7 @@ class CommonCrawlSketchesSource(TablesSource):
 
 
 def read_sketch(local: LocalFile, counted: str, crawl: str) -> Registers:
-    """Read the sketch of a crawl from its statistics.
-
-    Parameters
-    ----------
-    local
-        Statistics of the crawl.
-    counted
-        Kind of element: ``url`` or ``digest``.
-    crawl
-        Label of the crawl.
-
-    Returns
-    -------
-    Registers, shape (2^p,).
+    """Read the sketch of a crawl's URLs or digests (`counted`) from its statistics: registers, shape (2^p,).
 
     Raises
     ------

@@ -75,6 +75,8 @@ class CommonCrawlStatisticsSource(TablesSource):
     [['2024-01', '2024-01', 10], ['2024-02', '2024-02', 20], ['2024-01', '2024-02', 25]]
     """
 
+    has_pairs: ClassVar[bool] = False
+    has_windows: ClassVar[bool] = True
     location_fields: ClassVar[tuple[str, ...]] = ("windows", "counts", "calendar")
 
     type: Literal["common_crawl_statistics"] = "common_crawl_statistics"
@@ -89,22 +91,14 @@ class CommonCrawlStatisticsSource(TablesSource):
         return _URL
 
     @property
-    def has_pairs(self) -> bool:
-        """False: only windows are published."""
-        return False
-
-    @property
-    def has_windows(self) -> bool:
-        """True."""
-        return True
-
-    @property
     def is_revised(self) -> bool:
         """True: windows change when a missing crawl is added."""
         return True
 
     def read_tables(self, files: Files, selection: Selection) -> ObservableTables:
         """Read the windows whose crawls are all selected."""
+        import pandas as pd
+
         calendar, inputs = fetch_calendar(files, self.calendar)
         local = files.fetch(self.windows)
         header, by_crawl = _rows_by_crawl(local)
@@ -114,16 +108,17 @@ class CommonCrawlStatisticsSource(TablesSource):
         selected = select_crawls(crawls, selection, self.windows)
         sizes = {start: union for (start, end), union in windows.items() if start == end}
         labels = [crawl.crawl for crawl in crawls]
-        read, published = [local], [_with_origin(windows_frame(windows, labels, labels).assign(quantity=_URL), local)]
+        frames = [(local.input, windows_frame(windows, labels, labels).assign(quantity=_URL))]
         if self.counts is not None:
-            read.append(files.fetch(self.counts))
-            published.append(_with_origin(_counts_frame(read[-1]), read[-1]))
+            counts = files.fetch(self.counts)
+            frames.append((counts.input, _counts_frame(counts)))
+        published = [frame.assign(location=file.location, sha256=file.sha256) for file, frame in frames]
         return ObservableTables(
             crawls=crawls_frame(selected, sizes),
             pairs=None,
             windows=windows_frame(windows, labels, {crawl.crawl for crawl in selected}),
-            inputs=(*(file.input for file in read), *inputs),
-            published=_concatenate(published),
+            inputs=(*(file for file, _ in frames), *inputs),
+            published=pd.concat(published, ignore_index=True),
         )
 
     def _windows(
@@ -174,16 +169,6 @@ def _counts_frame(local: LocalFile) -> pd.DataFrame:
     ]
     columns = ["start_crawl", "end_crawl", "window_crawls", "distinct_elements", "quantity"]
     return pd.DataFrame(rows, columns=columns)
-
-
-def _with_origin(frame: pd.DataFrame, local: LocalFile) -> pd.DataFrame:
-    return frame.assign(location=local.input.location, sha256=local.input.sha256)
-
-
-def _concatenate(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.concat(frames, ignore_index=True)
 
 
 def _window_lengths(header: list[str], location: str) -> dict[str, int]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field, PrivateAttr, field_validator
 
@@ -134,17 +134,22 @@ class WebGraphRanksSource(PresenceSource):
         if self._rank is None:
             yield from self.of.captures(files, crawls)
             return
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
         ranks = _convert(files, files.fetch(self.ranks))
+        schema = pa.schema([("element", pa.string())])
         with tempfile.TemporaryDirectory(prefix="ranks-", dir=files.cache) as folder:
-            spools = {crawl: _Spool(Path(folder) / str(number)) for number, crawl in enumerate(crawls)}
+            paths = {crawl: Path(folder) / str(number) for number, crawl in enumerate(crawls)}
+            writers = {crawl: pq.ParquetWriter(path, schema, compression="zstd") for crawl, path in paths.items()}
             for captures in self.of.captures(files, crawls):
-                spool = spools[captures.crawl]
-                spool.write(captures.elements)
+                writer, path = writers[captures.crawl], paths[captures.crawl]
+                writer.write_table(pa.table({"element": pa.array(captures.elements, pa.string())}))
                 if captures.complete:
-                    spool.close()
-                    yield from self._join_ranks(files, captures.crawl, spool.path, ranks)
+                    writer.close()
+                    yield from self._join_ranks(files, captures.crawl, path, ranks)
                     yield captures._replace(elements=captures.elements[:0], strata=captures.elements[:0])
-                    spool.path.unlink()
+                    path.unlink()
 
     def _join_ranks(self, files: Files, crawl: str, captures: Path, ranks: Path) -> Iterator[Captures]:
         with connect(files.cache) as connection:
@@ -167,15 +172,6 @@ def _convert(files: Files, local: LocalFile) -> Path:
 
 def convert_ranks(connection: duckdb.DuckDBPyConnection, local: LocalFile, target: Path) -> None:
     """Convert a table of ranks to Parquet with columns ``element, harmonicc_pos, pr_pos``.
-
-    Parameters
-    ----------
-    connection
-        DuckDB connection.
-    local
-        The table.
-    target
-        Path of the Parquet file.
 
     Raises
     ------
@@ -206,22 +202,3 @@ def convert_ranks(connection: duckdb.DuckDBPyConnection, local: LocalFile, targe
                     f"no host_rev; expected the columns {header}, separated by tabs"
                 )
             writer.write_table(table.select(schema.names).cast(schema))
-
-
-class _Spool:
-    """Elements that wait on disk until their crawl is complete."""
-
-    def __init__(self, path: Path) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        self.path = path
-        self._writer = pq.ParquetWriter(path, pa.schema([("element", pa.string())]), compression="zstd")
-
-    def write(self, elements: Any) -> None:
-        import pyarrow as pa
-
-        self._writer.write_table(pa.table({"element": pa.array(elements, pa.string())}))
-
-    def close(self) -> None:
-        self._writer.close()

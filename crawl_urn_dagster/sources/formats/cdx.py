@@ -247,7 +247,7 @@ class _CaptureReader:
         if self._source.crawl_from == "file":
             return pa.repeat(self._label, len(texts))
         label = self._label_of_warc if self._source.warc_pattern else self._label_of_bin
-        return map_distinct(_combine_chunks(texts), label)
+        return map_distinct(texts.combine_chunks(), label)
 
     def _label_of_warc(self, name: str) -> str | None:
         match = re.search(self._source.warc_pattern or "", name)
@@ -263,11 +263,11 @@ class _CaptureReader:
 
         from crawl_urn_dagster.sources.formats import canonical_urls
 
-        addresses = _combine_chunks(rows["address"])
+        addresses = rows["address"].combine_chunks()
         if self._source.element == "url_as_written":
             return addresses
         if self._source.element == "url":
-            keys = _combine_chunks(rows["surt_key"])
+            keys = rows["surt_key"].combine_chunks()
             if keys.null_count:
                 keys = pc.coalesce(keys, canonical_urls.map_distinct(addresses, canonical_urls.canonical_key))
             return keys
@@ -275,13 +275,6 @@ class _CaptureReader:
         if self._source.element == "host":
             return hosts
         return canonical_urls.map_distinct(hosts, canonical_urls.registered_domain)
-
-
-def _combine_chunks(column: pa.ChunkedArray) -> pa.Array:
-    """Return a column as one array, also if it has no chunks."""
-    import pyarrow as pa
-
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.nulls(0, column.type)
 
 
 def _note_outcomes(rows: pa.Table, notes: ConversionNotes) -> None:

@@ -41,7 +41,7 @@ class LineFormat:
 
     @property
     def wide(self) -> int | None:
-        """Position (from 1) of the field that may contain the delimiter: mime, or the URL if there is no mime."""
+        """Position (from 1) of the field that may contain the delimiter: mime, or the URL in lines without mime."""
         letter = "m" if "m" in self.letters else "a"
         return self.letters.index(letter) + 1 if letter in self.letters else None
 

@@ -46,15 +46,7 @@ def windows_frame(
 
 
 def pairs_frame(pairs: Mapping[tuple[str, str], tuple[int, int, int]], selected: Collection[str]) -> pd.DataFrame:
-    """Return the sizes and the intersection of each pair of selected crawls, with columns `PAIR_COLUMNS`.
-
-    Parameters
-    ----------
-    pairs
-        Size of each crawl and of their intersection, by the two crawls.
-    selected
-        The crawls that the collection selects.
-    """
+    """Return the sizes and the intersection of each pair of selected crawls, with columns `PAIR_COLUMNS`."""
     import pandas as pd
 
     rows = [(*crawls, *counts) for crawls, counts in pairs.items() if crawls[0] in selected and crawls[1] in selected]

@@ -116,8 +116,6 @@ class ParquetCachedSource(PresenceSource):
 
     def captures(self, files: Files, crawls: Sequence[str]) -> Iterator[Captures]:
         """Read the captures of some crawls, file after file."""
-        import numpy as np
-
         parts = self._converted_parts(files)
         by_crawl = _captures_by_crawl(files, parts)
         for number, part in enumerate(parts):
@@ -126,7 +124,7 @@ class ParquetCachedSource(PresenceSource):
                 yield from _read_captures(files, part.path, in_part, with_strata=self._stratum is not None)
             for crawl in in_part:
                 if number == max(by_crawl[crawl]):
-                    yield Captures(crawl, np.empty(0, dtype=np.object_), complete=True)
+                    yield Captures.end_of(crawl)
 
     def _converted_parts(self, files: Files) -> list[LocalFile]:
         """Return the raw files, each with the path of its converted file."""

@@ -145,7 +145,7 @@ def download(
 
 @dataclass(frozen=True)
 class _Transfer:
-    """One download: its address, the part received so far, and its limits."""
+    """One download: its address, the part received so far, and its largest size."""
 
     url: str
     partial: _Partial

@@ -21,13 +21,7 @@ VECTORS_PER_CHUNK = 512
 
 @contextmanager
 def connect(scratch: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open an in-memory DuckDB that downloads nothing and spills to a temporary folder.
-
-    Parameters
-    ----------
-    scratch
-        Folder in which the temporary folder is created, and removed at the end.
-    """
+    """Open an in-memory DuckDB that downloads nothing and spills to a temporary folder in `scratch`."""
     import duckdb
 
     scratch.mkdir(parents=True, exist_ok=True)

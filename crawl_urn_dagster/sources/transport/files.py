@@ -100,7 +100,7 @@ class Files:
         Raises
         ------
         SourceError
-            When there are no files, or one cannot be fetched.
+            When no file exists, or one cannot be fetched.
         """
         paths = existing_files(location)
         if not paths:
@@ -185,7 +185,7 @@ class Files:
                 cached = _Entry(url=url, **asdict(received))
                 with replacing(folder / _ENTRY) as temporary:
                     temporary.write_text(cached.model_dump_json(indent=1), encoding="utf-8")
-        assert cached is not None  # noqa: S101 - without a copy there are no validators, and never "not modified"
+        assert cached is not None  # noqa: S101 - without a copy no validators are sent, and the answer is never "not modified"
         _prune(folder)
         return LocalFile(folder / cached.sha256, InputFile(url, cached.bytes, cached.sha256))
 
@@ -213,7 +213,7 @@ def _local_file(location: str) -> LocalFile:
 
 
 def _read_entry(metadata: Path, url: str) -> _Entry | None:
-    """Read the cache entry of an address; return None if there is none or its content is incomplete."""
+    """Read the cache entry of an address; return None if it is missing or its content is incomplete."""
     try:
         entry = _Entry.model_validate_json(metadata.read_bytes())
         # The comparison also proves that the entry names no file outside the folder: its name is its own hash.

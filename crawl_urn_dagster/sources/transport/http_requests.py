@@ -37,15 +37,7 @@ T = TypeVar("T")
 
 
 class TransientError(Exception):
-    """Raised when an attempt failed in a way that may pass.
-
-    Parameters
-    ----------
-    reason
-        Description of the failure.
-    retry_after
-        Seconds to wait before the next attempt, if the server stated them.
-    """
+    """Raised when an attempt failed in a way that may pass; a server may state the seconds to wait, `retry_after`."""
 
     def __init__(self, reason: str, retry_after: float | None = None) -> None:
         super().__init__(reason)
@@ -70,16 +62,7 @@ class Deadline:
 
 
 def retry(url: str, deadline_seconds: float, attempt: Callable[[Deadline], T]) -> T:
-    """Run an attempt until it succeeds, fails permanently, or no attempts or no time are left.
-
-    Parameters
-    ----------
-    url
-        Address, for the message.
-    deadline_seconds
-        Time for all attempts together.
-    attempt
-        Function of the deadline; raises `TransientError` to be run again.
+    """Run an attempt, which raises `TransientError` to be run again, until it succeeds or no attempts or time are left.
 
     Raises
     ------
@@ -103,14 +86,9 @@ def retry(url: str, deadline_seconds: float, attempt: Callable[[Deadline], T]) -
 
 
 def abandon_after(seconds: float, function: Callable[[], T]) -> T:
-    """Run a function in a thread and stop waiting for it after some seconds.
+    """Run a function in a thread, and raise `TransientError` if it takes longer than some seconds.
 
     A socket's time-out covers neither a server that sends its headers byte by byte nor the resolution of a name.
-
-    Raises
-    ------
-    TransientError
-        When the time is up.
     """
     future: Future[T] = Future()
 
@@ -201,13 +179,6 @@ def content_range(response: requests.Response) -> tuple[int, int, int] | None:
 
 def fetch_headers(url: str, *, deadline_seconds: float) -> dict[str, str]:
     """Fetch the headers ETag, Last-Modified and Content-Length of a file, as far as its server sends them.
-
-    Parameters
-    ----------
-    url
-        An http(s) address.
-    deadline_seconds
-        Time for all attempts together.
 
     Raises
     ------

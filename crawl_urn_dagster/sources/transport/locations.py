@@ -80,18 +80,10 @@ def is_glob(location: str) -> bool:
 
 
 def label_in_path(pattern: str, path: str) -> str | None:
-    """Return the crawl label in the path of a file, without file extensions.
+    """Return the crawl label in the path of a file that a location (`pattern`) stands for, without file extensions.
 
-    Parameters
-    ----------
-    pattern
-        The configured location of the file.
-    path
-        Path of the file.
-
-    Returns
-    -------
-    The part that the only ``*`` of a glob matches, or the name of a file in a folder; None for any other location.
+    The label is the part that the only ``*`` of a glob matches, or the name of a file in a folder; None for any other
+    location.
     """
     if Path(pattern).is_dir():
         return strip_extensions(Path(path).name)

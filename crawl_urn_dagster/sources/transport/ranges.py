@@ -29,17 +29,7 @@ _TAIL_BYTES = 2**16
 
 @dataclass(frozen=True)
 class Range:
-    """Some bytes of a file.
-
-    Attributes
-    ----------
-    content
-        The bytes.
-    total
-        Size of the whole file.
-    version
-        Version of the file, as its server names it; None if the server does not.
-    """
+    """Some bytes of a file, the size of the whole file, and its version as the server names it."""
 
     content: bytes
     total: int

@@ -24,21 +24,9 @@ _GZIP_MAGIC = b"\x1f\x8b"
 
 
 def reject_web_page(start: bytes, location: str) -> None:
-    """Reject a file that starts like HTML or XML, such as a login page or an error page.
+    """Reject a file that starts like HTML or XML, such as a login page; no supported format starts with ``<``.
 
-    No supported format starts with ``<``.
-
-    Parameters
-    ----------
-    start
-        The first `START_BYTES` bytes of the file, gzip-compressed or not.
-    location
-        Location of the file, for the message.
-
-    Raises
-    ------
-    SourceError
-        When the file starts with ``<``.
+    `start` holds the first `START_BYTES` bytes of the file, gzip-compressed or not.
     """
     if start.startswith(_GZIP_MAGIC):
         with suppress(zlib.error):  # The reader of the format reports damaged gzip.
@@ -81,13 +69,7 @@ def _open(local: LocalFile) -> TextIO:
 
 
 def read_text(local: LocalFile) -> str:
-    """Read a text file of at most `MAX_TEXT_CHARACTERS` characters.
-
-    Raises
-    ------
-    SourceError
-        When the file is longer, damaged or not UTF-8.
-    """
+    """Read a text file, and reject one that is longer than `MAX_TEXT_CHARACTERS` characters."""
     with open_text(local) as stream:
         text = stream.read(MAX_TEXT_CHARACTERS + 1)
     if len(text) > MAX_TEXT_CHARACTERS:
