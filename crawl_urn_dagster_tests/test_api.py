@@ -53,7 +53,7 @@ def test_the_summary_says_what_the_tables_say(fitted):
     first, *lines = fitted.summary().splitlines()
     sizes = fitted.crawls.tables["crawls"]["elements"]
     assert first == f"12 crawls, {labels(FEW)[0]} to {labels(FEW)[-1]}, of {sizes.min():,} to {sizes.max():,} elements"
-    assert f"{fitted.headline.written('kappa')}: core's share of the urn" in lines
+    assert f"{fitted.headline.written('kappa')}: core fraction of the urn" in lines
     assert fitted.headline.written("kappa").startswith("κ = ")
     assert any(line.startswith(f"verdict: {fitted.verdict.name}.") for line in lines)
     assert max(map(len, lines)) <= 100
