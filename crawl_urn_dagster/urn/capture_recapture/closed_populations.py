@@ -135,7 +135,7 @@ def schnabel(caught: npt.ArrayLike, recaptured: npt.ArrayLike, marked: npt.Array
 def schumacher_eschmeyer(caught: npt.ArrayLike, recaptured: npt.ArrayLike, marked: npt.ArrayLike) -> Comparator:
     """Estimate abundance from many crawls by regression, Σ C M²/Σ R M.
 
-    The interval is that of the inverse, from the residual variance and Student's t with n_crawls - 2 degrees of
+    The interval is computed for the inverse, from the residual variance and Student's t with n_crawls - 2 degrees of
     freedom (Krebs 1999, eq. 2.17). Empty crawls are left out. See `schnabel` for parameters and errors.
 
     References

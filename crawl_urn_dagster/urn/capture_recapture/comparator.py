@@ -127,7 +127,7 @@ def comparator(
     reason: str | None = None,
     name: str | None = None,
 ) -> Comparator:
-    """Return the result of an estimator with its description; the name is that of the estimator unless given."""
+    """Return the result of an estimator with its description, under the estimator's name unless another is given."""
     target, unit, assumption, bias = _DESCRIPTIONS[estimator]
     return Comparator(
         name or estimator, target, unit, float(estimate), float(se), float(low), float(high), assumption, bias, reason

@@ -193,7 +193,7 @@ def _reasons(counts: RecaptureCounts, gaps: FloatArray, phi: FloatArray) -> dict
     def first_of(*reasons: Iterable[str | None]) -> tuple[str | None, ...]:
         return tuple(next(filter(None, texts), None) for texts in zip(*reasons, strict=True))
 
-    def of_next(reasons: tuple[str | None, ...]) -> tuple[str | None, ...]:
+    def at_next(reasons: tuple[str | None, ...]) -> tuple[str | None, ...]:
         return (*reasons[1:], None)
 
     released = first_of(
@@ -212,7 +212,7 @@ def _reasons(counts: RecaptureCounts, gaps: FloatArray, phi: FloatArray) -> dict
     return {
         "alpha": first_of(
             released,
-            of_next(released),
+            at_next(released),
             where(gaps == 0, "No time passes between crawl {crawl} and the next."),
             where(phi == 0, "No element known to be eligible at crawl {crawl} survived: alpha is at its bound 0."),
             where(phi >= 1, "The closed form of survival from crawl {crawl} is 1 or more: alpha is at its bound 1."),
@@ -220,5 +220,5 @@ def _reasons(counts: RecaptureCounts, gaps: FloatArray, phi: FloatArray) -> dict
         "coverage": first_of(population, every),
         "marked": first_of(marked, every),
         "population": first_of(population, every),
-        "births": first_of(population, of_next(population)),
+        "births": first_of(population, at_next(population)),
     }

@@ -182,7 +182,7 @@ def gaps_of(times: npt.ArrayLike | None, n_crawls: int) -> FloatArray:
 
 
 def smallest_gap(gaps: FloatArray) -> float:
-    """Return the smallest gap above 0, or 1 if there is none.
+    """Return the smallest gap above 0, or 1 if all gaps are 0.
 
     In this unit of time, survival is neither close to 0 nor flat, whatever the unit of the times is.
     """

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 def chao1(frequencies: npt.ArrayLike) -> Comparator:
     """Estimate captured and not captured elements, S + (n-1)/n f₁²/(2 f₂), where n is the number of captures.
 
-    Without f₂, (n-1)/n f₁(f₁-1)/2 elements were not captured. The variance is that of Chao (1987); without f₂, it is
-    that of SpadeR (Chao et al. 2016). The confidence interval is log-normal in the elements not captured.
+    Without f₂, (n-1)/n f₁(f₁-1)/2 elements were not captured. The variance is from Chao (1987) or, without f₂,
+    from SpadeR (Chao et al. 2016). The confidence interval is log-normal in the elements not captured.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Convert between the parameters of urns, and divide with limits at 0.
+"""Convert between the parameters of urns, with defined results for divisions by 0.
 
 Does not compute observables; see `model`.
 """
@@ -26,7 +26,7 @@ def core_share_from_kappa(kappa: Fraction, coverage: Fraction) -> FloatArray:
     Returns
     -------
     ndarray
-        μ in [0, 1]; 0 where there is no core, also at coverage 0.
+        μ in [0, 1]; 0 without a core, also at coverage 0.
 
     Examples
     --------

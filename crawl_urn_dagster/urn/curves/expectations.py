@@ -16,7 +16,7 @@ from crawl_urn_dagster.urn.data.histories import unions_from_recaptures
 if TYPE_CHECKING:
     from crawl_urn_dagster.urn.data.histories import FloatArray, IntArray
 
-# Lower bounds of 1 - c, so that its logarithm is finite at coverage 1. With the first bound a product over such a crawl
+# Lower bounds of 1 - c, which keep its logarithm finite at coverage 1. With the first bound a product over such a crawl
 # is effectively 0. The second one is used for slopes, where a smaller number would swamp the slopes of other crawls.
 _TINY = 1e-300
 _SMALL = 1e-9

@@ -17,7 +17,7 @@ FloatArray = npt.NDArray[np.float64]
 #: Counts, or their expectations.
 Numbers = TypeVar("Numbers", IntArray, FloatArray)
 
-# Histories processed at once, so that their captures as numbers fit the processor's cache.
+# Number of histories processed at once: their captures as numbers fit the processor's cache.
 _CHUNK = 8_192
 
 

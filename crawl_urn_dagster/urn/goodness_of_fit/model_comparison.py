@@ -175,7 +175,7 @@ def _information(fit: HistoriesFit, criterion: InformationCriterion) -> float | 
 
 
 def _mean_curve(values: FloatArray) -> FloatArray:
-    """Average each point over the start crawls for which it is known; NaN if there is none."""
+    """Average each point over the start crawls for which it is known; NaN if it never is."""
     known = np.isfinite(values)
     counts = known.sum(axis=0)
     sums = np.where(known, values, 0).sum(axis=0)

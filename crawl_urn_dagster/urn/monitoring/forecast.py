@@ -31,7 +31,7 @@ DAMPING = 0.95
 #: Minimum number of crawls for a forecast: enough for a profile, and for a few stretches of past errors.
 FEWEST = 8
 _LEVEL = 0.95
-# Distance that fractions keep from 0 and 1, so that they have a logit.
+# Distance that fractions keep from 0 and 1, where the logit is infinite.
 _LEAST = 1e-3
 
 
@@ -230,7 +230,7 @@ def _profile(sizes: FloatArray, recaptures: FloatArray, longest: int, length: in
         [np.diagonal(recaptures, lag)[at].sum() for lag, at in zip(lags, known, strict=True)], dtype=np.float64
     )
     total = np.array([sizes[lag:][at].sum() for lag, at in zip(lags, known, strict=True)])
-    # The decay is that of the longer lags: the core returns at lag 1.
+    # The decay comes from the longer lags, because the core returns at lag 1.
     half = max((longest - 1) // 2, 1)
     late = returned[-half:].sum() / total[-half:].sum()
     earlier = returned[-2 * half : -half].sum() / max(total[-2 * half : -half].sum(), 1.0)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     #: Log-likelihood and its gradient, for parameters of shape (n_parameters,) strictly between 0 and 1.
     LogLikelihood: TypeAlias = Callable[[FloatArray], tuple[float, FloatArray]]
 
-# Distance that the search keeps from 0 and 1, so that the logarithm of an impossible event stays finite.
+# Distance that the search keeps from 0 and 1, which keeps the logarithm of an impossible event finite.
 _EDGE = 1e-12
 _ITERATIONS_OF_A_START = 30
 _ITERATIONS = 2_000
@@ -258,7 +258,7 @@ def _information(log_likelihood: LogLikelihood, parameters: FloatArray) -> _Info
 def _status(
     names: Sequence[str], values: FloatArray, found: _Information, is_flat: BoolArray
 ) -> tuple[str, str | None]:
-    """Return the status of a maximum and its reasons; the status is that of the first reason."""
+    """Return the status of a maximum and its reasons; the first reason decides the status."""
     statuses, reasons = [], []
     if found.decrement > _CONVERGED_DECREMENT:
         statuses.append("not_converged")
