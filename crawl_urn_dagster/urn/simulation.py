@@ -35,14 +35,14 @@ class SimulatedHistories:
     def counts(self) -> CaptureHistoryCounts:
         """Count the elements of each capture history."""
         n_elements, n_bytes = self.packed.shape
-        words = np.zeros((n_elements, (n_bytes + 7) // 8 * 8), dtype=np.uint8)
-        words[:, :n_bytes] = self.packed
-        order = np.lexsort(words.view(np.uint64).T)
-        ordered = self.packed[order]
+        padded = np.zeros((n_elements, _padded_bytes(self.n_crawls)), dtype=np.uint8)
+        padded[:, :n_bytes] = self.packed
+        words = padded.view(np.uint64)
+        words = words[np.lexsort(words.T)]
         is_first = np.ones(n_elements, dtype=np.bool_)
-        is_first[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+        is_first[1:] = (words[1:] != words[:-1]).any(axis=1)
         first = np.flatnonzero(is_first)
-        seen = np.unpackbits(ordered[first], axis=1, count=self.n_crawls).astype(np.bool_)
+        seen = np.unpackbits(words[first].view(np.uint8), axis=1, count=self.n_crawls).astype(np.bool_)
         return CaptureHistoryCounts(seen, np.diff(np.append(first, n_elements)))
 
     def captured(self, crawl: int) -> IntArray:
@@ -107,20 +107,30 @@ def simulate(
     sampled_at = np.broadcast_to(coverage, n_crawls)
     rng = np.random.default_rng(seed)
 
-    alive = np.zeros((shell, (n_crawls + 7) // 8), dtype=np.uint8)
-    histories = [np.tile(np.packbits(np.ones(n_crawls, dtype=np.uint8)), (core, 1))]
+    n_bytes, padded_bytes = (n_crawls + 7) // 8, _padded_bytes(n_crawls)
+    alive = np.zeros((shell, padded_bytes), dtype=np.uint8)
+    words = alive.view(np.uint64)  # the same memory, for faster row operations
+    every_crawl = np.zeros(padded_bytes, dtype=np.uint8)
+    every_crawl[:n_bytes] = np.packbits(np.ones(n_crawls, dtype=np.uint8))
+    histories = [np.tile(every_crawl.view(np.uint64), (core, 1))]
     for crawl in range(n_crawls):
         alive[:, crawl // 8] |= (rng.random(shell) < sampled_at[crawl]) * _bit(crawl)
         if crawl < n_crawls - 1:
-            replaced = rng.random(shell) >= survival[crawl]
-            histories.append(_captured(alive[replaced]))
-            alive[replaced] = 0
-    return SimulatedHistories(np.concatenate([*histories, _captured(alive)]), n_crawls)
+            replaced = np.flatnonzero(rng.random(shell) >= survival[crawl])
+            histories.append(_captured(words[replaced]))
+            words[replaced] = 0
+    packed = np.concatenate([*histories, _captured(words)]).view(np.uint8)
+    return SimulatedHistories(packed[:, :n_bytes], n_crawls)
+
+
+def _padded_bytes(n_crawls: int) -> int:
+    """Return the number of bytes of whole 64-bit words that have a bit for each crawl."""
+    return (n_crawls + 63) // 64 * 8
 
 
 def _bit(crawl: int) -> np.uint8:
     return np.uint8(0x80 >> crawl % 8)
 
 
-def _captured(packed: ByteArray) -> ByteArray:
-    return packed[packed.any(axis=1)]
+def _captured(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    return words[words.any(axis=1)]

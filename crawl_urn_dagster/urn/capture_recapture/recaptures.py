@@ -134,10 +134,11 @@ def never_seen_again(phi: FloatArray, p: FloatArray) -> FloatArray:
     >>> never_seen_again(np.array([0.5, 0.5]), np.array([0.4, 0.4])).round(3).tolist()
     [0.74, 0.8, 1.0]
     """
-    chi = np.ones((*phi.shape[:-1], phi.shape[-1] + 1), dtype=np.result_type(phi, p))
-    for k in range(phi.shape[-1] - 1, -1, -1):
-        chi[..., k] = 1 - phi[..., k] + phi[..., k] * (1 - p[..., k]) * chi[..., k + 1]
-    return chi
+    dead, missed = (np.moveaxis(values, -1, 0) for values in (1 - phi, phi * (1 - p)))
+    chi = [np.ones(phi.shape[:-1], dtype=np.result_type(phi, p))]
+    for k in range(len(dead) - 1, -1, -1):
+        chi.append(dead[k] + missed[k] * chi[-1])
+    return np.stack(chi[::-1], axis=-1)
 
 
 def never_seen_again_gradient(
@@ -160,10 +161,11 @@ def never_seen_again_gradient(
         Derivatives, shape (..., n_gaps).
     """
     # The effect of a change of χ at a crawl on the sum, including the effect through the crawls before it.
-    by_chi = weights / chi
-    for k in range(1, phi.shape[-1]):
-        by_chi[..., k] += by_chi[..., k - 1] * phi[..., k - 1] * (1 - p[..., k - 1])
-    before, after = by_chi[..., :-1], chi[..., 1:]
+    survived, missed, direct = (np.moveaxis(values, -1, 0) for values in (phi, 1 - p, weights / chi))
+    by_chi = [direct[0]]
+    for k in range(1, len(survived)):
+        by_chi.append(direct[k] + by_chi[-1] * survived[k - 1] * missed[k - 1])
+    before, after = np.stack(by_chi, axis=-1)[..., : len(survived)], chi[..., 1:]
     return before * ((1 - p) * after - 1), -before * phi * after
 
 

@@ -212,13 +212,11 @@ class Urn:
             If the times decrease or are NaN.
         """
         gaps = gaps_between(times)
-        survival = np.asarray(self.alpha)[..., None] ** gaps
-        seen = np.zeros(np.broadcast_shapes(survival.shape[:-1], np.shape(self.coverage)))
-        new = np.ones((*seen.shape, gaps.shape[-1] + 1))
-        for k in range(gaps.shape[-1]):
-            seen = survival[..., k] * (seen + self.coverage * (1 - seen))
-            new[..., k + 1] = 1 - seen
-        return np.asarray(new.cumsum(axis=-1))
+        survival = np.moveaxis(np.asarray(self.alpha)[..., None] ** gaps, -1, 0)
+        seen = np.zeros((len(survival) + 1, *np.broadcast_shapes(survival.shape[1:], np.shape(self.coverage))))
+        for k, survived in enumerate(survival):
+            seen[k + 1] = survived * (seen[k] + self.coverage * (1 - seen[k]))
+        return np.asarray(np.moveaxis(1 - seen, 0, -1).cumsum(axis=-1))
 
     def asymptote(self) -> Asymptote:
         """Return the asymptote of the discovery curve.
