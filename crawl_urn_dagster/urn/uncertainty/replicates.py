@@ -241,27 +241,31 @@ def _sample(
     """
     n_crawls = len(coverage)
     sizes, overlaps, recaptures = np.zeros(n_crawls), np.zeros((n_crawls, n_crawls)), np.zeros((n_crawls, n_crawls))
-    # Of each element, and of free places: in which crawls it was captured, and one more than the last of them.
+    # For each element, or free place: the crawls that captured it, and the number of the last of them plus 1. The crawls
+    # are rows, because products over all elements are then twice as fast.
     alive = np.ones(rng.poisson(n) if births_vary else n, dtype=bool)
-    seen, last = np.zeros((len(alive), n_crawls), dtype=np.float32), np.zeros(len(alive), dtype=np.intp)
+    seen, last = np.zeros((n_crawls, len(alive)), dtype=np.float32), np.zeros(len(alive), dtype=np.intp)
     marks, smallest = rng.standard_exponential((len(alive), n_marks)), np.zeros((n_crawls, n_marks))
     for crawl in range(n_crawls):
-        caught = alive & (rng.random(len(alive)) < coverage[crawl])
-        sizes[crawl] = np.count_nonzero(caught)
-        overlaps[:, crawl] = caught.astype(np.float32) @ seen
+        caught = np.flatnonzero(alive & (rng.random(len(alive)) < coverage[crawl]))
+        sizes[crawl] = len(caught)
+        seen[crawl, caught] = 1
+        overlaps[:crawl, crawl] = seen[:crawl] @ seen[crawl]
         recaptures[:, crawl] = np.bincount(last[caught], minlength=n_crawls + 1)[1:]
-        seen[:, crawl], last[caught] = caught, crawl + 1
+        last[caught] = crawl + 1
         smallest[crawl] = marks[caught].min(axis=0, initial=np.inf)
         if crawl < n_crawls - 1:
             dead = alive & (rng.random(len(alive)) >= survival[crawl])
             births = int(rng.poisson(n * (1 - survival[crawl])) if births_vary else np.count_nonzero(dead))
             alive &= ~dead
             more = max(births - int(np.count_nonzero(~alive)), 0)
-            alive, seen, last, marks = (_with_rows(table, more) for table in (alive, seen, last, marks))
+            alive, last, marks = (_with_rows(table, more) for table in (alive, last, marks))
+            seen = np.pad(seen, ((0, 0), (0, more))) if more else seen
             born = np.flatnonzero(~alive)[:births]
-            alive[born], seen[born], last[born] = True, 0, 0
+            alive[born], last[born] = True, 0
+            seen[: crawl + 1, born] = 0
             marks[born] = rng.standard_exponential((births, n_marks))
-    in_all = np.asarray(seen.all(axis=1).sum(dtype=np.float64))
+    in_all = np.asarray(seen.all(axis=0).sum(dtype=np.float64))
     return _Sample(sizes, overlaps, recaptures, in_all), smallest
 
 
