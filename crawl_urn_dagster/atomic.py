@@ -1,7 +1,6 @@
-"""Files that appear whole or not at all.
+"""Write files and folders atomically, and remove the leftovers of killed processes.
 
-Here: writing beside the target and moving into place, and clearing up after a process that was killed while it did.
-Not here: what is written.
+Does not write any content itself.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ _PARTIAL = ".partial"
 
 @contextmanager
 def exclusive(folder: Path) -> Iterator[None]:
-    """Be the only process that writes in a folder, and remove what one that was killed left half-written.
+    """Lock a folder for writing, and remove partial files of a killed process.
 
-    The folder is made when it is absent. Another process is waited for.
+    Creates the folder if necessary, and waits for other processes.
     """
     from filelock import FileLock
 
@@ -39,17 +38,17 @@ def exclusive(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def scratch_folder(folder: Path) -> Iterator[Path]:
-    """Give a folder inside another that is removed at the end, or by the next `exclusive`."""
+    """Yield a folder inside another one; it is removed at the end, or by the next `exclusive`."""
     with tempfile.TemporaryDirectory(prefix=".", suffix=_PARTIAL, dir=folder) as scratch:
         yield Path(scratch)
 
 
 @contextmanager
 def replacing(target: Path) -> Iterator[Path]:
-    """Give a temporary path in the target's folder; it takes the target's place when the block ends well.
+    """Yield a temporary path in the target's folder, and replace the target with it if the block succeeds.
 
-    Its content is on disk by then, so that not even a loss of power leaves half of it under the target's name. The
-    folder is made when it is absent. When the block raises, the target stays as it was.
+    The content is synchronised to disk first, so not even a power failure leaves a partial target. Creates the folder
+    if necessary. If the block raises, the target is unchanged.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=_PARTIAL, dir=target.parent)
@@ -67,13 +66,13 @@ def replacing(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def replacing_folder(target: Path) -> Iterator[Path]:
-    """Give an empty folder; it takes the target's place as a whole when the block ends well.
+    """Yield an empty folder, and replace the target with it if the block succeeds.
 
-    A reader sees the old folder or the new one, never some files of each; for the moment between two renames there is
-    none. When the block raises, the target stays as it was.
+    A reader finds the old folder or the new one, never a mixture. Between the two renames the target is absent for a
+    moment. If the block raises, the target is unchanged.
     """
-    beside = target.with_name(f".{target.name}")
-    with exclusive(beside), scratch_folder(beside) as scratch:
+    lock_folder = target.with_name(f".{target.name}")
+    with exclusive(lock_folder), scratch_folder(lock_folder) as scratch:
         new = scratch / target.name
         new.mkdir()
         yield new

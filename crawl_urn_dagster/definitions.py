@@ -1,7 +1,6 @@
-"""The code location that `workspace.yaml` names.
+"""Define the code location that `workspace.yaml` names, configured by environment variables.
 
-Here: where the configuration of the shipped code location comes from; the environment is read nowhere else.
-Not here: what is built from it (`build`).
+No other module reads them when the code location loads. Does not build the definitions; see `orchestration.build`.
 """
 
 from __future__ import annotations
@@ -16,18 +15,18 @@ from crawl_urn_dagster.config.loading import load_collections
 from crawl_urn_dagster.orchestration.build import build_defs
 
 
-def alert_addresses() -> list[str]:
-    """Where the environment says that alerts are sent, in apprise's notation."""
+def alert_targets() -> list[str]:
+    """Return the targets of alerts from the environment, as Apprise URLs."""
     return os.environ.get("CRAWL_URN_ALERTS", "").split()
 
 
 @dg.definitions
 def definitions() -> dg.Definitions:
-    """Definitions of the collections that the environment names, or of the embedded default."""
+    """Build the definitions of the configured collections, or of the demo collection."""
     configuration = os.environ.get("CRAWL_URN_COLLECTIONS")
     return build_defs(
         load_collections(Path(configuration)) if configuration else (demo_collection(),),
         home=os.environ.get("CRAWL_URN_HOME", "crawl_urn_home"),
-        alerts=alert_addresses(),
+        alerts=alert_targets(),
         ui_url=os.environ.get("CRAWL_URN_UI"),
     )

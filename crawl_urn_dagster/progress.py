@@ -1,6 +1,6 @@
-"""Progress of long work in words: how much is done, how fast, and how long it will take.
+"""Report the progress of long work: the amount done, the rate, and the time left.
 
-Here: counting and wording. Not here: where the words go.
+Does not decide where the lines are written.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 
 class Progress:
-    """Counts rows, or whatever the unit is, as they are done and reports every few seconds.
+    """Count completed units and report a line every few seconds.
 
     Parameters
     ----------
     doing
-        What is being done, as the start of the line.
+        Start of the line, such as ``reading captures``.
     total
-        Units in all; None when that is not known, and then no time is said to be left.
+        Total number of units. None: not known, and the line states no time left.
     report
-        Takes a line.
+        Called with each line.
     every_seconds
-        Shortest time between two lines.
+        Shortest time between two lines, in seconds.
     unit
-        What is counted, in the singular; it takes an s.
+        Singular noun for a unit; its plural takes an s.
     """
 
     def __init__(
@@ -48,16 +48,16 @@ class Progress:
         self._done = 0
         self._started = self._reported = time.monotonic()
 
-    def advance(self, rows: int) -> None:
-        """Count what was done."""
-        self._done += rows
+    def advance(self, units: int) -> None:
+        """Add completed units."""
+        self._done += units
         now = time.monotonic()
         if now - self._reported >= self._every_seconds:
             self._reported = now
             self._report(self._line(now))
 
     def finish(self) -> None:
-        """Report the whole."""
+        """Report the total."""
         self._total = None
         self._report(self._line(time.monotonic()))
 

@@ -1,30 +1,35 @@
-"""A collection's jobs on a real instance with its event log, for tests.
+"""Run the jobs of a collection on a real instance with its event log.
 
-Here: running them and reading what they left. Not here: collections (`collections_for_tests`) or assertions.
+Does not define collections (`collections_for_tests`) or assert anything.
 """
 
 import dagster as dg
 
 from crawl_urn_dagster.config.collection import demo_collection
+from crawl_urn_dagster.orchestration.asset_keys import FINGERPRINT
 from crawl_urn_dagster.orchestration.assets import collection_assets
 from crawl_urn_dagster.orchestration.assets.estimates import INFERENCE_TABLES
 from crawl_urn_dagster.orchestration.build import build_defs
-from crawl_urn_dagster.orchestration.partitions import crawl_partitions, find_ingest
+from crawl_urn_dagster.orchestration.partitions import crawl_partitions, plan_ingest
 from crawl_urn_dagster.orchestration.resources import CollectionHome
 from crawl_urn_dagster.orchestration.run_results import read_outcome
+from crawl_urn_dagster.sources import InputFile, fingerprint
 
 
-def _made_with(kind):
-    """Names of the assets of a collection that has everything, by what they are made with."""
+def _assets_of_kind(kind):
+    """Names of the assets of one kind of a collection that has all assets."""
     assets = collection_assets(demo_collection())
-    return frozenset(spec.key.path[-1] for made in assets for spec in made.specs if kind in spec.kinds)
+    return frozenset(spec.key.path[-1] for asset in assets for spec in asset.specs if kind in spec.kinds)
 
 
-#: Half of the time of an update.
-FIGURES = _made_with("matplotlib")
-ESTIMATES = _made_with("scipy") | {"headline"}
+#: They take half of the time of an update.
+FIGURES = _assets_of_kind("matplotlib")
+ESTIMATES = _assets_of_kind("scipy") | {"headline"}
+#: Assets after the observables.
 ALL_BUT_OBSERVABLES = FIGURES | ESTIMATES | {"report", "export"}
-#: What no check reads.
+#: Assets after the fits of the whole collection.
+ALL_BUT_FITS = ALL_BUT_OBSERVABLES - {"parameters", "operator_terms", *INFERENCE_TABLES, "headline"}
+#: Assets that no check reads.
 UNCHECKED = ALL_BUT_OBSERVABLES - {
     "parameters",
     "operator_terms",
@@ -37,46 +42,46 @@ QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
 class Pipeline:
-    """A collection's jobs, run in this process on an instance of its own.
+    """The jobs of a collection, run in this process on a separate instance.
 
-    The log of the instance is in memory, or on disk as an operator's is, which takes as long as most steps of a test.
+    The log of the instance is in memory, or on disk like an operator's log, which takes as long as most test steps.
     """
 
     def __init__(self, collection, folder, *, on_disk=False):
         (folder / "instance").mkdir(parents=True, exist_ok=True)
-        make = dg.DagsterInstance.local_temp if on_disk else dg.DagsterInstance.ephemeral
-        self.instance = make(str(folder / "instance"))
+        create = dg.DagsterInstance.local_temp if on_disk else dg.DagsterInstance.ephemeral
+        self.instance = create(str(folder / "instance"))
         self.home = CollectionHome(folder=str(folder / "home"), collection=collection.name)
         self.configure(collection)
 
     def configure(self, collection):
-        """Take another configuration of the same collection."""
+        """Use another configuration of the same collection."""
         self.collection = collection
         self.defs = build_defs([collection], home=self.home.folder)
 
     def run(self, tags=None, *, without=frozenset()):
-        """Ingest what is new, then update, as the command does; gives the result of the update."""
+        """Ingest new crawls, then update, as the command does; return the result of the update."""
         if self.collection.has_histories:
             self.ingest()
         return self.execute("update", tags, without=without)
 
     def ingest(self):
-        """Ingest what is new; gives the result of each run."""
-        found = self.find_ingest()
+        """Ingest new crawls; return the result of each run."""
+        found = self.plan_ingest()
         if found is None:
             return []
-        self.add_partitions(found.new)
-        return [self.execute("ingest", tags) for tags in found.runs]
+        self.add_partitions(found.new_crawls)
+        return [self.execute("ingest", tags) for tags in found.run_tags]
 
-    def find_ingest(self):
+    def plan_ingest(self):
         listing = self.collection.source.list_crawls(self.home.files, self.collection.selection)
-        return find_ingest(self.instance, self.collection, self.home, listing)
+        return plan_ingest(self.instance, self.collection, self.home, listing)
 
     def add_partitions(self, crawls):
         self.instance.add_dynamic_partitions(crawl_partitions(self.collection).name, list(crawls))
 
     def execute(self, job, tags=None, *, without=frozenset()):
-        """Run a job but for some assets, with the tags that it was asked for with."""
+        """Run a job without some assets, with the tags of its request."""
         definition = self.defs.resolve_job_def(f"{self.collection.name}_{job}")
         result = definition.execute_in_process(
             instance=self.instance,
@@ -91,8 +96,15 @@ class Pipeline:
         assert "observables_equal_sql" not in checks or checks["observables_equal_sql"].passed, checks
         return result
 
+    def record_report(self):
+        """Record a report of the present inputs without writing one, which takes most of the time of an update."""
+        inputs = self.home.observables.read("inputs").itertuples(index=False)
+        metadata = {FINGERPRINT: fingerprint(tuple(InputFile(*row) for row in inputs))}
+        report = dg.AssetMaterialization([self.collection.name, "report"], metadata=metadata)
+        self.instance.report_runless_asset_event(report)
+
     def tables(self, *names):
-        """Tables of the contract by name."""
+        """Tables by name."""
         return self.home.observables.read_all(names)
 
     def page(self):

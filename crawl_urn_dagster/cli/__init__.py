@@ -1,1 +1,4 @@
-"""Run and serve collections from the command line."""
+"""Run and serve collections from the command line.
+
+Does not define Dagster objects; see `orchestration`.
+"""

@@ -1,7 +1,7 @@
-"""Running the code location's jobs in this process, in an instance that the UI can open later.
+"""Run jobs of the code location in this process, in a Dagster instance that the UI can open later.
 
-Here: the Dagster instance under the home folder, and runs that carry the code location they belong to, so that the UI
-can re-execute them. Not here: what is printed (`cli`), or what a run found (`outcomes`).
+Runs record their code location, so the UI can re-execute them. Does not print (`cli.running`) or read the outcome of a
+run (`orchestration.run_results`).
 """
 
 from __future__ import annotations
@@ -14,18 +14,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dagster import DagsterError, DagsterInstance, DagsterRunStatus, RunsFilter, get_dagster_logger
-from dagster._core.definitions.reconstruct import ReconstructableRepository
-from dagster._core.definitions.repository_definition.valid_definitions import SINGLETON_REPOSITORY_NAME
-from dagster._core.execution.api import execute_run_iterator
-from dagster._core.remote_origin import ManagedGrpcPythonEnvCodeLocationOrigin, RemoteRepositoryOrigin
-from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
-from dagster_shared.check import CheckError
 from filelock import FileLock, Timeout
 from sqlalchemy.exc import SQLAlchemyError
 from yaml import YAMLError
 
 from crawl_urn_dagster.atomic import replacing
 from crawl_urn_dagster.orchestration.asset_keys import COMMAND
+from crawl_urn_dagster.orchestration.dagster_internals import (
+    SINGLETON_REPOSITORY_NAME,
+    CheckError,
+    LoadableTargetOrigin,
+    ManagedGrpcPythonEnvCodeLocationOrigin,
+    ReconstructableRepository,
+    RemoteRepositoryOrigin,
+    execute_run_iterator,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -35,10 +38,10 @@ if TYPE_CHECKING:
 _MODULE = "crawl_urn_dagster.definitions"
 _LOCATION = "crawl_urn_dagster"
 
-# The console shows the command's own progress; the whole log is in the instance.
+# The console shows the progress lines of the command; the full log is in the instance.
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
-# On the runs of this module: no daemon watches over their process.
+# Tags of the runs launched here, because no daemon monitors their process.
 _OWN_RUN = {COMMAND: "crawl-urn"}
 _UNFINISHED = [DagsterRunStatus.NOT_STARTED, DagsterRunStatus.STARTING, DagsterRunStatus.STARTED]
 
@@ -53,34 +56,34 @@ load_from:
 
 
 class InstanceError(RuntimeError):
-    """The Dagster instance cannot be opened; the message says which folder, why, and what to do."""
+    """The Dagster instance cannot be opened; the message states the folder, the reason and a remedy."""
 
 
 def instance_folder(home: Path) -> Path:
-    """Folder of the Dagster instance: ``DAGSTER_HOME``, which must be there, else one under the home folder.
+    """Return the folder of the Dagster instance: ``DAGSTER_HOME``, or else a folder under the home folder.
 
     Raises
     ------
     InstanceError
-        When ``DAGSTER_HOME`` is no folder.
+        If ``DAGSTER_HOME`` is set and is not a folder.
     """
     configured = os.environ.get("DAGSTER_HOME")
     if not configured:
         return home / ".dagster"
     folder = Path(configured).resolve()
     if not folder.is_dir():
-        raise InstanceError(f"DAGSTER_HOME is {configured}, which is no folder: make it, or unset DAGSTER_HOME")
+        raise InstanceError(f"DAGSTER_HOME: no such folder: {configured}; create it or unset DAGSTER_HOME")
     return folder
 
 
 @contextmanager
 def open_instance(folder: Path) -> Iterator[dg.DagsterInstance]:
-    """Open the Dagster instance in a folder; when there is no folder it is made, with the settings of this package.
+    """Open the Dagster instance in a folder; if the folder is absent, create it with the settings of this package.
 
     Raises
     ------
     InstanceError
-        When no instance can be had of what is there.
+        If the folder does not contain a valid instance.
     """
     try:
         if not folder.exists():
@@ -89,15 +92,15 @@ def open_instance(folder: Path) -> Iterator[dg.DagsterInstance]:
         instance = DagsterInstance.from_config(str(folder))
     except (OSError, DagsterError, CheckError, SQLAlchemyError, YAMLError) as error:
         raise InstanceError(
-            f"no Dagster instance can be opened in {folder}: {error}; check its dagster.yaml, and that it is a folder "
-            "that can be written"
+            f"the Dagster instance in {folder} cannot be opened: {error}; check its dagster.yaml, and that the folder "
+            "is writable"
         ) from error
     with instance:
         yield instance
 
 
 def workspace_file(folder: Path) -> Path:
-    """Write the workspace file that opens the code location, under the name that runs are recorded with."""
+    """Write the workspace file that loads the code location under the name that runs record."""
     path = folder / "crawl_urn_workspace.yaml"
     with replacing(path) as file:
         file.write_text(_WORKSPACE, encoding="utf-8")
@@ -105,26 +108,28 @@ def workspace_file(folder: Path) -> Path:
 
 
 class AlreadyRunningError(RuntimeError):
-    """Another process runs the same job in the same instance."""
+    """Another process is running the same job in the same instance."""
 
 
 @contextmanager
 def sole_run_of(instance: dg.DagsterInstance, job_name: str) -> Iterator[None]:
-    """Make sure that no other process of this command runs a job, and clear up after one that was killed.
+    """Prevent other processes of this command from running a job, and clean up after a killed process.
 
-    A killed process leaves its run unfinished and its place in the collection's pool taken, for ever: whoever holds the
-    lock knows that no such process is alive.
+    A killed process leaves its run unfinished and its pool slot occupied. The holder of the lock can clean up because
+    no such process is alive.
 
     Raises
     ------
     AlreadyRunningError
-        When another process holds the lock.
+        If another process holds the lock.
     """
     lock = FileLock(Path(instance.root_directory) / f"{job_name}.lock")
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        raise AlreadyRunningError(f"another crawl-urn run is at {job_name}; wait for it, or end it") from None
+        raise AlreadyRunningError(
+            f"another crawl-urn process is running {job_name}; wait for it to finish or stop it"
+        ) from None
     try:
         for run in instance.get_runs(RunsFilter(job_name=job_name, tags=_OWN_RUN, statuses=_UNFINISHED)):
             instance.report_run_failed(run, "The process of this run ended before the run did.")
@@ -152,7 +157,7 @@ class CodeLocation:
     def create_run(
         self, instance: dg.DagsterInstance, job_name: str, tags: Mapping[str, str] | None = None
     ) -> dg.DagsterRun:
-        """Record a run of a job, which the UI takes for one it launched itself."""
+        """Record a run of a job as the UI records its own runs."""
         job = self._repository.get_reconstructable_job(job_name)
         return instance.create_run_for_job(
             job.get_definition(),
@@ -163,20 +168,20 @@ class CodeLocation:
         )
 
     def execute(self, instance: dg.DagsterInstance, run: dg.DagsterRun) -> Iterator[dg.DagsterEvent]:
-        """Execute a recorded run, giving its events as they happen."""
+        """Execute a recorded run and yield its events."""
         job = self._repository.get_reconstructable_job(run.job_name)
         return execute_run_iterator(job, run, instance)
 
 
 @contextmanager
-def progress_to(say: Callable[[str], object]) -> Iterator[None]:
-    """Hand the lines of progress that steps log to a function, too."""
+def progress_to(write: Callable[[str], object]) -> Iterator[None]:
+    """Pass the progress lines that steps log to a function as well."""
 
-    class Say(logging.Handler):
+    class _Handler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            say(record.getMessage())
+            write(record.getMessage())
 
-    logger, handler = get_dagster_logger(), Say(logging.INFO)
+    logger, handler = get_dagster_logger(), _Handler(logging.INFO)
     logger.addHandler(handler)
     try:
         yield

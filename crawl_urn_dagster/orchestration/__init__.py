@@ -1,1 +1,4 @@
-"""Define everything that Dagster sees: assets, checks, jobs, sensors, schedules, resources and alerts."""
+"""Define the Dagster objects of a collection: assets, checks, jobs, sensors, schedules, resources and alerts.
+
+Does not start runs from the command line; see `cli`.
+"""

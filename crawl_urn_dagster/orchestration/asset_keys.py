@@ -1,7 +1,6 @@
-"""Names, groups and metadata that all assets of a collection share.
+"""Name the Dagster objects of a collection, and build the specs and metadata that its assets share.
 
-Here: asset keys, specs, the decorator every asset is made with, and numbers as Dagster metadata. Not here: what
-any asset computes.
+Does not compute the content of any asset; see `assets`.
 """
 
 from __future__ import annotations
@@ -27,16 +26,16 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.orchestration.resources import CollectionHome
 
 _ROWS_SHOWN = 8
-# Made anew with every crawl, and nothing else.
+# Assets that every new crawl updates, and therefore the only ones with a freshness policy.
 _FRESH = {"crawls", "headline", "report"}
-#: Metadata of a report, and tag of a run: the content of the source that it is made from (of an ingest: that it found).
+#: Metadata of a report and tag of a run: fingerprint of the source that it used, or that an ingest found.
 FINGERPRINT = "crawl_urn/fingerprint"
-#: Tag of a run that the command line made.
+#: Tag of a run that the command line launched.
 COMMAND = "crawl_urn/launched_by"
 
 
 def asset_key(collection: Collection, name: str) -> dg.AssetKey:
-    """Key of an asset of a collection: the collection's name, then the asset's."""
+    """Return the key of an asset: the name of the collection, then the name of the asset."""
     return dg.AssetKey([collection.name, name])
 
 
@@ -49,12 +48,12 @@ def asset_spec(
     description: str | None = None,
     columns_of: str | None = None,
 ) -> dg.AssetSpec:
-    """Spec of an asset of a collection; an asset named like a table of the contract carries its columns.
+    """Return the spec of an asset; an asset with the name of a table has the columns of that table.
 
     Parameters
     ----------
     columns_of
-        Table of the contract whose columns the asset has, when it is named otherwise.
+        Table whose columns the asset has, if its name differs.
     """
     table = TABLES.get(columns_of or name)
     metadata: dict[str, Any] = {}
@@ -75,7 +74,7 @@ def asset_spec(
 
 @cache
 def _column_schema(table: str) -> dg.TableSchema:
-    """Columns of a table of the contract; the same object for all collections, for it takes long to make."""
+    """Return the columns of a table; cached for all collections because building them takes long."""
     return dg.TableSchema(
         columns=[
             dg.TableColumn(
@@ -90,34 +89,34 @@ def _column_schema(table: str) -> dg.TableSchema:
 
 
 def update_job_name(collection: Collection) -> str:
-    """Name of the job that brings a collection up to date, from what was ingested."""
+    """Return the name of the job that updates a collection from the ingested crawls."""
     return f"{collection.name}_update"
 
 
 def ingest_job_name(collection: Collection) -> str:
-    """Name of the job that reads crawls of a presence source into partitions."""
+    """Return the name of the job that reads crawls of a presence source into partitions."""
     return f"{collection.name}_ingest"
 
 
 def read_job_name(collection: Collection) -> str:
-    """Name of the job that fetches and converts files that take longer than a look at the source may."""
+    """Return the name of the job that downloads and converts files that are too large for a sensor."""
     return f"{collection.name}_read"
 
 
-def look_sensor_name(collection: Collection) -> str:
-    """Name of the sensor that looks at the source."""
+def new_crawl_sensor_name(collection: Collection) -> str:
+    """Return the name of the sensor that polls the source."""
     return f"{collection.name}_new_crawl"
 
 
 def job_names(collection: Collection) -> list[str]:
-    """Names of the collection's jobs, in the order in which they follow one another."""
+    """Return the names of the collection's jobs, in the order in which they run."""
     read = [read_job_name(collection)] if collection.has_files else []
     ingest = [ingest_job_name(collection)] if collection.has_histories else []
     return [*read, *ingest, update_job_name(collection)]
 
 
 def _freshness(collection: Collection) -> dg.FreshnessPolicy | None:
-    """Policy that says when the collection is older than the cadence of its crawls allows."""
+    """Return the policy that marks an asset as late or stale, from the expected interval between crawls."""
     settings = collection.automation
     if settings.expect_every_days is None or settings.stale_after_days is None:
         return None
@@ -126,7 +125,7 @@ def _freshness(collection: Collection) -> dg.FreshnessPolicy | None:
 
 
 def home_key(collection: Collection) -> str:
-    """Key of the collection's resource, so that collections never collide."""
+    """Return the key of the collection's resource, which differs between collections."""
     return f"{collection.name}_home"
 
 
@@ -139,14 +138,14 @@ def home_of(
 
 
 def pool(collection: Collection) -> str:
-    """Concurrency pool of the steps that open the collection's DuckDB file."""
+    """Return the concurrency pool of the steps that open the collection's DuckDB file."""
     return f"{collection.name}_duckdb"
 
 
 def assets_of(
     collection: Collection, step: str, specs: Sequence[dg.AssetSpec], **options: Any
 ) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
-    """Decorate the function that makes some assets of a collection in one step; options are `dagster.multi_asset`'s."""
+    """Decorate the function that materialises some assets in one step; takes the options of `dagster.multi_asset`."""
     return lambda function: dg.multi_asset(
         specs=[spec.merge_attributes(metadata=code_reference(function)) for spec in specs],
         name=f"{collection.name}__{step}",
@@ -156,9 +155,10 @@ def assets_of(
 
 
 def code_reference(function: Callable[..., Any]) -> dict[str, Any]:
-    """Metadata that says which lines make an asset, for the UI's link.
+    """Return metadata that links an asset to its source lines in the UI.
 
-    Dagster's own parses the file again for every asset, which takes a quarter of the time to load the code location.
+    Dagster's own function parses the file again for every asset, which takes a quarter of the time to load the code
+    location.
     """
     return {"dagster/code_references": _code_reference(function.__code__)}
 
@@ -166,14 +166,14 @@ def code_reference(function: Callable[..., Any]) -> dict[str, Any]:
 @cache
 def _code_reference(code: CodeType) -> dg.CodeReferencesMetadataValue:
     with warnings.catch_warnings():
-        # That Dagster may still change this is not the user's concern.
+        # Users need no warning that Dagster may still change this class.
         warnings.simplefilter("ignore", dg.BetaWarning)
         lines = dg.LocalFileCodeReference(file_path=code.co_filename, line_number=code.co_firstlineno)
         return dg.CodeReferencesMetadataValue(code_references=[lines])
 
 
 def column_lineage(collection: Collection, name: str) -> dict[str, Any]:
-    """Metadata that says which columns of the collection's other tables a table is computed from."""
+    """Return metadata that lists the columns of other tables from which each column is computed."""
     present = {"crawls", "parameters"}
     present |= {"capture_history_counts"} if collection.has_histories else set()
     present |= {"containment"} if collection.has_containment else set()
@@ -182,15 +182,15 @@ def column_lineage(collection: Collection, name: str) -> dict[str, Any]:
     return {
         "dagster/column_lineage": dg.TableColumnLineage(
             {
-                column: [dg.TableColumnDep(asset_key(collection, asset), source) for asset, source in ones]
-                for column, ones in sources.items()
+                column: [dg.TableColumnDep(asset_key(collection, asset), source) for asset, source in pairs]
+                for column, pairs in sources.items()
             }
         )
     }
 
 
 def table_result(collection: Collection, name: str, table: pd.DataFrame, **metadata: Any) -> dg.MaterializeResult[None]:
-    """Give what is recorded of a table that was written: its rows, the first of them, and more."""
+    """Return the metadata of a written table: its number of rows, its first rows, its lineage, and further entries."""
     shown = table.head(_ROWS_SHOWN).astype(object)
     preview = shown.where(shown.notna(), None).to_markdown(index=False, floatfmt=".4g", missingval="")
     return dg.MaterializeResult(
@@ -204,6 +204,6 @@ def table_result(collection: Collection, name: str, table: pd.DataFrame, **metad
     )
 
 
-def numbers(**values: float | None) -> dict[str, float]:
-    """Metadata that the UI plots over time: finite numbers only, as plain floats."""
+def numeric_metadata(**values: float | None) -> dict[str, float]:
+    """Return metadata that the UI plots over time: finite numbers only, as plain floats."""
     return {name: float(value) for name, value in values.items() if value is not None and math.isfinite(value)}

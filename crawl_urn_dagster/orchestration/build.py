@@ -1,7 +1,6 @@
-"""Assembly: the Dagster definitions of some collections.
+"""Build the Dagster definitions of collections from their assets, checks, jobs, sensors, schedules and resources.
 
-Here: which assets, checks, jobs, sensors, schedules and resources a collection gets. Not here: any of them, or
-where the configuration comes from (`definitions`, `component`).
+Does not define any of these, or read the configuration (`definitions`, `component`).
 """
 
 from __future__ import annotations
@@ -11,11 +10,12 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from crawl_urn_dagster.orchestration.alerts import alert_sensor
-from crawl_urn_dagster.orchestration.asset_keys import asset_key, home_key, ingest_job_name, job_names, update_job_name
-from crawl_urn_dagster.orchestration.assets import collection_assets, read_job
+from crawl_urn_dagster.orchestration.alerts.sensor import alert_sensor
+from crawl_urn_dagster.orchestration.asset_keys import home_key, job_names
+from crawl_urn_dagster.orchestration.assets import collection_assets
 from crawl_urn_dagster.orchestration.assets.comparison import comparison_asset, comparison_sensor
 from crawl_urn_dagster.orchestration.checks import collection_checks
+from crawl_urn_dagster.orchestration.jobs import ingest_job, read_job, update_job
 from crawl_urn_dagster.orchestration.resources import CollectionHome
 from crawl_urn_dagster.orchestration.schedules import refresh_schedule
 from crawl_urn_dagster.orchestration.sensors import ingested_sensor, new_crawl_sensor
@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
-    from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition as Job
-
     from crawl_urn_dagster.config.collection import Collection
+    from crawl_urn_dagster.orchestration.dagster_internals import UnresolvedAssetJobDefinition
 
 
 def build_defs(
@@ -36,9 +35,9 @@ def build_defs(
     alerts: Sequence[str] = (),
     ui_url: str | None = None,
 ) -> dg.Definitions:
-    """Dagster definitions of some collections, to be used as they are or merged with others.
+    """Build the Dagster definitions of collections, to use unchanged or to merge with others.
 
-    Two collections or more get a comparison, which is kept beside their folders.
+    Two or more collections also get a comparison, which is written to the home folder.
 
     Parameters
     ----------
@@ -47,14 +46,14 @@ def build_defs(
     home
         Folder for the data of all collections.
     alerts
-        Where alerts are sent: addresses in apprise's notation.
+        Targets of alerts, as Apprise URLs.
     ui_url
-        Where people see the UI, for the links in alerts.
+        Address of the UI, for the links in alerts.
 
     Raises
     ------
     ValueError
-        When there is no collection, or two have the same name.
+        If there is no collection, or two collections have the same name.
     """
     if not collections:
         raise ValueError("build_defs needs at least one collection")
@@ -76,25 +75,13 @@ def _comparison_defs(collections: Sequence[Collection]) -> dg.Definitions:
 
 def _collection_defs(collection: Collection, *, home: str, alerts: Sequence[str], ui_url: str | None) -> dg.Definitions:
     files = CollectionHome(folder=home, collection=collection.name)
-    presence = dg.AssetSelection.assets(asset_key(collection, "presence")) if collection.has_histories else None
-    everything = dg.AssetSelection.key_prefixes(collection.name)
-    update = dg.define_asset_job(
-        update_job_name(collection),
-        selection=everything - presence if presence else everything,
-        description=f"Brings {collection.name} up to date: from its source to figures and report.",
-        executor_def=dg.in_process_executor,
-    )
-    jobs: list[dg.JobDefinition | Job] = [update]
+    update = update_job(collection)
+    jobs: list[dg.JobDefinition | UnresolvedAssetJobDefinition] = [update]
     sensors = []
     if collection.has_files:
         jobs.append(read_job(collection, files))
-    if presence:
-        ingest = dg.define_asset_job(
-            ingest_job_name(collection),
-            selection=presence,
-            description=f"Reads crawls of {collection.name} into partitions; all that are listed when none is chosen.",
-            executor_def=dg.in_process_executor,
-        )
+    if collection.has_histories:
+        ingest = ingest_job(collection)
         jobs.append(ingest)
         sensors.append(ingested_sensor(collection, update, ingest))
     sensors.append(new_crawl_sensor(collection, jobs))

@@ -1,7 +1,6 @@
-"""The Dagster Component: one collection from the YAML of somebody's own code location.
+"""Define the Dagster component that adds one collection to a user's code location, and its scaffolder.
 
-Here: the component's schema and its scaffolder. Not here: what is built (`build`), or what a collection is
-(`collection`).
+Does not define the collection (`config.collection`) or its Dagster objects (`build`).
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from crawl_urn_dagster.orchestration.build import build_defs
 from crawl_urn_dagster.sources import SimulatedSource
 
 _OPTIONS = """\
-  # Results go to a folder per collection under home, which is taken from the project's root; let git ignore it.
+  # Results are written to one folder per collection under home, relative to the project's root; add it to .gitignore.
   # home: crawl_urn_home
-  # alerts: "{{ env.CRAWL_URN_ALERTS }}"   # addresses such as slack://... or mailto://...; without them nobody is told
+  # alerts: "{{ env.CRAWL_URN_ALERTS }}"   # Apprise URLs such as slack://... or mailto://...; without them no alerts
   # ui_url: https://dagster.example.org    # for the links in alerts
 """
 
@@ -31,18 +30,18 @@ def _collection(_context: dg.ResolutionContext, model: Collection) -> Collection
 
 
 def _without_alternative(schema: dict[str, Any]) -> None:
-    """Leave out the text that Dagster takes for any attribute, which hides what is wrong with a collection."""
+    """Remove the string alternative that Dagster adds to any attribute, because it hides errors in a collection."""
     schema |= schema.pop("anyOf")[0]
 
 
 class CrawlUrnScaffolder(Scaffolder):
-    """Writes a component that works as it is: the embedded default."""
+    """Scaffold a component of the demo collection, which works without changes."""
 
     def scaffold(self, request: ScaffoldRequest[Any]) -> None:
         """Write the component's file."""
-        # Without its windows of drift, which only make the demonstration fast.
+        # The demo's drift settings only shorten its run.
         demo = demo_collection().model_dump(mode="json", exclude_defaults=True, exclude={"drift"})
-        # Two of one name would be one collection made twice.
+        # Two components with the same collection name would clash.
         folder = re.sub("[^a-z0-9]+", "_", request.target_path.name.lower())[:48]
         demo["name"] = folder.lstrip("0123456789_").rstrip("_") or demo["name"]
         demo["source"]["type"] = SimulatedSource().type
@@ -55,26 +54,26 @@ class CrawlUrnScaffolder(Scaffolder):
 
 @scaffold_with(CrawlUrnScaffolder)
 class CrawlUrnComponent(dg.Component, dg.Model, dg.Resolvable):
-    """One longitudinal crawl: from its statistics or lists to fitted urn parameters, figures and a report."""
+    """Estimate the urn model of one collection: from its statistics or lists to parameters, figures and a report."""
 
-    #: The collection, as in a collections file; relative paths are taken from the component's folder.
-    # Declared as Any: Dagster would otherwise resolve the model's fields one by one and refuse their constraints.
+    #: The collection, as in a collections file; relative paths start at the component's folder.
+    # Declared as Any because Dagster otherwise resolves the model's fields one by one and rejects their constraints.
     collection: Annotated[
         Any,
         dg.Resolver(_collection, model_field_type=Collection),
         Field(json_schema_extra=_without_alternative),
-        # Before Dagster's alternative, whose error would stand beside the one that is true.
+        # Runs before Dagster's alternative, whose error would otherwise be reported as well.
         BeforeValidator(Collection.model_validate),
     ]
-    #: Folder for tables, figures and reports; a relative path is taken from the project's root. None: crawl_urn_home.
+    #: Folder for tables, figures and reports; a relative path starts at the project's root. None: crawl_urn_home.
     home: str | None = None
-    #: Where alerts are sent: addresses in apprise's notation, separated by spaces; best from the environment.
+    #: Targets of alerts: Apprise URLs separated by spaces, preferably from the environment.
     alerts: str | None = None
-    #: Where people see the UI, for the links in alerts.
+    #: Address of the UI, for the links in alerts.
     ui_url: str | None = None
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
-        """Definitions of the collection."""
+        """Build the definitions of the collection."""
         configured: Collection = self.collection
         source = configured.source.relative_to(context.path)
         collection = configured.model_copy(update={"source": source})

@@ -1,7 +1,7 @@
-"""Presence partitions as Dagster knows them: a dynamic partition per crawl, in the order in which crawls arrived.
+"""Define the presence partitions, find the missing ones, and plan the runs that ingest them.
 
-Here: their definition, which are missing, and runs that take many. Not here: their files (`observables.presence`), or
-the order of crawls in time, which is that of table `crawls` and no other.
+There is one dynamic partition per crawl, in the order of arrival. Does not read or write partition files
+(`observables.presence`), and does not order crawls in time, which only the table `crawls` does.
 """
 
 from __future__ import annotations
@@ -22,43 +22,43 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.orchestration.resources import CollectionHome
     from crawl_urn_dagster.sources import Listing
 
-#: Tag of an ingest run: what it was asked to ingest.
+#: Tag of an ingest run: fingerprint of the crawls that it was requested for.
 INGEST = "crawl_urn/ingest"
 _RANGE_START, _RANGE_END = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
 
 
 def crawl_partitions(collection: Collection) -> dg.DynamicPartitionsDefinition:
-    """Partitions of the collection's presence, one per crawl."""
+    """Return the partitions of the collection's presence asset, one per crawl."""
     return dg.DynamicPartitionsDefinition(name=f"{collection.name}_crawls")
 
 
 @dataclass(frozen=True)
-class Ingest:
+class IngestPlan:
     """Crawls to ingest.
 
     Attributes
     ----------
     crawls
         Their labels.
-    new
-        Those of them that are no partitions yet.
-    content
-        Hash of the labels and revisions.
-    runs
-        Tags of the runs that ingest them, once the new ones are partitions. Dagster takes a run for a range of
-        partitions in the order in which they were added; these are ranges without other crawls in them.
+    new_crawls
+        Labels that need a partition first.
+    fingerprint
+        Hash of the labels, their revisions and the sampling.
+    run_tags
+        Tags of each run that ingests them. Dagster reads the tags as a range of partitions in the order in which the
+        partitions were added; no range contains another crawl.
     """
 
     crawls: tuple[str, ...]
-    new: tuple[str, ...]
-    content: str
-    runs: tuple[dict[str, str], ...]
+    new_crawls: tuple[str, ...]
+    fingerprint: str
+    run_tags: tuple[dict[str, str], ...]
 
 
-def find_ingest(
+def plan_ingest(
     instance: dg.DagsterInstance, collection: Collection, home: CollectionHome, listing: Listing
-) -> Ingest | None:
-    """Find the crawls that are listed and whose partition is not materialised, not there, or of another revision."""
+) -> IngestPlan | None:
+    """Plan the ingest of listed crawls whose partition is missing, not materialised, or of another revision."""
     definition = crawl_partitions(collection)
     known = list(instance.get_dynamic_partitions(str(definition.name)))
     materialised = instance.get_materialized_partitions(asset_key(collection, "presence"))
@@ -68,25 +68,25 @@ def find_ingest(
     if not crawls:
         return None
     new = [crawl for crawl in crawls if crawl not in known]
-    asked = "".join(f"{crawl}\t{listing.revisions[crawl]}\n" for crawl in crawls)
-    divided = collection.stratum.partitioned_by if collection.stratum else ""
-    content = hashlib.sha256(f"{collection.sample_one_in}{divided}\n{asked}".encode()).hexdigest()[:16]
+    revisions = "".join(f"{crawl}\t{listing.revisions[crawl]}\n" for crawl in crawls)
+    strata = collection.stratum.partitioned_by if collection.stratum else ""
+    fingerprint = hashlib.sha256(f"{collection.sample_one_in}{strata}\n{revisions}".encode()).hexdigest()[:16]
     ranges = _ranges([*known, *new], set(crawls))
-    return Ingest(
+    return IngestPlan(
         tuple(crawls),
         tuple(new),
-        content,
-        tuple({INGEST: content, _RANGE_START: first, _RANGE_END: last} for first, last in ranges),
+        fingerprint,
+        tuple({INGEST: fingerprint, _RANGE_START: first, _RANGE_END: last} for first, last in ranges),
     )
 
 
 def withdrawn_crawls(instance: dg.DagsterInstance, collection: Collection, listing: Listing) -> tuple[str, ...]:
-    """Partitions whose crawls are not listed any more; their files are kept, in case that they come back."""
+    """Return the partitions whose crawls are no longer listed; their files are kept in case the crawls return."""
     known = instance.get_dynamic_partitions(str(crawl_partitions(collection).name)) if collection.has_histories else ()
     return tuple(crawl for crawl in known if crawl not in listing.revisions)
 
 
 def _ranges(ordered: Sequence[str], wanted: set[str]) -> list[tuple[str, str]]:
-    """First and last of each unbroken range of wanted ones."""
-    runs = [list(run) for is_wanted, run in groupby(ordered, key=wanted.__contains__) if is_wanted]
-    return [(run[0], run[-1]) for run in runs]
+    """Return the first and last element of each unbroken range of wanted elements."""
+    ranges = [list(run) for is_wanted, run in groupby(ordered, key=wanted.__contains__) if is_wanted]
+    return [(run[0], run[-1]) for run in ranges]

@@ -1,6 +1,6 @@
-"""Where a collection's files are, as a Dagster resource.
+"""Locate the files of a collection; a Dagster resource.
 
-Here: the layout of the home folder. Not here: what is in the files.
+Defines the layout of the home folder. Does not read or write the files.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class CollectionHome(dg.ConfigurableResource):  # type: ignore[type-arg]
     Parameters
     ----------
     folder
-        Home folder of all collections; it also keeps downloads in ``.cache``, which no collection can be named.
+        Home folder of all collections. It also keeps downloads in ``.cache``, which cannot be a collection's name.
     collection
-        Name of the collection, whose files are in the folder of that name.
+        Name of the collection and of its folder.
     """
 
     folder: str
@@ -44,7 +44,7 @@ class CollectionHome(dg.ConfigurableResource):  # type: ignore[type-arg]
 
     @property
     def presence(self) -> PresenceFolder:
-        """Presence partitions, a Parquet file per crawl."""
+        """Presence partitions, one Parquet file per crawl."""
         from crawl_urn_dagster.observables.presence import PresenceFolder
 
         return PresenceFolder(self.path / "presence")
@@ -61,12 +61,12 @@ class CollectionHome(dg.ConfigurableResource):  # type: ignore[type-arg]
 
     @property
     def report(self) -> Path:
-        """Report of the collection, without the suffix of its two files."""
+        """Path of the report without the suffix of its two files."""
         return self.path / "report"
 
     @property
     def export(self) -> Path:
-        """Folder of the tables as files for other programs."""
+        """Folder of the exported tables."""
         return self.path / "export"
 
     @property

@@ -1,7 +1,6 @@
-"""What a finished run found, read from its event log.
+"""Read the failed checks and the errors of a finished run from its event log.
 
-Here: failed checks, errors, and the difference between a finding and an error. Not here: telling anyone (`alerts`,
-`cli`).
+Separates findings about the data from errors. Does not report them; see `alerts` and `cli`.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ import dagster as dg
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dagster_shared.error import SerializableErrorInfo
+    from crawl_urn_dagster.orchestration.dagster_internals import SerializableErrorInfo
 
 _PAGE = 1000
-# Names of the exceptions that Dagster wraps others in.
+# Dagster wraps the exception of a step in exceptions whose names start like this.
 _WRAPPERS = ("Dagster", "SensorExecutionError")
 
 
@@ -34,27 +33,25 @@ class FailedCheck:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run found: failed checks are findings, anything else that failed is an error.
+    """Findings and errors of a run.
 
     Attributes
     ----------
     failed_checks
-        In the order they were evaluated.
+        Findings, in the order of evaluation.
     errors
-        One text per step (or run) that failed for any other reason than a blocking check that reported.
+        One text per step (or run) that failed for any reason other than a blocking check that reported.
+    is_interrupted
+        Whether the run was stopped by Ctrl-C or a signal.
     """
 
-    failed_checks: tuple[FailedCheck, ...]
-    errors: tuple[str, ...]
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether somebody ended the run, with Ctrl-C or a signal."""
-        return any(dg.DagsterExecutionInterruptedError.__name__ in error for error in self.errors)
+    failed_checks: tuple[FailedCheck, ...] = ()
+    errors: tuple[str, ...] = ()
+    is_interrupted: bool = False
 
 
 def grouped_checks(outcome: Outcome) -> dict[tuple[str, str], list[str]]:
-    """Names of failed checks by severity and what they say: a violated collection says one thing of every fit."""
+    """Group the names of failed checks by severity and description, because many fits may fail for one reason."""
     groups: dict[tuple[str, str], list[str]] = {}
     for check in outcome.failed_checks:
         groups.setdefault((check.severity, check.description), []).append(check.check)
@@ -62,9 +59,9 @@ def grouped_checks(outcome: Outcome) -> dict[tuple[str, str], list[str]]:
 
 
 def read_outcome(instance: dg.DagsterInstance, run_id: str) -> Outcome:
-    """Read what a run found.
+    """Read the outcome of a run.
 
-    A run whose only failed steps are blocking checks that reported has no errors, although Dagster marks the run
+    A run has no errors if its only failed steps are blocking checks that reported, although Dagster marks such a run
     as failed.
     """
     failed: list[FailedCheck] = []
@@ -88,16 +85,26 @@ def read_outcome(instance: dg.DagsterInstance, run_id: str) -> Outcome:
                 },
             )
         )
-    errors = [
-        f"{event.step_key}: {raised(event.step_failure_data.error)}"
+    step_failures = [
+        event
         for event in _events(instance, run_id, dg.DagsterEventType.STEP_FAILURE)
         if event.step_key not in reported_steps
     ]
+    run_failures = list(_events(instance, run_id, dg.DagsterEventType.RUN_FAILURE))
+    errors = [f"{event.step_key}: {root_error_message(event.step_failure_data.error)}" for event in step_failures]
     if not errors and not reported_steps:
-        errors = [
-            event.message or "the run failed" for event in _events(instance, run_id, dg.DagsterEventType.RUN_FAILURE)
-        ]
-    return Outcome(tuple(failed), tuple(errors))
+        errors = [event.message or "the run failed" for event in run_failures]
+    raised = [event.step_failure_data.error for event in step_failures]
+    raised += [event.job_failure_data.error for event in run_failures]
+    return Outcome(tuple(failed), tuple(errors), any(map(_is_interruption, raised)))
+
+
+def _is_interruption(error: SerializableErrorInfo | None) -> bool:
+    while error is not None:
+        if error.cls_name == dg.DagsterExecutionInterruptedError.__name__:
+            return True
+        error = error.cause
+    return False
 
 
 def _events(instance: dg.DagsterInstance, run_id: str, kind: dg.DagsterEventType) -> Iterator[dg.DagsterEvent]:
@@ -113,8 +120,8 @@ def _events(instance: dg.DagsterInstance, run_id: str, kind: dg.DagsterEventType
         cursor = page.cursor
 
 
-def raised(error: SerializableErrorInfo | None) -> str:
-    """Message of the exception that was raised, without Dagster's wrapping."""
+def root_error_message(error: SerializableErrorInfo | None) -> str:
+    """Return the message of the exception that was raised, without Dagster's wrappers."""
     if error is None:
         return "no error was recorded"
     while error.cause is not None and (error.cls_name or "").startswith(_WRAPPERS):

@@ -1,7 +1,6 @@
-"""Schedules that stand in for the sensor of new crawls.
+"""Define the schedules that poll a source in place of the sensor for new crawls.
 
-Here: when a source is looked at although no sensor does, or has given up. Not here: what is missing (`work`), or
-what is run (`build`).
+Does not decide which crawls or runs are missing (`change_detection`) or define the jobs (`build`).
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 import dagster as dg
 
 from crawl_urn_dagster.orchestration.asset_keys import home_key
-from crawl_urn_dagster.orchestration.change_detection import find_work
+from crawl_urn_dagster.orchestration.change_detection import plan_run_requests
 from crawl_urn_dagster.orchestration.partitions import crawl_partitions
 
 if TYPE_CHECKING:
@@ -20,10 +19,10 @@ if TYPE_CHECKING:
 
 
 def refresh_schedule(collection: Collection, job_name: str) -> dg.ScheduleDefinition:
-    """Schedule that requests one of the collection's jobs when it is needed, however often it failed; off at first.
+    """Define a schedule, off by default, that requests a job of the collection if it is needed.
 
-    A schedule has one job, so that each job has a schedule. When nothing is new nothing runs, so that a source that
-    has fallen silent still shows in the age of its assets.
+    It ignores the limit on attempts. A Dagster schedule has one job, so each job has a schedule. If the source has
+    nothing new, no job runs, so a stale source still shows in the age of its assets.
     """
     key = home_key(collection)
 
@@ -32,16 +31,16 @@ def refresh_schedule(collection: Collection, job_name: str) -> dg.ScheduleDefini
         job_name=job_name,
         cron_schedule=collection.automation.refresh_cron,
         execution_timezone=collection.automation.time_zone,
-        description=f"Requests {job_name} when the source of {collection.name} has something new, as the sensor does.",
+        description=f"Requests {job_name} if the source of {collection.name} has a new crawl or a revision.",
         default_status=dg.DefaultScheduleStatus.STOPPED,
         required_resource_keys={key},
     )
     def refresh(context: dg.ScheduleEvaluationContext) -> list[dg.RunRequest] | dg.SkipReason:
         home: CollectionHome = getattr(context.resources, key)
-        work = find_work(context.instance, collection, home, limited=False)
-        requests = [request for request in work.requests if request.job_name == job_name]
-        if requests and work.new:
-            context.instance.add_dynamic_partitions(str(crawl_partitions(collection).name), list(work.new))
-        return requests or dg.SkipReason(work.said)
+        plan = plan_run_requests(context.instance, collection, home, limited=False)
+        requests = [request for request in plan.requests if request.job_name == job_name]
+        if requests and plan.new_crawls:
+            context.instance.add_dynamic_partitions(str(crawl_partitions(collection).name), list(plan.new_crawls))
+        return requests or dg.SkipReason(plan.message)
 
     return refresh

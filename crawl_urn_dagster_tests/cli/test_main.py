@@ -73,11 +73,11 @@ def test_progress_and_the_closing_table_are_printed(good_run):
         assert update.startswith(f"{name}_update: run ")
     (total,) = {found[1] for line in lines if (found := re.search(r"_update: run .*, (\d+) steps", line))}
     steps = [line for line in lines if f"/{total} " in line]
-    (held_back,) = (line for line in lines if "held back" in line)
-    named, _, more = held_back.split(": ")[1].partition(" and ")
-    withheld = named.split(", ")
-    assert set(withheld) <= set(PARAMETER_FIGURES)
-    assert len(withheld) + int(more.removesuffix(" more") or 0) == len(PARAMETER_FIGURES)
+    (skipped,) = (line for line in lines if "skipped: " in line)
+    named, _, more = skipped.split(": ")[1].removesuffix(" (blocked by a failed step or check)").partition(" and ")
+    shown = named.split(", ")
+    assert set(shown) <= set(PARAMETER_FIGURES)
+    assert len(shown) + int(more.removesuffix(" more") or 0) == len(PARAMETER_FIGURES)
     assert len(steps) == 2 * int(total) - len(PARAMETER_FIGURES)
     assert any(line.endswith("headline_headline_fit  failed") for line in steps)
     text = " ".join(result.stdout.split())
@@ -86,8 +86,8 @@ def test_progress_and_the_closing_table_are_printed(good_run):
     assert "fitting (core_shell joint, exact form, per crawl): Of each crawl, " in text
     assert "per crawl): No urn parameters are given (model_violation): Elements first return more often" in text
     assert "| home/fitting/report.html" in text.replace("│", "|")
-    assert f"Everything is under {folder / 'home'}" in text
-    assert "All collections side by side: home/comparison.html" in text
+    assert f"in its folder under {folder / 'home'}" in text
+    assert "Comparison of all collections: home/comparison.html" in text
 
 
 def test_everything_that_is_named_is_there(good_run):
@@ -182,7 +182,7 @@ def test_an_engine_that_is_not_installed_is_said_before_anything_runs(tmp_path):
 def test_an_unknown_name_is_refused_with_the_known_ones(tmp_path):
     result = crawl_urn("run", "--select", "dome", cwd=tmp_path)
     assert result.returncode == 1
-    assert result.stderr == "Error: no collection is named dome; there are demo\n"
+    assert result.stderr == "Error: --select: unknown collection 'dome'. Available collections: demo.\n"
 
 
 @pytest.mark.parametrize("command", ["run", "ui"])
@@ -190,13 +190,13 @@ def test_a_wrong_alert_address_or_home_is_said_before_anything_starts(tmp_path, 
     addresses = "json://127.0.0.1/ slackk://a/s3cret/c"
     result = crawl_urn(command, "--home", "home", cwd=tmp_path, CRAWL_URN_ALERTS=addresses)
     assert result.returncode == 1
-    said = "Error: CRAWL_URN_ALERTS: target 2 of 2 of the alerts is no address that apprise knows"
+    said = "Error: CRAWL_URN_ALERTS, target 2 of 2: not a valid Apprise URL"
     assert result.stderr.startswith(said)
     assert "s3cret" not in result.stderr
     assert not (tmp_path / "home").exists()
     result = crawl_urn(command, "--home", "/dev/null", cwd=tmp_path)
     assert result.returncode == 1
-    assert result.stderr == "Error: --home: /dev/null cannot be used (File exists); give a folder that can be written\n"
+    assert result.stderr == "Error: --home: /dev/null cannot be used (File exists); choose a writable folder\n"
 
 
 def start(*arguments, cwd):
@@ -238,11 +238,13 @@ def test_a_second_run_at_once_is_refused_and_an_interrupt_ends_all(tmp_path):
     running = start(*arguments, cwd=tmp_path)
     refused = crawl_urn(*arguments, cwd=tmp_path)
     assert refused.returncode == 1
-    assert refused.stderr == "Error: another crawl-urn run is at first_update; wait for it, or end it\n"
+    assert (
+        refused.stderr == "Error: another crawl-urn process is running first_update; wait for it to finish or stop it\n"
+    )
     running.send_signal(signal.SIGINT)
     output, errors = running.communicate(timeout=60)
     assert running.returncode == 130
-    assert errors.startswith("Error: interrupted: first; not begun: second. Every file is whole")
+    assert errors.startswith("Error: interrupted: first; not started: second. All files are complete")
     assert len(errors.splitlines()) == 1
     assert "second: run" not in output
 
@@ -251,7 +253,7 @@ def test_a_second_run_at_once_is_refused_and_an_interrupt_ends_all(tmp_path):
 def test_an_instance_folder_that_is_not_there_is_named(tmp_path, command):
     result = crawl_urn(command, "--home", "home", cwd=tmp_path, DAGSTER_HOME=str(tmp_path / "gone"))
     assert result.returncode == 1
-    said = f"DAGSTER_HOME is {tmp_path / 'gone'}, which is no folder: make it, or unset DAGSTER_HOME"
+    said = f"DAGSTER_HOME: no such folder: {tmp_path / 'gone'}; create it or unset DAGSTER_HOME"
     assert result.stderr == f"Error: {said}\n"
 
 
@@ -262,7 +264,7 @@ def test_an_instance_folder_that_is_not_there_is_named(tmp_path, command):
 )
 def test_an_instance_that_cannot_be_opened_is_named(tmp_path, name, content):
     (tmp_path / name).write_text(content)
-    said = rf"(?s)opened in {tmp_path}: .*; check its dagster.yaml"
+    said = rf"(?s)in {tmp_path} cannot be opened: .*; check its dagster.yaml"
     with pytest.raises(InstanceError, match=said) as raised, open_instance(tmp_path):
         pass
     assert name in str(raised.value)
@@ -285,7 +287,10 @@ def test_the_ui_refuses_a_port_that_is_taken(tmp_path):
         port = taken.getsockname()[1]
         result = crawl_urn("ui", "--home", "home", "--port", port, cwd=tmp_path)
     assert result.returncode == 1
-    assert result.stderr == f"Error: 127.0.0.1:{port} cannot be used (Address already in use); choose --port\n"
+    assert (
+        result.stderr
+        == f"Error: --port: 127.0.0.1:{port} cannot be used (Address already in use); choose another port\n"
+    )
 
 
 def ended(run):

@@ -1,4 +1,4 @@
-"""Alerts on a real instance, to real HTTP receivers."""
+"""Alerts on a real instance, sent to HTTP receivers."""
 
 import logging
 import time
@@ -13,7 +13,8 @@ from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 from dagster_shared.error import SerializableErrorInfo
 
 from crawl_urn_dagster.config.settings import AutomationSettings
-from crawl_urn_dagster.orchestration.alerts import Alert, AlertError, deliver
+from crawl_urn_dagster.orchestration.alerts.delivery import AlertError, deliver
+from crawl_urn_dagster.orchestration.alerts.records import Alert
 from crawl_urn_dagster.orchestration.asset_keys import FINGERPRINT
 from crawl_urn_dagster.orchestration.build import build_defs
 from crawl_urn_dagster.orchestration.partitions import INGEST
@@ -24,7 +25,7 @@ from crawl_urn_dagster_tests.collections_for_tests import (
     presence_collection,
     tables_collection,
 )
-from crawl_urn_dagster_tests.pipeline import ALL_BUT_OBSERVABLES, QUIET, UNCHECKED, Pipeline
+from crawl_urn_dagster_tests.pipeline import ALL_BUT_FITS, ALL_BUT_OBSERVABLES, QUIET, UNCHECKED, Pipeline
 from crawl_urn_dagster_tests.servers import Receiver
 
 pytestmark = pytest.mark.slow
@@ -45,18 +46,18 @@ def other():
 
 
 def tick(pipeline, *targets, collection=None):
-    """Evaluate the collection's alert sensor, as the daemon does; gives what it says."""
+    """Evaluate the alert sensor of the collection, as the daemon does; return its message."""
     one = collection or pipeline.collection
     defs = build_defs([one], home=pipeline.home.path.parent, alerts=targets, ui_url="http://ui.example/")
     with dg.build_sensor_context(instance=pipeline.instance, definitions=defs) as context:
         return defs.resolve_sensor_def(f"{one.name}_alerts").evaluate_tick(context).skip_message
 
 
-def test_a_finding_is_told_once_as_a_failed_fit_and_never_as_a_failed_run(tmp_path, receiver):
+def test_failed_headline_is_one_alert_and_not_a_failed_run(tmp_path, receiver):
     pipeline = Pipeline(presence_collection(tmp_path, avoiding_histories(12), name="avoiding"), tmp_path)
-    assert not pipeline.run(without=UNCHECKED).success
+    assert not pipeline.run(without=ALL_BUT_FITS).success
     run_id = pipeline.instance.get_runs(dg.RunsFilter(job_name="avoiding_update"))[0].run_id
-    assert tick(pipeline, receiver.address) == "Told of 1 event."
+    assert tick(pipeline, receiver.address) == "Sent 1 alert."
     (message,) = receiver.received
     assert message["title"] == "avoiding: headline_fit failed"
     assert message["type"] == "failure"
@@ -65,13 +66,13 @@ def test_a_finding_is_told_once_as_a_failed_fit_and_never_as_a_failed_run(tmp_pa
         f"Run: http://ui.example/runs/{run_id}",
         "Figure: http://ui.example/assets/avoiding/containment_by_lag",
     ]
-    pipeline.execute("update", without=UNCHECKED)  # again, as by hand: the same event
-    assert tick(pipeline, receiver.address) == "Nothing new to tell."
+    pipeline.execute("update", without=ALL_BUT_FITS)  # launched again manually: the same event
+    assert tick(pipeline, receiver.address) == "No new event."
     assert len(receiver.received) == 1
 
 
 def check_drift(pipeline):
-    """Run the check of the core's drift alone, as the last step of an update."""
+    """Run only the drift check of the core, as the last step of an update."""
     key = dg.AssetCheckKey(dg.AssetKey([pipeline.collection.name, "drift"]), "kappa_drift")
     update = dg.define_asset_job(f"{pipeline.collection.name}_update", selection=dg.AssetSelection.checks(key))
     defs = dg.Definitions(
@@ -86,21 +87,21 @@ def check_drift(pipeline):
 
 @pytest.fixture(scope="module")
 def tabled(tmp_path_factory):
-    """A collection of pairs that was run, without any alert."""
+    """An updated collection of pairs without an alert."""
     folder = tmp_path_factory.mktemp("tabled")
     pipeline = Pipeline(tables_collection(folder, histories(12), windows=False), folder)
     assert pipeline.run(without=UNCHECKED).success
     return pipeline
 
 
-def test_drift_is_told_when_it_begins_and_when_it_begins_again(tabled, receiver):
+def test_drift_alert_is_sent_at_each_onset(tabled, receiver):
     tick(tabled, receiver.address)
     assert receiver.received == []
-    for by, told in ((-0.2, 1), (-0.2, 1), (-0.25, 1), (0.0, 1), (0.3, 2)):
+    for by, n_alerts in ((-0.2, 1), (-0.2, 1), (-0.25, 1), (0.0, 1), (0.3, 2)):
         set_drift(tabled, by)
         check_drift(tabled)
         tick(tabled, receiver.address)
-        assert len(receiver.received) == told
+        assert len(receiver.received) == n_alerts
     assert set(receiver.titles) == {"tabled: kappa_drift failed"}
     assert "κ changed by -0.200, from 0.400 to 0.200" in receiver.received[0]["message"]
     assert receiver.received[0]["message"].endswith("Figure: http://ui.example/assets/tabled/control_charts")
@@ -108,54 +109,54 @@ def test_drift_is_told_when_it_begins_and_when_it_begins_again(tabled, receiver)
 
 
 def set_drift(pipeline, by):
-    """Write what table drift would say of the core."""
+    """Write a drift of the core to the table drift."""
     table = pipeline.home.observables.read("drift")
-    said = {"reference_value": 0.4, "value": 0.4 + by, "difference": by, "statistic": abs(by), "reason": None}
-    pipeline.home.observables.replace({"drift": table.assign(**said, drifted=abs(by) > 0.1)})
+    row = {"reference_value": 0.4, "value": 0.4 + by, "difference": by, "statistic": abs(by), "reason": None}
+    pipeline.home.observables.replace({"drift": table.assign(**row, drifted=abs(by) > 0.1)})
 
 
-def test_a_fit_that_does_not_speak_for_the_collection_is_no_event(tmp_path, receiver):
+def test_failed_fit_outside_the_headline_sends_no_alert(tmp_path, receiver):
     pipeline = Pipeline(tables_collection(tmp_path, histories(12), pairs=False), tmp_path)
-    pipeline.run(without=UNCHECKED)
+    pipeline.run(without=ALL_BUT_FITS)
     assert "discovery_curve_core_shell_exact_per_crawl" in {check.check for check in pipeline.outcome.failed_checks}
     tick(pipeline, receiver.address)
     assert receiver.received == []
 
 
-def test_an_error_is_told_once_however_often_it_is_tried_again(tmp_path, receiver):
+def test_retried_error_sends_one_alert(tmp_path, receiver):
     collection = presence_collection(tmp_path, histories(4, urn=200))
     listed = tmp_path / "listed.csv.gz"
     listed.rename(tmp_path / "away")
     pipeline = Pipeline(collection, tmp_path)
-    for sensor in ("listed_ingested", "listed_new_crawl"):  # whoever asks
-        asked = {FINGERPRINT: "content", "dagster/sensor_name": sensor}
-        pipeline.execute("update", asked, without=ALL_BUT_OBSERVABLES)
+    for sensor in ("listed_ingested", "listed_new_crawl"):  # whichever sensor requested it
+        tags = {FINGERPRINT: "content", "dagster/sensor_name": sensor}
+        pipeline.execute("update", tags, without=ALL_BUT_OBSERVABLES)
     tick(pipeline, receiver.address)
     assert receiver.titles == ["listed: run of listed_update failed"]
     assert "listed.csv.gz: there is no such file" in receiver.received[0]["message"]
     pipeline.execute("update", {FINGERPRINT: "content"}, without=ALL_BUT_OBSERVABLES)
     pipeline.execute("update", {FINGERPRINT: "other content"}, without=ALL_BUT_OBSERVABLES)
-    pipeline.execute("update", without=ALL_BUT_OBSERVABLES)  # by hand: nobody tries that again
+    pipeline.execute("update", without=ALL_BUT_OBSERVABLES)  # launched manually: not an attempt at known work
     tick(pipeline, receiver.address)
     assert len(receiver.received) == 3
 
 
-def test_what_was_not_taken_is_sent_later_to_those_that_did_not_take_it(tabled, receiver, other, caplog):
+def test_refused_alert_is_sent_later_to_that_target_only(tabled, receiver, other, caplog):
     set_drift(tabled, 0.0)
     check_drift(tabled)
-    assert tick(tabled, other.address) == "Nothing new to tell."  # of what others were told
+    assert tick(tabled, other.address) == "No new event."  # other targets received it
     set_drift(tabled, 0.5)
     check_drift(tabled)
     caplog.set_level(logging.DEBUG)
     receiver.answers = [503]
     targets = (receiver.address, other.address)
     with pytest.raises(
-        AlertError, match=r"'tabled: kappa_drift failed' was not taken by target 1 of 2 \(JSON\)"
+        AlertError, match=r"target 1 of 2 \(JSON\) did not accept the alert 'tabled: kappa_drift failed'"
     ) as raised:
         tick(tabled, *targets)
     assert (len(receiver.received), len(other.received)) == (0, 1)
-    assert tick(tabled, *targets) == "Told of 1 event."
-    assert tick(tabled, *targets) == "Nothing new to tell."
+    assert tick(tabled, *targets) == "Sent 1 alert."
+    assert tick(tabled, *targets) == "No new event."
     assert (len(receiver.received), len(other.received)) == (1, 1)
     assert "s3cret" not in str(raised.value)
     assert "s3cret" not in "".join(
@@ -163,49 +164,49 @@ def test_what_was_not_taken_is_sent_later_to_those_that_did_not_take_it(tabled, 
     )
 
 
-def test_a_receiver_out_of_reach_raises_without_the_address(tabled, receiver):
+def test_unreachable_target_raises_without_its_url(tabled, receiver):
     receiver.close()
     alert = Alert("crawl_urn/tabled/test", "title", "body", "warning")
-    with pytest.raises(AlertError, match="not taken by target 1 of 1") as raised:
+    with pytest.raises(AlertError, match=r"target 1 of 1 .* did not accept") as raised:
         deliver(tabled.instance, [receiver.address], [alert])
     assert "s3cret" not in str(raised.value)
 
 
-def test_an_address_that_is_none_silences_no_other_and_is_told_when_it_is_mended(tabled, receiver, other):
+def test_invalid_target_does_not_block_others(tabled, receiver, other):
     wrong = "https://chat.example.org/s3cret"
     alerts = [Alert(f"crawl_urn/tabled/mistyped/{number}", f"title {number}", "body", "warning") for number in (1, 2)]
-    with pytest.raises(AlertError, match=r"^target 2 of 2 of the alerts is no address that apprise knows") as raised:
+    with pytest.raises(AlertError, match=r"^alerts, target 2 of 2: not a valid Apprise URL") as raised:
         deliver(tabled.instance, [receiver.address, wrong], alerts)
     assert "s3cret" not in str(raised.value)
     assert deliver(tabled.instance, [receiver.address, other.address], alerts) == 2
     assert receiver.titles == other.titles == ["title 1", "title 2"]
-    with pytest.raises(AlertError, match="target 2 of 2 of the alerts is no address"):
-        tick(tabled, receiver.address, wrong)  # also when there is nothing to tell
+    with pytest.raises(AlertError, match="target 2 of 2: not a valid Apprise URL"):
+        tick(tabled, receiver.address, wrong)  # also without a new event
 
 
-def test_a_target_that_takes_nothing_holds_up_no_other(tabled, receiver, other):
+def test_refusing_target_does_not_block_others(tabled, receiver, other):
     alerts = [Alert(f"crawl_urn/tabled/refused/{number}", f"title {number}", "body", "warning") for number in (1, 2)]
     receiver.answers = [503]
-    with pytest.raises(AlertError, match=r"^the alert 'title 1' was not taken by target 1 of 2 \(JSON\)"):
+    with pytest.raises(AlertError, match=r"^alerts, target 1 of 2 \(JSON\) did not accept the alert 'title 1'"):
         deliver(tabled.instance, [receiver.address, other.address], alerts)
     assert (receiver.titles, other.titles) == ([], ["title 1", "title 2"])
     deliver(tabled.instance, [receiver.address, other.address], alerts)
     assert receiver.titles == other.titles == ["title 1", "title 2"]
 
 
-def test_what_is_no_address_at_all_is_refused_when_definitions_are_loaded(tabled):
-    with pytest.raises(ValueError, match="target 2 of 2 of the alerts is no address") as raised:
+def test_target_without_scheme_is_rejected_on_loading(tabled):
+    with pytest.raises(ValueError, match="target 2 of 2: not a valid Apprise URL") as raised:
         build_defs([tabled.collection], alerts=["json://example.org/", "s3cret"])
     assert "s3cret" not in str(raised.value)
 
 
-def test_without_a_target_the_sensor_is_off_and_says_so(tabled):
-    assert tick(tabled) == "No target is set."
+def test_sensor_is_off_without_targets(tabled):
+    assert tick(tabled) == "No alert target is configured."
     defs = build_defs([tabled.collection])
     assert defs.resolve_sensor_def("tabled_alerts").default_status == dg.DefaultSensorStatus.STOPPED
 
 
-def test_a_source_that_falls_silent_is_told_once_until_it_is_heard_again(tabled, receiver):
+def test_stale_source_sends_one_alert_until_a_crawl_arrives(tabled, receiver):
     age = (datetime.now(timezone.utc) - datetime.fromisoformat(f"{labels(12)[-1]}T00:00+00:00")) / timedelta(days=1)
 
     def expecting(days):
@@ -220,7 +221,7 @@ def test_a_source_that_falls_silent_is_told_once_until_it_is_heard_again(tabled,
         tick(tabled, receiver.address, collection=expecting(age - 11))
     (message,) = receiver.received[before:]
     assert message["title"] == "tabled: the source is stale"
-    assert f"The last crawl, {labels(12)[-1]}, started {age:.0f} days ago" in message["message"]
+    assert f"The latest crawl, {labels(12)[-1]}, started {age:.0f} days ago" in message["message"]
 
     def arrives(days_old):
         start = (datetime.now(timezone.utc) - timedelta(days=days_old)).replace(tzinfo=None)
@@ -229,10 +230,10 @@ def test_a_source_that_falls_silent_is_told_once_until_it_is_heard_again(tabled,
 
     tabled.instance.report_runless_asset_event(dg.AssetMaterialization(["tabled", "crawls"]))
     for days_old in (age - 0.5, age - 1):
-        arrives(days_old)  # later than the last, and older than is allowed: the silence goes on
+        arrives(days_old)  # newer than the latest crawl but already stale: still one event
         tick(tabled, receiver.address, collection=expecting(age - 12))
     assert len(receiver.received) == before + 1
-    arrives(age - 2 - 3 / 86_400)  # it ends, and begins again seconds later
+    arrives(age - 2 - 3 / 86_400)  # not stale on arrival, but stale seconds later
     end = time.monotonic() + 60
     while len(receiver.received) == before + 1 and time.monotonic() < end:
         time.sleep(0.5)
@@ -240,7 +241,7 @@ def test_a_source_that_falls_silent_is_told_once_until_it_is_heard_again(tabled,
     assert len(receiver.received) == before + 2
 
 
-def test_a_source_that_cannot_be_read_is_told_once_until_it_can(tmp_path, receiver):
+def test_unreadable_source_sends_one_alert_until_it_is_read(tmp_path, receiver):
     automation = {"attempts": 2}
     pipeline = Pipeline(tables_collection(tmp_path, histories(2), automation=automation), tmp_path, on_disk=True)
     origin = RemoteRepositoryOrigin(
@@ -252,7 +253,7 @@ def test_a_source_that_cannot_be_read_is_told_once_until_it_can(tmp_path, receiv
         "wrapped", [], "SensorExecutionError", SerializableErrorInfo("pairs.csv: status 404\n", [], None)
     )
     failed = (TickStatus.FAILURE, error)
-    told = []
+    n_alerts = []
     for at, (status, why) in enumerate([failed, failed, failed, (TickStatus.SKIPPED, None), failed, failed, failed]):
         pipeline.instance.create_tick(
             TickData(
@@ -266,14 +267,14 @@ def test_a_source_that_cannot_be_read_is_told_once_until_it_can(tmp_path, receiv
             )
         )
         tick(pipeline, receiver.address)
-        told.append(len(receiver.received))
-    assert told == [0, 1, 1, 1, 1, 2, 2]
+        n_alerts.append(len(receiver.received))
+    assert n_alerts == [0, 1, 1, 1, 1, 2, 2]
     assert receiver.titles[0] == "tabled: the source cannot be read"
-    said = "The last 2 looks at it failed, since 2020-09-13 12:26 UTC. Error: pairs.csv: status 404\n"
-    assert receiver.received[0]["message"].startswith(said)
+    start = "The last 2 polls of the source failed, since 2020-09-13 12:26 UTC. Error: pairs.csv: status 404\n"
+    assert receiver.received[0]["message"].startswith(start)
 
 
-def test_runs_of_one_ingest_that_fail_together_are_one_event(tmp_path, receiver):
+def test_failed_runs_of_one_ingest_send_one_alert(tmp_path, receiver):
     collection = presence_collection(tmp_path, histories(4, urn=200))
     pipeline = Pipeline(collection, tmp_path)
     (tmp_path / "listed.csv.gz").unlink()

@@ -76,5 +76,5 @@ def test_a_check_says_what_was_found_and_what_is_allowed(ui, page):
 
 def test_a_sensor_is_on_and_says_what_it_found(ui, page):
     page.goto(f"{ui.address}/locations/crawl_urn_dagster/sensors/tabled_new_crawl")
-    page.get_by_text("Requests the jobs of tabled when its source has a new crawl or a revision.").wait_for()
+    page.get_by_text("Requests the jobs of tabled if its source has a new crawl or a revision.").wait_for()
     page.get_by_text("tabled_update", exact=True).first.wait_for()

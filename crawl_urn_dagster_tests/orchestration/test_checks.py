@@ -1,4 +1,4 @@
-"""Every check passes on good tables and fails on tables that break its rule."""
+"""Every check passes on valid tables and fails on tables that break its rule."""
 
 import dagster as dg
 import numpy as np
@@ -28,7 +28,7 @@ def pipeline(tmp_path_factory):
 
 
 def run_checks(pipeline, *names):
-    """Results of the named checks (without names: of all), by name, without materialising anything."""
+    """Results of the named checks, or of all checks, by name; materialises nothing."""
     keys = [spec.key for checks in pipeline.defs.asset_checks for spec in checks.check_specs]
     selection = dg.AssetSelection.checks(*(key for key in keys if not names or key.name in names))
     job = dg.define_asset_job("only_checks", selection=selection, executor_def=dg.in_process_executor)
@@ -40,7 +40,7 @@ def run_checks(pipeline, *names):
 
 
 class Broken:
-    """Replaces a table while its rule is broken, and puts it back."""
+    """Replace a table while its rule is broken, then restore it."""
 
     def __init__(self, pipeline, name, change):
         self._file, self._name, self._change = pipeline.home.observables, name, change
@@ -53,7 +53,7 @@ class Broken:
         self._file.replace({self._name: self._good})
 
 
-def test_all_rules_hold_of_a_good_collection(pipeline):
+def test_all_checks_pass_on_a_valid_collection(pipeline):
     results = run_checks(pipeline)
     rules = {
         *("calendar_strictly_increasing", "calendar_complete", "histories_sum_to_elements", "non_decreasing"),
@@ -82,7 +82,7 @@ def set_row(row, **values):
 
 
 @pytest.mark.parametrize(
-    ("table", "change", "check", "severity", "words"),
+    ("table", "change", "check", "severity", "message"),
     [
         (
             "crawls",
@@ -168,9 +168,9 @@ def set_row(row, **values):
                 lambda table, status=status: table.assign(status=status, reason="for a test"),
                 "joint_core_shell_exact_per_crawl",
                 "WARN",
-                words,
+                message,
             )
-            for status, words in (
+            for status, message in (
                 ("model_violation", "model_violation: for a test. No numbers of this fit are reported."),
                 ("at_bound", "at_bound: for a test. Use its numbers with this reservation."),
                 (
@@ -193,30 +193,30 @@ def set_row(row, **values):
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_broken_rule_is_found_and_explained(pipeline, table, change, check, severity, words):
+def test_broken_rule_is_found_and_explained(pipeline, table, change, check, severity, message):
     with Broken(pipeline, table, change):
         result = run_checks(pipeline, check)[check]
     assert not result.passed
     assert result.severity.value == severity
-    assert words in result.description
-    stated = {name: entry.value for name, entry in result.metadata.items()}
-    assert {"observed", "threshold", "reason", "what_to_do"} <= set(stated)
-    assert result.description == f"{stated['reason']} {stated['what_to_do']}"
+    assert message in result.description
+    metadata = {name: entry.value for name, entry in result.metadata.items()}
+    assert {"observed", "threshold", "reason", "what_to_do"} <= set(metadata)
+    assert result.description == f"{metadata['reason']} {metadata['what_to_do']}"
 
 
-def test_a_change_that_is_attributed_to_another_parameter_is_said_there(pipeline):
-    def moved(table):
+def test_only_the_attributed_parameter_fails_its_drift_check(pipeline):
+    def drifted(table):
         changed = table.assign(
             drifted=True, value=0.2, reference_value=0.4, difference=-0.2, statistic=0.2, reason=None
         )
         return changed.assign(attributed=changed["parameter"] == "coverage")
 
-    with Broken(pipeline, "drift", moved):
+    with Broken(pipeline, "drift", drifted):
         results = run_checks(pipeline, "kappa_drift", "core_share_drift", "alpha_drift", "coverage_drift")
     assert {name for name, result in results.items() if not result.passed} == {"coverage_drift"}
 
 
-def test_histories_that_lost_elements_are_found(pipeline):
+def test_missing_histories_are_found(pipeline):
     counts = read_capture_histories(pipeline.home.observables)
     wrong = CaptureHistoryCounts(counts.seen[1:], counts.elements[1:])
 
@@ -236,7 +236,7 @@ def test_histories_that_lost_elements_are_found(pipeline):
     assert "Delete the folder histories" in result.description
 
 
-def test_a_partition_that_changed_since_is_found(tmp_path):
+def test_partition_changed_since_counting_is_found(tmp_path):
     pipeline = Pipeline(presence_collection(tmp_path, histories(4, urn=200)), tmp_path)
     pipeline.run(without=ALL_BUT_OBSERVABLES)
     crawl = labels()[1]
@@ -265,13 +265,13 @@ def test_sql_check_exists_only_with_capture_histories(pipeline, tmp_path):
     assert "observables_equal_sql" not in names(tables_collection(tmp_path))
 
 
-def test_only_the_headline_blocks(pipeline):
+def test_only_the_headline_check_blocks(pipeline):
     specs = [spec for checks in pipeline.defs.asset_checks for spec in checks.check_specs]
     blocking = {spec.key.name for spec in specs if spec.blocking}
     assert blocking == {"headline_fit"}
 
 
-def test_a_check_that_raises_hides_no_other(pipeline):
+def test_check_that_raises_does_not_hide_others(pipeline):
     with Broken(pipeline, "drift", lambda table: table.iloc[:0]):
         results = run_checks(pipeline, "kappa_drift", "headline_fit", "in_range")
     assert "kappa_drift" not in results
@@ -279,7 +279,7 @@ def test_a_check_that_raises_hides_no_other(pipeline):
     assert results["in_range"].passed
 
 
-def test_the_error_of_the_source_is_allowed_for(tmp_path):
+def test_counting_error_of_the_source_is_allowed(tmp_path):
     collection = tables_collection(tmp_path, histories(12), pairs=False)
     exact = Pipeline(collection, tmp_path)
     exact.run(without=ALL_BUT_OBSERVABLES)
@@ -291,7 +291,7 @@ def test_the_error_of_the_source_is_allowed_for(tmp_path):
         assert run_checks(tolerant, "non_decreasing")["non_decreasing"].passed
 
 
-def test_drift_that_cannot_be_judged_is_said_not_guessed(tmp_path):
+def test_drift_of_too_few_crawls_is_not_assessed(tmp_path):
     pipeline = Pipeline(tables_collection(tmp_path, histories(12), windows=False), tmp_path)
     pipeline.run(without=UNCHECKED)
     result = run_checks(pipeline, "kappa_drift")["kappa_drift"]

@@ -1,4 +1,4 @@
-"""The component in a sandboxed project of somebody else."""
+"""The component in a user's project."""
 
 import os
 import re
@@ -30,7 +30,7 @@ def keys_of(defs):
     return {key.to_user_string() for key in defs.resolve_all_asset_keys()}
 
 
-def test_the_scaffolded_component_is_valid_as_it_is():
+def test_scaffolded_component_is_valid_unchanged():
     with create_defs_folder_sandbox() as sandbox:
         path = sandbox.scaffold_component(component_cls=CrawlUrnComponent, defs_path="2_My-Crawl")
         written = path / "defs.yaml"
@@ -43,7 +43,7 @@ def test_the_scaffolded_component_is_valid_as_it_is():
             assert {"my_crawl/presence", "my_crawl/parameters", "my_crawl/report"} <= keys_of(defs)
 
 
-def test_paths_are_taken_from_the_folder_of_the_component(tmp_path):
+def test_relative_paths_start_at_the_component_folder(tmp_path):
     with create_defs_folder_sandbox() as sandbox:
         source = {"type": "observable_tables", "pairs": "pairs.csv"}
         path = sandbox.scaffold_component(
@@ -63,7 +63,7 @@ def test_paths_are_taken_from_the_folder_of_the_component(tmp_path):
     ("home", "folder"),
     [(None, "crawl_urn_home"), ("data", "data"), ("/data", "/data"), ("{{ env.NOT_SET }}", "crawl_urn_home")],
 )
-def test_the_home_folder_is_taken_from_the_root_of_the_project(home, folder):
+def test_relative_home_starts_at_the_project_root(home, folder):
     with create_defs_folder_sandbox() as sandbox:
         content = contents(name="mine")
         content["attributes"] |= {"alerts": "{{ env.NOT_SET }}"} | ({} if home is None else {"home": home})
@@ -73,7 +73,7 @@ def test_the_home_folder_is_taken_from_the_root_of_the_project(home, folder):
             assert defs.resolve_sensor_def("mine_alerts").default_status == dg.DefaultSensorStatus.STOPPED
 
 
-def test_two_components_live_in_one_project():
+def test_two_components_do_not_clash():
     with create_defs_folder_sandbox() as sandbox:
         for name in ("first", "second"):
             sandbox.scaffold_component(
@@ -87,7 +87,7 @@ def test_two_components_live_in_one_project():
 
 
 @pytest.mark.parametrize(
-    ("collection", "said"),
+    ("collection", "key"),
     [
         ({"name": "Not a name"}, "attributes.collection.name"),
         ({"name": "mine", "granularty": "url"}, "attributes.collection.granularty"),
@@ -97,7 +97,7 @@ def test_two_components_live_in_one_project():
         ),
     ],
 )
-def test_a_wrong_attribute_is_named(collection, said):
+def test_invalid_attribute_is_named(collection, key):
     with create_defs_folder_sandbox() as sandbox:
         path = sandbox.scaffold_component(component_cls=CrawlUrnComponent, defs_yaml_contents=contents(**collection))
         with (
@@ -106,12 +106,12 @@ def test_a_wrong_attribute_is_named(collection, said):
         ):
             pass
         text = "".join(traceback.format_exception(raised.value))
-        assert f"`{said} at " in text
+        assert f"`{key} at " in text
         assert "1 validation error for" in text
 
 
 @pytest.mark.parametrize(
-    ("collection", "at", "said"),
+    ("collection", "at", "message"),
     [
         ({"source": {"type": "presence_list", "path": "a.csv", "pth": "x"}}, ["source"], "'pth' was unexpected"),
         ({"source": {"type": "simulatd"}}, ["source", "type"], "'simulatd' is not one of ['simulated', "),
@@ -120,12 +120,12 @@ def test_a_wrong_attribute_is_named(collection, said):
         ({"name": "A"}, ["name"], "'A' does not match"),
     ],
 )
-def test_what_dg_check_yaml_finds_is_named_and_nothing_else(collection, at, said):
+def test_dg_check_yaml_reports_one_error_for_one_mistake(collection, at, message):
     schema = CrawlUrnComponent.get_model_cls().model_json_schema()
     validator = jsonschema.Draft202012Validator(schema)
     assert list(validator.iter_errors(contents(name="a")["attributes"])) == []
     (error,) = validator.iter_errors(contents(**{"name": "a", **collection})["attributes"])
-    assert said in error.message
+    assert message in error.message
     assert list(error.path) == ["collection", *at]
 
 
@@ -164,7 +164,7 @@ HOST = {
 
 @pytest.fixture
 def host(tmp_path):
-    """Somebody's project, with an asset that follows a collection's report."""
+    """A user's project with an asset downstream of a collection's report."""
     for name, text in HOST.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -172,14 +172,14 @@ def host(tmp_path):
     return tmp_path
 
 
-def dg_says(host, *arguments):
+def run_dg(host, *arguments):
     environment = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("CRAWL_URN", "DAGSTER", "VIRTUAL_ENV"))
     }
     paths = [str(host), *filter(None, [environment.get("PYTHONPATH")])]
-    environment |= {"PYTHONPATH": os.pathsep.join(paths)}  # and not what the documented component takes from it
+    environment |= {"PYTHONPATH": os.pathsep.join(paths)}  # without the variables that the documented component reads
     environment |= {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}", "COLUMNS": "200"}
     result = subprocess.run(["dg", *arguments], cwd=host, env=environment, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
@@ -187,10 +187,10 @@ def dg_says(host, *arguments):
 
 
 @pytest.mark.slow
-def test_a_host_project_takes_collections_beside_its_own_assets(host, tmp_path):
-    """As docs/production.md shows it, and one that is scaffolded: twice in one location."""
-    assert "crawl_urn_dagster.CrawlUrnComponent" in dg_says(host, "list", "components")
-    dg_says(host, "scaffold", "defs", "crawl_urn_dagster.CrawlUrnComponent", "my_crawl")
+def test_host_project_combines_collections_and_other_assets(host, tmp_path):
+    """The component of docs/production.md and a scaffolded one, in one code location."""
+    assert "crawl_urn_dagster.CrawlUrnComponent" in run_dg(host, "list", "components")
+    run_dg(host, "scaffold", "defs", "crawl_urn_dagster.CrawlUrnComponent", "my_crawl")
     text = (ROOT / "docs" / "production.md").read_text()
     documented = re.findall("```yaml\n(type: .*?)```", text, flags=re.DOTALL)
     content = yaml.safe_load(documented[0])
@@ -202,9 +202,8 @@ def test_a_host_project_takes_collections_beside_its_own_assets(host, tmp_path):
     (host / "host" / "defs" / "crawls.py").write_text(compared)
     two = [{"name": name, "granularity": "url", "source": {"type": "simulated"}} for name in ("one", "two")]
     (host / "host" / "defs" / "collections.yaml").write_text(yaml.safe_dump({"collections": two}))
-    dg_says(host, "check", "yaml")
-    dg_says(host, "check", "defs")
-    listed = dg_says(host, "list", "defs", "--json")
+    run_dg(host, "check", "defs", "--check-yaml")
+    listed = run_dg(host, "list", "defs", "--json")
     assert {"newsletter", "my_crawl/report", "documented/report", "_comparison/one"} <= set(
         re.findall('"([^"]+)"', listed)
     ), listed

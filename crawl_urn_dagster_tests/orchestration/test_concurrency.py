@@ -1,4 +1,4 @@
-"""Runs at once, in processes of their own, on one instance and one home folder."""
+"""Simultaneous runs in separate processes, on one instance and one home folder."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ TABLES = ("crawls", "containment", "parameters", "operator_terms", "drift")
 
 
 def update(folder, name):
-    """Update a collection of a folder; gives its pipeline."""
+    """Update a collection of a folder; return its pipeline."""
     collection = next(one for one in load_collections(folder / "collections.yaml") if one.name == name)
     pipeline = Pipeline(collection, folder, on_disk=True)
     pipeline.execute("update", without=UNCHECKED)
@@ -33,14 +33,14 @@ def start(folder, name):
 
 
 def main(folder, name):
-    """What a started process does: its exit status says whether there were errors, which it prints."""
+    """Run an update in a started process, print its errors, and exit with status 1 if there are any."""
     errors = update(folder, name).outcome.errors
     print(*errors, sep="\n")
     sys.exit(bool(errors))
 
 
-def test_runs_at_once_give_what_runs_in_turn_give(tmp_path):
-    collections = [tables_collection(tmp_path, histories(12), name=name, windows=False) for name in ("one", "two")]
+def test_simultaneous_runs_equal_serial_runs(tmp_path):
+    collections = [tables_collection(tmp_path, histories(6), name=name, windows=False) for name in ("one", "two")]
     assert configure(tmp_path, *collections) == Path(tmp_path / "collections.yaml")
     serial = update(tmp_path, "one").tables(*TABLES)
     for name in TABLES:

@@ -1,9 +1,11 @@
+"""Outcomes that are read from the event log of a run."""
+
 import dagster as dg
 
 from crawl_urn_dagster.orchestration.run_results import read_outcome
 
 
-def test_an_error_is_the_one_that_was_raised_and_neither_its_cause_nor_dagsters_wrapping():
+def test_error_is_the_raised_one_without_dagster_wrappers():
     @dg.op
     def failing():
         raise TimeoutError("held by process 7: close it there") from OSError("what DuckDB says of a lock")
@@ -14,6 +16,26 @@ def test_an_error_is_the_one_that_was_raised_and_neither_its_cause_nor_dagsters_
 
     with dg.DagsterInstance.ephemeral() as instance:
         result = run.execute_in_process(instance=instance, raise_on_error=False)
-        (error,) = read_outcome(instance, result.run_id).errors
+        outcome = read_outcome(instance, result.run_id)
+    (error,) = outcome.errors
+    assert not outcome.is_interrupted
     assert "failing: TimeoutError: held by process 7: close it there" in error
     assert "what DuckDB says" not in error
+
+
+def test_interruption_is_recognised_by_its_class():
+    @dg.op
+    def interrupted():
+        raise dg.DagsterExecutionInterruptedError
+
+    @dg.op
+    def failing():
+        raise ValueError(dg.DagsterExecutionInterruptedError.__name__)
+
+    for op, is_interrupted in ((interrupted, True), (failing, False)):
+        job = dg.GraphDefinition("run", node_defs=[op]).to_job()
+        with dg.DagsterInstance.ephemeral() as instance:
+            result = job.execute_in_process(instance=instance, raise_on_error=False)
+            outcome = read_outcome(instance, result.run_id)
+        assert outcome.is_interrupted == is_interrupted
+        assert outcome.errors

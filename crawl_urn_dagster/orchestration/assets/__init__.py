@@ -1,7 +1,6 @@
-"""The assets of a collection, from its source to figures, export and report.
+"""Define the assets of a collection, from its source to figures, export and report.
 
-Here: which assets a collection has; a collection's graph holds only what its source can feed. Not here: what an
-asset computes.
+A collection has only the assets that its source provides data for. Does not compute them; see the modules.
 """
 
 from __future__ import annotations
@@ -15,18 +14,16 @@ from crawl_urn_dagster.orchestration.assets.figures import figure_assets
 from crawl_urn_dagster.orchestration.assets.forecast import forecast_assets
 from crawl_urn_dagster.orchestration.assets.observables import observable_assets
 from crawl_urn_dagster.orchestration.assets.report import report_asset
-from crawl_urn_dagster.orchestration.assets.source import read_job, source_assets
+from crawl_urn_dagster.orchestration.assets.source import source_assets
 
 if TYPE_CHECKING:
     import dagster as dg
 
     from crawl_urn_dagster.config.collection import Collection
 
-__all__ = ["collection_assets", "read_job"]
-
 
 def collection_assets(collection: Collection) -> list[dg.AssetsDefinition]:
-    """All assets of a collection."""
+    """Return all assets of a collection."""
     tables = [
         *source_assets(collection),
         *observable_assets(collection),

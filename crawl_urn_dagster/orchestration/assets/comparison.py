@@ -1,8 +1,7 @@
-"""The comparison of the collections of one home folder.
+"""Define the asset that compares the collections of one home folder, and when it is rematerialised.
 
-Here: its asset, when it is made anew, and its two files. Not here: what it says (`report.comparison`).
-
-No run of a collection waits for it: it is in no collection's job, and reads what each last wrote.
+No job of a collection contains it, so no run waits for it; it reads the latest tables of each collection. Does not
+write the text; see `report.comparison`.
 """
 
 from collections.abc import Sequence
@@ -19,13 +18,13 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.report import Picture
     from crawl_urn_dagster.report.comparison import Compared
 
-# No collection can be named like this.
+# A collection name cannot start with an underscore.
 _PREFIX = "_comparison"
 _FILE = "comparison"
 
 
 def comparison_asset(collections: Sequence[Collection]) -> dg.AssetsDefinition:
-    """Asset that writes the comparison; its key ends with the first collection, which is in no other comparison."""
+    """Define the asset that writes the comparison; the name of the first collection makes its key unique."""
     first = collections[0].name
 
     @dg.asset(
@@ -46,21 +45,21 @@ def comparison_asset(collections: Sequence[Collection]) -> dg.AssetsDefinition:
 
 
 def comparison_sensor(asset: dg.AssetsDefinition) -> dg.AutomationConditionSensorDefinition:
-    """Sensor, on, that has the comparison made when a report was."""
+    """Define the sensor, on by default, that materialises the comparison after a report was materialised."""
     return dg.AutomationConditionSensorDefinition(
         "_".join(asset.key.path), target=[asset], default_status=dg.DefaultSensorStatus.RUNNING
     )
 
 
 def _when_reported() -> dg.AutomationCondition[Any]:
-    """Whether some report was made since the last comparison, and none is being made."""
+    """Return the condition that a report is newer than the comparison and no run of either is in progress."""
     condition = dg.AutomationCondition
     since = condition.newly_requested() | condition.newly_updated()
     return condition.any_deps_updated().since(since) & ~condition.any_deps_in_progress() & ~condition.in_progress()
 
 
 def write_comparison(collections: Sequence[Collection], homes: "Sequence[CollectionHome]") -> dict[str, Any]:
-    """Write the comparison beside the folders of the collections; gives where it is, as metadata."""
+    """Write the comparison next to the folders of the collections, and return its paths as metadata."""
     from crawl_urn_dagster.report.comparison import COMPARED_TABLES, Compared, comparison_page
 
     compared = [
@@ -72,7 +71,7 @@ def write_comparison(collections: Sequence[Collection], homes: "Sequence[Collect
 
 
 def _picture(compared: "Sequence[Compared]") -> "Picture | None":
-    """Draw the parameters that are compared; None where there are none."""
+    """Draw the compared parameters; return None if no collection has any."""
     from crawl_urn_dagster.figures.comparison import parameters_by_collection
     from crawl_urn_dagster.figures.files import render_png
     from crawl_urn_dagster.report import Picture

@@ -1,7 +1,6 @@
-"""The parameters over time, and whether they moved.
+"""Define the assets `parameter_history`, `drift` and `control_chart`.
 
-Here: assets `parameter_history`, `drift` and `control_chart`. Not here: windows, charts and what they say
-(`estimates.history`, `estimates.drift`), or who is told (`checks`, `alerts`).
+Does not compute them (`estimates.history`, `estimates.drift`) or report drift (`checks`, `alerts`).
 """
 
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ from crawl_urn_dagster.orchestration.assets.estimates import FITTED, fitted_obse
 
 
 def drift_assets(collection: Collection) -> list[dg.AssetsDefinition]:
-    """Assets that follow the parameters from crawl to crawl."""
+    """Return the assets that track the parameters over time."""
     return [_history(collection), _drift(collection)]
 
 

@@ -1,7 +1,6 @@
-"""From observable tables to fitted parameters.
+"""Define the assets `parameters` and the tables of the same step, `headline`, and the capture-recapture tables.
 
-Here: assets `parameters` and the tables made with it, `headline`, and those of capture-recapture. Not here:
-fits (`urn`), their choice and tables (`estimates`), or the judgement of a fit (`checks`).
+Does not fit models (`urn`), select fits or build tables (`estimates`), or check fits (`checks`).
 """
 
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from crawl_urn_dagster.orchestration.asset_keys import (
     assets_of,
     column_lineage,
     home_of,
-    numbers,
+    numeric_metadata,
     table_result,
 )
 
@@ -24,14 +23,14 @@ if TYPE_CHECKING:
 
     from crawl_urn_dagster.observables.database import ObservablesFile
 
-#: Kinds of the assets that are computed by fits.
+#: Kinds of the assets that fits compute.
 FITTED = {"scipy", "duckdb"}
-#: Tables that are made together with `parameters` and `operator_terms`.
+#: Tables that the same step writes as `parameters` and `operator_terms`.
 INFERENCE_TABLES = ("diagnosis", "model_comparison", "revisit_regimes", "kappa_profile")
 
 
 def fitted_observables(collection: Collection) -> list[str]:
-    """Names of the observable tables that the collection's fits use."""
+    """Return the names of the observable tables that the collection's fits use."""
     names = ["containment"] if collection.has_containment else []
     return names + (["discovery_curve"] if collection.has_discovery_curve else [])
 
@@ -39,7 +38,7 @@ def fitted_observables(collection: Collection) -> list[str]:
 def read_fitted_observables(
     collection: Collection, file: "ObservablesFile"
 ) -> "tuple[pd.DataFrame | None, pd.DataFrame | None]":
-    """Tables `containment` and `discovery_curve`, each None where the source cannot give it."""
+    """Read the tables `containment` and `discovery_curve`, each None if the source does not provide it."""
     return (
         file.read("containment") if collection.has_containment else None,
         file.read("discovery_curve") if collection.has_discovery_curve else None,
@@ -47,7 +46,7 @@ def read_fitted_observables(
 
 
 def estimate_assets(collection: Collection) -> list[dg.AssetsDefinition]:
-    """Assets from observable tables to parameters, what to think of them, and their headline."""
+    """Return the assets of the fits, their diagnosis, and the headline."""
     assets = [_inference(collection), _headline(collection)]
     return [*assets, _capture_recapture(collection)] if collection.has_histories else assets
 
@@ -78,17 +77,17 @@ def _inference(collection: Collection) -> dg.AssetsDefinition:
         )
         fits = tables["parameters"].drop_duplicates(["projection", "model", "form", "clock", "first_crawl"])
         strata = read_strata(file) if collection.stratum else {}
-        of_strata = stratum_tables(crawls, strata, collection.counting_error, collection.clock)
-        tables |= {name: stack([tables[name], *some]) for name, some in of_strata.items()}
+        strata_tables = stratum_tables(crawls, strata, collection.counting_error, collection.clock)
+        tables |= {name: stack([tables[name], *some]) for name, some in strata_tables.items()}
         file.replace(tables)
         for fit in fits.to_dict("records"):
             context.log.info(f"{fit['projection']}, {fit['model']}, {fit['form']}, {fit['clock']}: {fit['status']}")
-        counted = {"fits": len(fits), "fits_ok": int((fits["status"] == "ok").sum())}
-        counted |= {"strata": len(strata)} if strata else {}
+        counts = {"fits": len(fits), "fits_ok": int((fits["status"] == "ok").sum())}
+        counts |= {"strata": len(strata)} if strata else {}
         verdict = read_verdict(tables["diagnosis"])
         metadata: dict[str, dict[str, Any]] = {
-            "parameters": counted,
-            "operator_terms": counted,
+            "parameters": counts,
+            "operator_terms": counts,
             "diagnosis": {"verdict": verdict.name, "meaning": dg.MetadataValue.md(verdict.meaning)},
         }
         for name, table in tables.items():
@@ -128,7 +127,7 @@ def _headline(collection: Collection) -> dg.AssetsDefinition:
         "headline",
         kinds={"duckdb"},
         deps=["parameters"],
-        description="The fit that speaks for the collection: a view of the headline rows of `parameters`.",
+        description="The selected fit of the collection: a view of the headline rows of `parameters`.",
         columns_of="parameters",
     )
 
@@ -146,9 +145,9 @@ def _headline(collection: Collection) -> dg.AssetsDefinition:
                 "fit": found.fit_name,
                 "status": found.status,
                 "in_words": dg.MetadataValue.md(found.sentence),
-                **numbers(**found.estimates),
-                **numbers(**{f"{name}_low": low for name, (low, _) in found.limits.items()}),
-                **numbers(**{f"{name}_high": high for name, (_, high) in found.limits.items()}),
+                **numeric_metadata(**found.estimates),
+                **numeric_metadata(**{f"{name}_low": low for name, (low, _) in found.limits.items()}),
+                **numeric_metadata(**{f"{name}_high": high for name, (_, high) in found.limits.items()}),
             }
         )
 

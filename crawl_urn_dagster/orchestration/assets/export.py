@@ -1,6 +1,6 @@
-"""The tables of a collection as files for other programs.
+"""Define the asset `export`, which writes the tables of a collection as files for other programs.
 
-Here: asset `export`. Not here: the files (`export`).
+Does not define the formats; see the package `export`.
 """
 
 from collections.abc import Sequence
@@ -11,12 +11,12 @@ from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.observables.schema import TABLES
 from crawl_urn_dagster.orchestration.asset_keys import asset_spec, assets_of, home_of
 
-#: Tables that are written along with `crawls`, and are no assets.
+# Tables that are written together with `crawls` and are not assets.
 _WITH_CRAWLS = ("inputs", "revisions", "findings")
 
 
 def export_asset(collection: Collection, assets: Sequence[dg.AssetsDefinition]) -> dg.AssetsDefinition:
-    """Asset that writes all tables that some assets of the collection make; it does not wait for figures."""
+    """Define the asset that writes all tables of some assets; it does not wait for figures."""
     names = {spec.key.path[-1] for made in assets for spec in made.specs}
     tables = [name for name in TABLES if name in names]
     spec = asset_spec(
@@ -33,7 +33,7 @@ def export_asset(collection: Collection, assets: Sequence[dg.AssetsDefinition]) 
 
         home = home_of(context, collection)
         exported = [*tables, *_WITH_CRAWLS]
-        title = f"{collection.name}: {collection.granularity} elements of a longitudinal crawl"
+        title = f"{collection.name}: {collection.granularity} elements of a series of crawls"
         export_collection(home.observables, exported, home.export, name=collection.name, title=title)
         return dg.MaterializeResult(
             metadata={

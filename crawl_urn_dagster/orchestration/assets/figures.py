@@ -1,10 +1,7 @@
-"""The figures of a collection, as files.
+"""Define one asset per figure of a collection.
 
-Here: which figures a collection gets, and where they are saved. Not here: drawing, captions or the tables of each
-(`figures`).
-
-Figures of observables are made for every collection; figures of parameters depend on asset `headline`, so that its
-blocking check holds them back.
+Every collection has the figures of its observables. Figures of parameters depend on the asset `headline`, so its
+blocking check can skip them. Does not draw figures or write captions; see the package `figures`.
 """
 
 import base64
@@ -19,7 +16,7 @@ from crawl_urn_dagster.sources import SimulatedSource
 
 
 def figure_names(collection: Collection) -> list[str]:
-    """Names of the figures of a collection, those of parameters included."""
+    """Return the names of the figures of a collection, including figures of parameters."""
     has = {
         "discovery_curve": collection.has_discovery_curve,
         "containment": collection.has_containment,
@@ -33,17 +30,17 @@ def figure_names(collection: Collection) -> list[str]:
 
 
 def figure_title(collection: Collection) -> str:
-    """Name a collection as its figures do."""
+    """Return the name of a collection in its figures."""
     return f"{collection.name} ({collection.granularity})"
 
 
 def figure_assets(collection: Collection) -> list[dg.AssetsDefinition]:
-    """One asset per figure."""
+    """Return one asset per figure."""
     return [_figure(collection, name) for name in figure_names(collection)]
 
 
 def figure_tables(collection: Collection, name: str) -> list[str]:
-    """Names of the tables that a figure of a collection is drawn from."""
+    """Return the names of the tables that a figure of a collection is drawn from."""
     has = {
         "containment": collection.has_containment,
         "discovery_curve": collection.has_discovery_curve,
@@ -67,15 +64,15 @@ def _figure(collection: Collection, name: str) -> dg.AssetsDefinition:
         home = home_of(context, collection)
         frames = home.observables.read_all(tables)
         title, clock, noun = figure_title(collection), collection.clock, collection.noun
-        said = caption(name, frames, title=title, clock=clock, noun=noun)
+        description = caption(name, frames, title=title, clock=clock, noun=noun)
         wide, narrow = (draw(name, frames, title=title, clock=clock, noun=noun, columns=columns) for columns in (2, 1))
-        paths = save_figure(wide, narrow, home.figures / name, said)
+        paths = save_figure(wide, narrow, home.figures / name, description)
         preview = base64.b64encode(preview_png(paths[0].read_bytes())).decode("ascii")
         return dg.MaterializeResult(
             metadata={
                 "preview": dg.MetadataValue.md(f"![{name}](data:image/png;base64,{preview})"),
-                "caption": dg.MetadataValue.text(said.text),
-                "alt": dg.MetadataValue.text(said.alt),
+                "caption": dg.MetadataValue.text(description.text),
+                "alt": dg.MetadataValue.text(description.alt),
                 **{path.name.removeprefix(f"{name}."): dg.MetadataValue.path(str(path)) for path in paths},
             }
         )

@@ -1,6 +1,6 @@
-"""What the next crawls will bring, and what others would.
+"""Define the assets `forecast` and `planning`.
 
-Here: assets `forecast` and `planning`. Not here: how they are computed (`estimates.forecast`).
+Does not compute them; see `estimates.forecast`.
 """
 
 import dagster as dg
@@ -11,7 +11,7 @@ from crawl_urn_dagster.orchestration.assets.estimates import FITTED, fitted_obse
 
 
 def forecast_assets(collection: Collection) -> list[dg.AssetsDefinition]:
-    """Assets that look ahead."""
+    """Return the assets on future crawls."""
     observables = ["crawls", *fitted_observables(collection)]
     forecast_spec = asset_spec(collection, "forecast", kinds=FITTED, deps=observables)
     planning_spec = asset_spec(collection, "planning", kinds=FITTED, deps=["parameters", *observables])

@@ -1,8 +1,7 @@
-"""From presence to the observable tables.
+"""Define the observable tables of a collection with presence lists.
 
-Here: assets `capture_history_counts`, `discovery_curve`, `containment`, `m_array`, `first_returns` of a collection
-that has presence lists. Not here: the counting itself (`observables`), or sources that publish counts
-(`assets.source`).
+These are `capture_history_counts`, `discovery_curve`, `containment`, `m_array` and `first_returns`. Does not count
+(`observables`) or read sources that publish counts (`assets.source`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,7 +22,7 @@ _FROM_HISTORIES = ("discovery_curve", "containment", "m_array", "first_returns")
 
 
 def observable_assets(collection: Collection) -> list[dg.AssetsDefinition]:
-    """Assets from presence to observable tables; none where the source publishes the tables itself."""
+    """Return the assets of the observables; none if the source publishes the tables itself."""
     if not collection.has_histories:
         return []
     counts_spec = asset_spec(
@@ -38,14 +37,14 @@ def observable_assets(collection: Collection) -> list[dg.AssetsDefinition]:
 
         home = home_of(context, collection)
         partitions = home.presence.read_all(home.observables.read("crawls")["crawl"])
-        counted = _counted(collection, partitions, home.histories)
-        elements = sum(counts.distinct_elements for counts in counted.values())
+        by_stratum = _count_by_stratum(collection, partitions, home.histories)
+        elements = sum(counts.distinct_elements for counts in by_stratum.values())
         if not elements:
             raise ValueError(
                 f"no crawl of {collection.name} has an element in a sample of one in {collection.sample_one_in}: check "
                 "the lists, or choose a smaller sample_one_in"
             )
-        table = pd.concat([capture_history_counts_table(counts, stratum) for stratum, counts in counted.items()])
+        table = pd.concat([capture_history_counts_table(counts, stratum) for stratum, counts in by_stratum.items()])
         home.observables.replace({"capture_history_counts": table})
         return table_result(
             collection,
@@ -53,7 +52,7 @@ def observable_assets(collection: Collection) -> list[dg.AssetsDefinition]:
             table,
             distinct_elements=elements,
             engine=collection.engine.type,
-            **({"strata": len(counted)} if collection.stratum else {}),
+            **({"strata": len(by_stratum)} if collection.stratum else {}),
         )
 
     specs = [
@@ -74,10 +73,10 @@ def observable_assets(collection: Collection) -> list[dg.AssetsDefinition]:
     return [capture_history_counts, observables]
 
 
-def _counted(
+def _count_by_stratum(
     collection: Collection, partitions: "list[Partition]", state: "Path"
 ) -> "Mapping[str | None, CaptureHistoryCounts]":
-    """Count histories by stratum; None stands for that of a collection without strata."""
+    """Count histories by stratum; the key None is the whole collection if it has no strata."""
     from crawl_urn_dagster.observables.stratum_counts import count_by_stratum
 
     report, memory = dg.get_dagster_logger().info, collection.memory_bytes

@@ -1,6 +1,6 @@
-"""The report of a collection.
+"""Define the asset `report`, which writes the report of a collection as HTML and Markdown.
 
-Here: asset `report`, from tables to its two files. Not here: what the report says (`report`).
+Does not write the text of the report; see the package `report`.
 """
 
 from datetime import datetime, timezone
@@ -27,12 +27,12 @@ _ALWAYS = (
     *("crawls", "parameters", "operator_terms", "diagnosis", "model_comparison", "revisit_regimes"),
     *("drift", "forecast", "planning"),
 )
-# Written together with the first table, so that they are no assets of their own.
-_BESIDE = ("inputs", "revisions", "findings")
+# Tables that are written together with `crawls` and are not assets.
+_WITH_CRAWLS = ("inputs", "revisions", "findings")
 
 
 def report_asset(collection: Collection) -> dg.AssetsDefinition:
-    """Asset that writes the report; it does not wait for the figures of parameters, which may be withheld."""
+    """Define the report; it does not wait for figures of parameters, which a blocking check may skip."""
     names = figure_names(collection)
     observed = [name for name in names if name not in PARAMETER_FIGURES]
     tables = [*_ALWAYS, *fitted_observables(collection)]
@@ -47,7 +47,7 @@ def report_asset(collection: Collection) -> dg.AssetsDefinition:
         "report",
         kinds={"markdown", "html"},
         deps=[*read, *observed],
-        description="The headline in words, whether to believe it, what moved, tables and figures: HTML and Markdown.",
+        description="Report in HTML and Markdown: headline, reliability, drift, tables and figures.",
     )
 
     @assets_of(collection, "report", [spec])
@@ -61,12 +61,12 @@ def report_asset(collection: Collection) -> dg.AssetsDefinition:
         from crawl_urn_dagster.sources import InputFile, fingerprint
 
         home = home_of(context, collection)
-        frames = home.observables.read_all([*read, *_BESIDE])
+        frames = home.observables.read_all([*read, *_WITH_CRAWLS])
         if collection.stratum:
             frames["strata"] = stratum_sizes(read_strata(home.observables))
         headline = read_headline(frames["parameters"])
         if headline.withheld:
-            # Earlier ones would show numbers that are now withheld.
+            # Figures of an earlier update would show estimates that are no longer reported.
             for name in PARAMETER_FIGURES:
                 remove_figure(home.figures / name)
         broken = broken_rules(
@@ -89,14 +89,14 @@ def report_asset(collection: Collection) -> dg.AssetsDefinition:
 
 
 def _read_at(instance: dg.DagsterInstance, collection: Collection) -> datetime | None:
-    """When the source was last read: a time of making would make each report another."""
+    """Return when the source was last read; the time of writing would change every report."""
     read = "presence" if collection.has_histories else "crawls"
     event = instance.get_latest_materialization_event(asset_key(collection, read))
     return None if event is None else datetime.fromtimestamp(event.timestamp, tz=timezone.utc)
 
 
 def write_page(page: "Page", stem: "Path") -> "dict[str, dg.MetadataValue]":
-    """Write a page as HTML and as Markdown, each as a whole; gives where they are, as metadata."""
+    """Write a page as HTML and Markdown, each atomically, and return the paths as metadata."""
     from crawl_urn_dagster.atomic import replacing
     from crawl_urn_dagster.report import to_html, to_markdown
 
@@ -112,15 +112,15 @@ def write_page(page: "Page", stem: "Path") -> "dict[str, dg.MetadataValue]":
 def _pictures(
     collection: Collection, frames: "Mapping[str, pd.DataFrame]", names: "Iterable[str]"
 ) -> "dict[str, Picture]":
-    """Draw the figures anew, so that they agree with the numbers beside them."""
+    """Draw the figures again so that they agree with the numbers on the page."""
     from crawl_urn_dagster.figures.files import render_png
     from crawl_urn_dagster.report import Picture
 
     pictures = {}
     for name in names:
         title, clock, noun = figure_title(collection), collection.clock, collection.noun
-        said = caption(name, frames, title=title, clock=clock, noun=noun)
+        description = caption(name, frames, title=title, clock=clock, noun=noun)
         figure = draw(name, frames, title=title, clock=clock, noun=noun)
         png = render_png(figure)
-        pictures[name] = Picture(f"figures/{name}.png", png, said.text, said.alt)
+        pictures[name] = Picture(f"figures/{name}.png", png, description.text, description.alt)
     return pictures

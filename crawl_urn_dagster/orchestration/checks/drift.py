@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from crawl_urn_dagster.observables.schema import SYMBOLS
-from crawl_urn_dagster.orchestration.asset_keys import numbers
+from crawl_urn_dagster.orchestration.asset_keys import numeric_metadata
 from crawl_urn_dagster.orchestration.checks.results import WARN, check_result, no_rows_result, not_assessed, table_check
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def _parameter_drift(collection: Collection, parameter: str) -> dg.AssetChecksDe
             f"threshold {row['threshold']:.3g}).{note}",
             todo="Check the crawler's seeds, scope and budget since then.",
             drawn_in="control_charts",
-            **numbers(**{name: float(row[name]) for name in ("reference_value", "value", "difference")}),
+            **numeric_metadata(**{name: float(row[name]) for name in ("reference_value", "value", "difference")}),
         )
 
     return table_check(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import dagster as dg
 
 from crawl_urn_dagster.config.collection import Collection
-from crawl_urn_dagster.orchestration.asset_keys import asset_key, home_key, home_of, numbers, pool
+from crawl_urn_dagster.orchestration.asset_keys import asset_key, home_key, home_of, numeric_metadata, pool
 from crawl_urn_dagster.orchestration.checks.results import ERROR, WARN, check_result, not_assessed, table_check
 from crawl_urn_dagster.orchestration.resources import CollectionHome
 
@@ -134,5 +134,5 @@ def _fit_is_ok(row: "pd.Series") -> dg.AssetCheckResult:
         threshold="ok",
         reason="The fit is ok." if passed else f"{observed}: {str(row['reason']).rstrip('.')}.",
         todo=f"{todo} {'' if row['headline'] else 'This fit is not the selected fit.'}".rstrip(),
-        **numbers(residual_rms=row["residual_rms"]),
+        **numeric_metadata(residual_rms=row["residual_rms"]),
     )

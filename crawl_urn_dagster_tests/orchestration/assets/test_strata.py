@@ -70,7 +70,7 @@ def test_strata_follow_the_lists_and_change_nothing_else(tmp_path, crawls):
     revised = list(crawls)[2]
     crawls[revised] = crawls[revised][::2]
     write_lists(tmp_path, crawls)
-    assert pipeline.find_ingest().crawls == (revised,)
+    assert pipeline.plan_ingest().crawls == (revised,)
     pipeline.run(without=FIGURES)
     assert pipeline.outcome.errors == ()
     assert "histories_sum_to_elements" not in {check.check for check in pipeline.outcome.failed_checks}
@@ -91,7 +91,7 @@ def test_strata_follow_the_lists_and_change_nothing_else(tmp_path, crawls):
     assert first_cells == ["stratum", "com", "org", "unknown"]
 
     pipeline.configure(lists_collection(tmp_path))
-    assert pipeline.find_ingest().crawls == tuple(crawls)
+    assert pipeline.plan_ingest().crawls == tuple(crawls)
     pipeline.run(without=FIGURES)
     plain = pipeline.tables(*OBSERVABLES, *FITTED)
     # A partition's content has its strata in it.
@@ -110,7 +110,7 @@ def test_strata_follow_the_lists_and_change_nothing_else(tmp_path, crawls):
 def test_a_source_without_the_column_is_an_error_that_names_it(tmp_path, crawls):
     pipeline = Pipeline(lists_collection(tmp_path, stratum={"column": "language"}), tmp_path)
     with pytest.raises(ValueError, match=r"2020-01-06.csv: has no column 'language' \(stratum\)"):
-        pipeline.find_ingest()
+        pipeline.plan_ingest()
 
 
 def test_a_collection_keeps_its_stratum_through_the_component_and_the_file(tmp_path):

@@ -1,0 +1,104 @@
+"""Print the results of the updates: a table, findings, headlines, paths and errors.
+
+Does not run anything; see `cli.running`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from crawl_urn_dagster.estimates.diagnosis import read_verdict
+from crawl_urn_dagster.estimates.headline import read_headline
+from crawl_urn_dagster.orchestration.assets.comparison import write_comparison
+from crawl_urn_dagster.orchestration.resources import CollectionHome
+from crawl_urn_dagster.orchestration.run_results import grouped_checks
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from crawl_urn_dagster.config.collection import Collection
+    from crawl_urn_dagster.orchestration.run_results import Outcome
+
+_MAX_NAMES = 3
+# A failed check is a finding about the data. Only true errors are printed as errors.
+_FINDINGS = {"ERROR": "CHECK FAILED", "WARN": "WARN"}
+
+
+def print_summary(chosen: list[Collection], outcomes: dict[str, Outcome], home: Path, console: Console) -> None:
+    """Print a row per collection, then findings, headlines, the location of the results, and errors."""
+    from rich.table import Table
+
+    table = Table()
+    for title in ("collection", "crawls", "elements", "headline", "status", "verdict", "report"):
+        table.add_column(title, overflow="fold", justify="right" if title in {"crawls", "elements"} else "left")
+    headlines = []
+    for one in chosen:
+        if outcomes[one.name].errors:
+            table.add_row(one.name, "", "", "", "error", "", "")
+        else:
+            row, headline = _results(one, home)
+            table.add_row(*row)
+            headlines.append(headline)
+    console.print(table)
+    for name, outcome in outcomes.items():
+        for (severity, description), checks in grouped_checks(outcome).items():
+            console.print(f"{_FINDINGS[severity]} {name}, {first_names(checks)}: {description}")
+    for headline in headlines:
+        console.print(headline)
+    if headlines:
+        console.print(
+            f"The results of each collection are in its folder under {home}: report.html and report.md, figures/ (PNG, "
+            "SVG and PDF), observables.duckdb (tables), export/ (the tables as CSV and Parquet)."
+        )
+    for name, outcome in outcomes.items():
+        for error in outcome.errors:
+            click.echo(f"Error: collection {name}: {error}", err=True)
+
+
+def _results(collection: Collection, home: Path) -> tuple[tuple[str, ...], str]:
+    """Return the row of the table and the sentences on the headline."""
+    from crawl_urn_dagster.observables.tables import count_all_elements
+
+    files = CollectionHome(folder=str(home), collection=collection.name)
+    tables = files.observables
+    crawls, headline = tables.read("crawls"), read_headline(tables.read("parameters"))
+    verdict = read_verdict(tables.read("diagnosis"))
+    elements = count_all_elements(crawls, tables.read("discovery_curve")) if collection.has_discovery_curve else None
+    row = (
+        collection.name,
+        str(len(crawls)),
+        "not known" if elements is None else f"{elements:,}",
+        headline.numbers,
+        headline.status,
+        verdict.name,
+        _shown_path(files.report.with_suffix(".html")),
+    )
+    return (
+        row,
+        f"{collection.name} ({headline.fit_name}): {headline.sentence} Verdict {verdict.name}: {verdict.meaning}",
+    )
+
+
+def print_comparison(collections: Sequence[Collection], home: Path, console: Console) -> None:
+    """Write the comparison of the configured collections if there are several, and print its path."""
+    if len(collections) == 1:
+        return
+    homes = [CollectionHome(folder=str(home), collection=one.name) for one in collections]
+    written = write_comparison(collections, homes)
+    console.print(f"Comparison of all collections: {_shown_path(Path(written['html'].value))}")
+
+
+def first_names(names: list[str]) -> str:
+    """Return the first names, and the number of further ones."""
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    return f"{', '.join(names[:_MAX_NAMES])}{more}"
+
+
+def _shown_path(path: Path) -> str:
+    """Return the path relative to the working folder if it is inside, so that it can be copied."""
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)

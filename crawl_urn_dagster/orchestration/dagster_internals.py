@@ -1,0 +1,31 @@
+"""Import the names that Dagster keeps in private modules; no other module may import them.
+
+Does not use them. A new release of Dagster may move them; their test states the release that they were tested with.
+"""
+
+from dagster._core.definitions.reconstruct import ReconstructableRepository
+from dagster._core.definitions.repository_definition.valid_definitions import SINGLETON_REPOSITORY_NAME
+from dagster._core.definitions.run_request import InstigatorType
+from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
+from dagster._core.execution.api import execute_run_iterator
+from dagster._core.remote_origin import ManagedGrpcPythonEnvCodeLocationOrigin, RemoteRepositoryOrigin
+from dagster._core.scheduler.instigation import TickStatus
+from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
+from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
+from dagster_shared.check import CheckError
+from dagster_shared.error import SerializableErrorInfo
+
+__all__ = [
+    "SINGLETON_REPOSITORY_NAME",
+    "AssetCheckExecutionRecordStatus",
+    "CheckError",
+    "InstigatorType",
+    "LoadableTargetOrigin",
+    "ManagedGrpcPythonEnvCodeLocationOrigin",
+    "ReconstructableRepository",
+    "RemoteRepositoryOrigin",
+    "SerializableErrorInfo",
+    "TickStatus",
+    "UnresolvedAssetJobDefinition",
+    "execute_run_iterator",
+]

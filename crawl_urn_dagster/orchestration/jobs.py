@@ -1,0 +1,70 @@
+"""Define the jobs of a collection: reading large files, ingesting crawls, and updating all other assets.
+
+Does not decide when a job runs; see `sensors` and `schedules`.
+"""
+
+from typing import TYPE_CHECKING
+
+import dagster as dg
+
+from crawl_urn_dagster.config.collection import Collection
+from crawl_urn_dagster.formatting import count_noun
+from crawl_urn_dagster.orchestration.asset_keys import (
+    asset_key,
+    home_key,
+    ingest_job_name,
+    read_job_name,
+    update_job_name,
+)
+from crawl_urn_dagster.orchestration.resources import CollectionHome
+
+if TYPE_CHECKING:
+    from crawl_urn_dagster.orchestration.dagster_internals import UnresolvedAssetJobDefinition
+
+
+def _presence(collection: Collection) -> dg.AssetSelection:
+    return dg.AssetSelection.assets(asset_key(collection, "presence"))
+
+
+def update_job(collection: Collection) -> "UnresolvedAssetJobDefinition":
+    """Define the job that updates every asset of a collection but its presence."""
+    everything = dg.AssetSelection.key_prefixes(collection.name)
+    return dg.define_asset_job(
+        update_job_name(collection),
+        selection=everything - _presence(collection) if collection.has_histories else everything,
+        description=f"Updates {collection.name} from its source to figures and report.",
+        executor_def=dg.in_process_executor,
+    )
+
+
+def ingest_job(collection: Collection) -> "UnresolvedAssetJobDefinition":
+    """Define the job that ingests crawls into presence partitions."""
+    return dg.define_asset_job(
+        ingest_job_name(collection),
+        selection=_presence(collection),
+        description=f"Reads crawls of {collection.name} into partitions; all listed crawls if none is chosen.",
+        executor_def=dg.in_process_executor,
+    )
+
+
+def read_job(collection: Collection, home: CollectionHome) -> dg.JobDefinition:
+    """Define the job that downloads and converts the source's files, so that listing them afterwards takes seconds."""
+    # The job has its own resource. Otherwise Dagster copies the sensors that request it, with a beta warning for each.
+    key = home_key(collection)
+
+    @dg.op(name=f"{collection.name}__read", required_resource_keys={key}, out=dg.Out(dg.Nothing))
+    def read(context: dg.OpExecutionContext) -> None:
+        home: CollectionHome = getattr(context.resources, key)
+        listing = collection.source.list_crawls(home.files, collection.selection)
+        context.log.info(f"{count_noun(len(listing.crawls), 'crawl')} to {listing.crawls[-1].crawl}")
+
+    @dg.job(
+        name=read_job_name(collection),
+        description=f"Downloads and converts the files of {collection.name}, which takes too long for a sensor.",
+        executor_def=dg.in_process_executor,
+        resource_defs={key: home},
+    )
+    def job() -> None:
+        read()
+
+    return job
