@@ -32,7 +32,7 @@ from crawl_urn_dagster_tests.sources.generated_sketches import sketch, statistic
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")), *sorted(DOCS.rglob("*.md"))]
 KAPPA, ALPHA, COVERAGE = 0.4, 0.75, 0.6
 N_CRAWLS, CORE, SHELL = 51, 40_000, 60_000
 

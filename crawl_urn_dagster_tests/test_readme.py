@@ -12,8 +12,9 @@ from crawl_urn_dagster.observables.schema import PARAMETERS
 from crawl_urn_dagster_tests.collections_for_tests import histories, tables_collection
 
 ROOT = Path(__file__).resolve().parents[1]
-README, CONFIGURATION, PYTHON, TUTORIAL = (
-    (ROOT / page).read_text() for page in ("README.md", "docs/configuration.md", "docs/python.md", "docs/tutorial.md")
+README, CONFIGURATION, PYTHON, SOURCES, TUTORIAL = (
+    (ROOT / page).read_text()
+    for page in ("README.md", "docs/configuration.md", "docs/python.md", "docs/sources.md", "docs/tutorial.md")
 )
 INSTALL_UI = ".venv/bin/pip install -q -c requirements.lock '.[ui]'"
 
@@ -52,7 +53,7 @@ def test_readme_is_short():
 
 
 def test_own_archives_are_configured_as_shown(tmp_path):
-    (own_lists,), (large, own_tables, _) = blocks(README, "yaml"), blocks(CONFIGURATION, "yaml")
+    (own_lists,), (large, own_tables) = blocks(README, "yaml"), blocks(CONFIGURATION, "yaml")
     assert blocks(TUTORIAL, "yaml") == [re.sub(r" +#.*", "", own_lists)]
     (tmp_path / "urls").mkdir()
     for name in ("hosts.csv.gz", "urls/a.parquet", "pairs.csv", "windows.csv", "crawls.csv"):
@@ -73,7 +74,7 @@ def test_own_archives_are_configured_as_shown(tmp_path):
 
 def test_real_archives_are_configured_as_shown(tmp_path, shared_data):
     files = {path.name: path for path in shared_data.rglob("*") if path.is_file()}
-    text = blocks(CONFIGURATION, "yaml")[-1]
+    (text,) = blocks(SOURCES.split("\n## Real archives\n")[1], "yaml")
     for name in re.findall(r"[\w-]+\.(?:csv\.gz|csv|json)", text):
         if not (tmp_path / name).exists():
             (tmp_path / name).symlink_to(files[name])
