@@ -76,6 +76,15 @@ def test_module_paths_exist(page):
         assert exists(name), name
 
 
+@pytest.mark.parametrize("page", [ROOT / "CONTRIBUTING.md", DOCS / "architecture.md"], ids=lambda page: page.name)
+def test_paths_of_the_project_exist(page):
+    """Paths in code quotes start at the checkout or at the package."""
+    paths = set(re.findall(r"`((?!\.\./)[\w.]+/[\w./]*)`", page.read_text()))
+    assert [
+        path for path in paths if not any((top / path).exists() for top in (ROOT, ROOT / "crawl_urn_dagster"))
+    ] == []
+
+
 def test_fits_page_names_exist():
     for cell in table_under("fits.md", "# Fits"):
         for name in re.findall(r"`([\w.]+)`", cell):
