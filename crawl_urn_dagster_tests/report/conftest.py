@@ -1,4 +1,4 @@
-"""The tables and the report of one collection of 20 crawls, shared by the tests of the report."""
+"""The tables and the report of one collection of 16 crawls, shared by the tests of the report."""
 
 import pickle
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from crawl_urn_dagster.report import Page, to_markdown
 
-N_CRAWLS = 20
+N_CRAWLS = 16
 TABLES = (
     *("crawls", "parameters", "operator_terms", "diagnosis", "model_comparison", "revisit_regimes", "drift"),
     *("forecast", "planning", "revisions", "findings", "inputs", "control_chart", "parameter_history", "containment"),

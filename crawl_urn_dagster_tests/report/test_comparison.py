@@ -5,18 +5,14 @@ import pytest
 from crawl_urn_dagster.estimates.inference import estimate_tables
 from crawl_urn_dagster.observables.tables import crawls_table, tables_from_histories
 from crawl_urn_dagster.report import to_markdown
-from crawl_urn_dagster.report.comparison import Compared, compared_parameters, comparison_page
+from crawl_urn_dagster.report.comparison import COMPARED_TABLES, Compared, compared_parameters, comparison_page
 from crawl_urn_dagster.report.content import rows_of_fit
 from crawl_urn_dagster.urn import CountingError
 from crawl_urn_dagster_tests.collections_for_tests import avoiding_histories, dated_crawls, histories, tables_collection
 from crawl_urn_dagster_tests.report.reading import assert_written, columns, headline_row, rows, section
 
 N_CRAWLS = 12
-SIMULATED = {
-    "sound": histories(N_CRAWLS),
-    "avoiding": avoiding_histories(N_CRAWLS),
-    "static": histories(N_CRAWLS, urn=50, kappa=1),
-}
+SIMULATED = {"avoiding": avoiding_histories(N_CRAWLS), "static": histories(N_CRAWLS, urn=50, kappa=1)}
 
 
 def comparison_tables(simulated):
@@ -28,11 +24,13 @@ def comparison_tables(simulated):
 
 
 @pytest.fixture(scope="module")
-def compared(tmp_path_factory):
+def compared(tmp_path_factory, tables):
     """Three collections that have run, and one that has not."""
     folder = tmp_path_factory.mktemp("compared")
-    tables = {name: comparison_tables(simulated) for name, simulated in SIMULATED.items()} | {"absent": {}}
-    return [Compared(tables_collection(folder, histories(3), name=name), frames) for name, frames in tables.items()]
+    frames = {"sound": {name: tables[name] for name in COMPARED_TABLES}}
+    frames |= {name: comparison_tables(simulated) for name, simulated in SIMULATED.items()}
+    frames["absent"] = {}
+    return [Compared(tables_collection(folder, histories(3), name=name), found) for name, found in frames.items()]
 
 
 @pytest.fixture(scope="module")

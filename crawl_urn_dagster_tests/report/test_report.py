@@ -8,7 +8,8 @@ import pytest
 from PIL import Image
 
 from crawl_urn_dagster.config.collection import demo_collection
-from crawl_urn_dagster.figures import CATALOGUE
+from crawl_urn_dagster.estimates.headline import read_headline
+from crawl_urn_dagster.figures import CATALOGUE, PARAMETER_FIGURES
 from crawl_urn_dagster.orchestration.assets.report import report_asset
 from crawl_urn_dagster.report import Content, Picture, report_page, to_html, to_markdown
 from crawl_urn_dagster_tests.collections_for_tests import histories, presence_collection
@@ -21,7 +22,7 @@ def two_crawls(tmp_path_factory):
     """A pipeline of two crawls, too few for any fit."""
     folder = tmp_path_factory.mktemp("two")
     pipeline = Pipeline(presence_collection(folder, histories(2)), folder)
-    pipeline.run(without=FIGURES)
+    pipeline.run(without={"export"})
     return pipeline
 
 
@@ -54,12 +55,14 @@ def test_report_of_two_crawls_states_what_cannot_be_tested(two_crawls):
     assert "figures/containment_by_lag.png" in observed
     assert "<details>" not in observed
     assert "The source was read for the first time" in page
+    assert "Not forecast: " in section(page, "Forecast of the next crawls")
+    assert "nan" not in page.lower()
 
 
-def test_reading_the_same_content_again_keeps_the_findings(two_crawls):
-    before = two_crawls.tables("findings")["findings"]
-    two_crawls.execute("update", without=ALL_BUT_OBSERVABLES)
-    assert two_crawls.tables("findings")["findings"].equals(before)
+def test_too_few_crawls_are_a_finding_and_not_an_error(two_crawls):
+    assert two_crawls.outcome.errors == ()
+    assert read_headline(two_crawls.home.observables.read("parameters")).status == "too_few_points"
+    assert two_crawls.figures() == FIGURES - set(PARAMETER_FIGURES)
 
 
 def test_report_asset_writes_both_files_with_figures(two_crawls):
@@ -76,6 +79,12 @@ def test_report_states_when_the_source_was_read(two_crawls):
     event = two_crawls.instance.get_latest_materialization_event(key)
     read_at = datetime.fromtimestamp(event.timestamp, tz=timezone.utc)
     assert f"Inputs, last read at {read_at:%Y-%m-%d %H:%M} UTC:" in two_crawls.page()
+
+
+def test_reading_the_same_content_again_keeps_the_findings(two_crawls):
+    before = two_crawls.tables("findings")["findings"]
+    two_crawls.execute("update", without=ALL_BUT_OBSERVABLES)
+    assert two_crawls.tables("findings")["findings"].equals(before)
 
 
 def test_report_asset_depends_on_no_figure_of_parameters():

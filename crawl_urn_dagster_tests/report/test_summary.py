@@ -99,9 +99,10 @@ def test_core_that_is_not_permanent_is_the_longest_lived_part(tables, content_wi
 
 
 def test_reliability_names_changes_and_violated_rules(tables, content_with):
-    drift = tables["drift"].assign(reason=None, drifted=True, since_crawl=tables["crawls"]["crawl"][15])
+    since = tables["crawls"]["crawl"][12]
+    drift = tables["drift"].assign(reason=None, drifted=True, since_crawl=since)
     rules = {"a rule": tables["crawls"], "another rule": tables["crawls"]}
     text = render(reliability_section(content_with(drift=drift, broken_rules=rules)))
-    assert f"**A change began with {tables['crawls']['crawl'][15]}, but the estimates describe all crawls" in text
+    assert f"**A change began with {since}, but the estimates describe all crawls" in text
     assert "**The data violate 2 consistency rules**; see *Data quality*." in text
     assert "A change began" not in render(reliability_section(content_with()))

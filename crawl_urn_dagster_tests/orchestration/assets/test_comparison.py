@@ -22,7 +22,7 @@ def home(tmp_path_factory):
     folder = tmp_path_factory.mktemp("compared")
     collections = [tables_collection(folder, histories(3), name=name) for name in NAMES]
     homes = [CollectionHome(folder=str(folder / "home"), collection=name) for name in NAMES]
-    simulated, error = histories(12), CountingError()
+    simulated, error = histories(12, urn=50, kappa=1), CountingError()
     crawls = crawls_table(dated_crawls([simulated.captured(crawl).size for crawl in range(12)]))
     observables = tables_from_histories(crawls, simulated.counts(), error)
     observed = observables["containment"], observables["discovery_curve"]

@@ -219,20 +219,6 @@ def test_what_cannot_be_true_is_on_the_page_and_a_finding(tmp_path):
     assert "999,999" in page
 
 
-@pytest.mark.slow
-def test_too_few_crawls_are_a_finding_too(tmp_path):
-    pipeline = Pipeline(presence_collection(tmp_path, histories(2), name="two"), tmp_path)
-    pipeline.run()
-    assert pipeline.outcome.errors == ()
-    headline = read_headline(pipeline.home.observables.read("parameters"))
-    assert headline.status == "too_few_points"
-    page = pipeline.page()
-    assert "Its observed quantities were not forecast" in section(page, "Latest crawl")
-    assert "Not forecast: " in section(page, "Forecast of the next crawls")
-    assert "nan" not in page.lower()
-    assert pipeline.figures() == OBSERVABLE_FIGURES
-
-
 def test_only_the_selected_crawls_are_ingested(tmp_path):
     pipeline = Pipeline(presence_collection(tmp_path, last_crawl="2020-03-02"), tmp_path)
     pipeline.run(without=ALL_BUT_OBSERVABLES)
