@@ -1,6 +1,6 @@
-"""The one loader of the package's SQL: every statement is a named file.
+"""Load SQL statements from the folder `sql`.
 
-Here: finding and reading `sql/<name>.sql`. Not here: statements themselves, or running them.
+Contains no statements and does not run them; statements of one line stand in the modules that use them.
 """
 
 from __future__ import annotations
@@ -13,15 +13,25 @@ _PACKAGE = Path(__file__).resolve().parent
 
 @cache
 def load_statement(name: str) -> str:
-    """Text of a named statement.
+    """Return the text of a statement.
 
-    A wheel carries the statements as ``crawl_urn_dagster/sql/``; in an editable install they stay in ``sql/``
-    beside the package.
+    A wheel contains the statements as ``crawl_urn_dagster/sql/``. In an editable install they stay in ``sql/`` next to
+    the package.
+
+    Parameters
+    ----------
+    name
+        Path of the file below ``sql``, without its ending, such as ``observables/m_array``.
 
     Raises
     ------
     FileNotFoundError
-        When there is no statement of that name.
+        If there is no statement of that name.
+
+    Examples
+    --------
+    >>> load_statement("observables/m_array").splitlines()[-1]
+    'ORDER BY recaptured_index IS NULL, cells.released_index, recaptured_index;'
     """
     packaged = _PACKAGE / "sql"
     folder = packaged if packaged.is_dir() else _PACKAGE.parent / "sql"

@@ -1,4 +1,4 @@
--- The elements of some files, each with its best value.
+-- Select each element of the files once, with its highest value.
 SELECT element, floor(max(value))::BIGINT::VARCHAR AS stratum
 FROM read_parquet($parts)
 GROUP BY element;

@@ -1,5 +1,6 @@
--- The crawls of a converted list, each with its first row, its first row without an element, and its first row of a
--- stratum that is none (from 1): no rank where there must be ranks, else no short text of harmless characters.
+-- List the crawls of a converted list with the number of their first row, of their first row without an element and of
+-- their first row with an invalid stratum, counted from 1. If strata are ranks, a stratum must be a whole number of at
+-- least 1; otherwise it must be a short text of harmless characters.
 WITH checked AS (
     SELECT
         *,

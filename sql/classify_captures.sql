@@ -1,5 +1,5 @@
--- Captures of some lines: what became of each (null: it counts as present), and its texts. A column that is null in
--- every row would have no type without a cast.
+-- Classify captures: the reason for which a line does not count (`outcome`; null: it counts as present), and its texts.
+-- The casts give a type to columns that are null in every row.
 WITH split AS (
     {split}
 ),

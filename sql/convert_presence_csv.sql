@@ -1,5 +1,5 @@
--- One raw list to Parquet, streamed. Columns are named by position; every cell is text, nothing is guessed.
--- No temporary file of its own: the target is one, and is put in place when it is whole.
+-- Convert one raw list to Parquet as a stream. Columns are named by position and every cell is text.
+-- DuckDB writes no temporary file, because the target is one and is moved into place once it is complete.
 COPY (
     SELECT {crawl} AS crawl, {element} AS element, nullif(trim({stratum}), '') AS stratum
     FROM read_csv(

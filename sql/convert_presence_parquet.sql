@@ -1,5 +1,5 @@
--- One raw list to Parquet, streamed; of a wide file only these columns are read.
--- No temporary file of its own: the target is one, and is put in place when it is whole.
+-- Convert one raw list to Parquet as a stream. DuckDB reads only these columns of the file.
+-- DuckDB writes no temporary file, because the target is one and is moved into place once it is complete.
 COPY (
     SELECT {crawl}::VARCHAR AS crawl, {element}::VARCHAR AS element, nullif(trim({stratum}::VARCHAR), '') AS stratum
     FROM read_parquet($source, binary_as_string = true, hive_partitioning = false)

@@ -1,5 +1,5 @@
--- Fields of CDX lines by their positions, which are constants of the statement (DuckDB 1.5 is three times slower with
--- parameters). The one field that may hold the delimiter takes up what is too much.
+-- Split CDX lines into fields. Their positions are constants of the statement, because DuckDB 1.5 is three times slower
+-- with parameters. Surplus delimiters belong to the one field that may contain them.
 SELECT
     line_number,
     line,

@@ -1,4 +1,4 @@
--- Fields of CDXJ lines: key, time, and JSON under the names that archives use.
+-- Split CDXJ lines into key, time and the JSON fields, under the names that archives use.
 SELECT
     line_number,
     line,

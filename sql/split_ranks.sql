@@ -1,4 +1,4 @@
--- Domains of a web graph with their ranks; names are turned around. A rank that is none is null.
+-- Select the domains of a web graph with their ranks and reverse their names. An invalid rank is null.
 SELECT
     *,
     harmonicc_pos IS NOT NULL AND pr_pos IS NOT NULL AND coalesce(element, '') <> '' AS is_whole

@@ -1,4 +1,4 @@
--- Crawls of a converted list. Content is the same whatever the order of the rows.
+-- Summarise the crawls of a converted list. The content does not depend on the order of the rows.
 COPY (
     SELECT crawl, count(*) AS captures, sum(hash(element, stratum))::VARCHAR AS content
     FROM read_parquet($part)

@@ -1,4 +1,4 @@
-"""Observables: from presence lists or published counts to the tables of a collection's DuckDB file.
+"""Count observables from presence lists or published counts and store them in a collection's DuckDB file.
 
-Here: nothing but this sentence; its modules are imported by name, because some need pandas and some must not.
+Exports nothing: importing a module loads pandas only if that module needs it.
 """

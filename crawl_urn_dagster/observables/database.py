@@ -1,10 +1,9 @@
-"""A collection's DuckDB file: one writer, many readers, nothing half-written.
+"""Read and write a collection's DuckDB file: one writer, many readers, and no partial writes.
 
-Here: opening the file for one query or one transaction, waiting for whoever holds it, and moving tables of the
-contract in and out. Not here: what the tables hold (`schema`, `tables`), or anything about Dagster.
+Does not define the contents of the tables; see `schema` and `tables`.
 
-A program that has the file open to read keeps DuckDB from writing to it. What is written meanwhile goes into a copy,
-which then takes the file's place; that program goes on with what it had.
+DuckDB cannot write to a file that another process has open for reading. In that case the writer changes a copy, which
+then replaces the file; the reader keeps the old contents until it opens the file again.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ if TYPE_CHECKING:
 
 _FIRST_WAIT_SECONDS = 0.02
 _LONGEST_WAIT_SECONDS = 1.0
-# In the error of DuckDB when it is this process that has the file open, in another way.
-_OWN = "different configuration"
+# Part of DuckDB's error message if this process itself has the file open with other settings.
+_OPEN_IN_THIS_PROCESS = "different configuration"
 
 
 class DatabaseHeldError(TimeoutError):
@@ -38,7 +37,7 @@ class DatabaseHeldError(TimeoutError):
 
 
 class MissingTableError(LookupError):
-    """A table of the contract has not been written yet; the message says what makes it."""
+    """A table has not been written yet; the message states what to materialise."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +47,18 @@ class ObservablesFile:
     Parameters
     ----------
     path
-        The file; its folder is made on the first write.
+        The file; the first write creates its folder.
     deadline_seconds
-        How long to wait for another process that has the file open.
+        Longest time to wait for another process that has the file open.
+
+    Examples
+    --------
+    >>> import pandas as pd, pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = ObservablesFile(pathlib.Path(folder) / "observables.duckdb")
+    ...     file.replace({"m_array": pd.DataFrame({"released_crawl": ["2024-05"], "elements": [3]})})
+    ...     file.read("m_array")["elements"].tolist()
+    [3]
     """
 
     path: Path
@@ -58,14 +66,14 @@ class ObservablesFile:
 
     @contextmanager
     def reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Open read-only for one query.
+        """Open the file read-only for one query.
 
         Raises
         ------
         MissingTableError
-            When the file does not exist.
+            If the file does not exist.
         DatabaseHeldError
-            When a writer keeps it open past the deadline.
+            If a writer keeps it open past the deadline.
         """
         if not self.path.exists():
             raise MissingTableError(f"{self.path} does not exist: materialise the collection's assets first")
@@ -74,16 +82,17 @@ class ObservablesFile:
 
     @contextmanager
     def reading_tables(self, names: Iterable[str]) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Open read-only for queries of some tables of the contract.
+        """Open the file read-only for queries of these tables.
 
         Raises
         ------
         MissingTableError
-            When one has not been written yet.
+            If one of them has not been written yet.
         """
+        query = "SELECT count(*) > 0 FROM duckdb_tables() WHERE table_name = $table"
         with self.reading() as connection:
             for name in names:
-                if not _has_table(connection, TABLES[name]):
+                if connection.execute(query, {"table": TABLES[name].name}).fetchone() != (True,):
                     raise MissingTableError(
                         f"{self.path} has no table {name!r}: materialise the asset that writes it first"
                     )
@@ -91,12 +100,12 @@ class ObservablesFile:
 
     @contextmanager
     def writing(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Open for one transaction: committed at the end, rolled back when anything raises.
+        """Open the file for one transaction, which is rolled back if the block raises.
 
         Raises
         ------
         DatabaseHeldError
-            When another process keeps the file open to write, or writes, past the deadline.
+            If another process writes, or keeps the file open for writing, past the deadline.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._writable() as connection:
@@ -109,14 +118,14 @@ class ObservablesFile:
             connection.commit()
 
     def replace(self, frames: Mapping[str, pd.DataFrame]) -> None:
-        """Replace tables in one transaction; columns a frame lacks become NULL.
+        """Replace tables in one transaction; columns that a frame lacks become NULL.
 
         Raises
         ------
         KeyError
-            When a name is no table of the contract.
+            If a name is not a table of the schema.
         ValueError
-            When a frame has a column that its table does not have.
+            If a frame has a column that its table does not have.
         """
         for name, frame in frames.items():
             unknown = [column for column in frame.columns if column not in TABLES[name].column_names]
@@ -124,29 +133,29 @@ class ObservablesFile:
                 raise ValueError(f"table {name} has no columns {unknown}; it has {list(TABLES[name].column_names)}")
         with self.writing() as connection:
             for name, frame in frames.items():
-                create_table(connection, TABLES[name])
+                _create_table(connection, TABLES[name])
                 connection.register("frame", frame)
                 connection.execute(f"INSERT INTO {TABLES[name].name} BY NAME FROM frame")
                 connection.unregister("frame")
 
     def read(self, name: str) -> pd.DataFrame:
-        """Read a whole table of the contract, in the order it was written.
+        """Read a table in the order in which it was written.
 
         Raises
         ------
         MissingTableError
-            When the table has not been written yet.
+            If the table has not been written yet.
         """
         return self.read_all([name])[name]
 
     def read_all(self, names: Iterable[str]) -> dict[str, pd.DataFrame]:
-        """Read whole tables of the contract, by name, as they are at one time; as of `read`."""
+        """Read several tables from the same state of the file, by name; raises as `read` does."""
         wanted = list(names)
         with self.reading_tables(wanted) as connection:
             return {name: connection.execute(f"FROM {TABLES[name].name}").df() for name in wanted}
 
     def read_present(self, names: Iterable[str]) -> dict[str, pd.DataFrame]:
-        """Read those of some tables of the contract that have been written."""
+        """Read those tables that have been written, by name."""
         found = {}
         for name in names:
             with suppress(MissingTableError):
@@ -155,7 +164,7 @@ class ObservablesFile:
 
     @contextmanager
     def _writable(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Open in place or, while other processes read, as a copy that takes the file's place at the end."""
+        """Open the file in place or, if other processes are reading it, a copy that replaces it at the end."""
         lock = FileLock(self.path.with_name(f".{self.path.name}.lock"), timeout=self.deadline_seconds)
         with ExitStack() as stack:
             try:
@@ -173,26 +182,29 @@ class ObservablesFile:
     @contextmanager
     def _copy(self) -> Iterator[duckdb.DuckDBPyConnection]:
         with replacing(self.path) as temporary:
-            temporary.unlink()  # DuckDB makes its own
+            temporary.unlink()  # DuckDB refuses an empty file and creates its own.
             with closing(duckdb.connect(str(temporary))) as connection:
-                # Before DuckDB 2 no parameter is bound here; quotes are all that a text literal can be left by.
+                # ATTACH takes no parameters before DuckDB 2. A quote is the only character that ends a literal.
                 path = "'" + str(self.path).replace("'", "''") + "'"
                 connection.execute(f"ATTACH {path} AS held (READ_ONLY)")
                 [(name,)] = connection.execute("SELECT current_database()").fetchall()
                 connection.execute(f'COPY FROM DATABASE held TO "{name}"')
                 yield connection
 
-    def _wait_for(self, *ways: Callable[[], duckdb.DuckDBPyConnection]) -> duckdb.DuckDBPyConnection:
-        """Connect in the first way that can be; of this process's own connections only the first is tried."""
+    def _wait_for(self, *attempts: Callable[[], duckdb.DuckDBPyConnection]) -> duckdb.DuckDBPyConnection:
+        """Try to connect until one attempt succeeds.
+
+        If this process itself has the file open, only the first attempt is tried.
+        """
         end = time.monotonic() + self.deadline_seconds
         wait = _FIRST_WAIT_SECONDS
         while True:
-            for way in ways:
-                found = _try(way)
-                if isinstance(found, duckdb.DuckDBPyConnection):
-                    return found
-                held = found
-                if _OWN in str(held):
+            for attempt in attempts:
+                result = _connect(attempt)
+                if isinstance(result, duckdb.DuckDBPyConnection):
+                    return result
+                held = result
+                if _OPEN_IN_THIS_PROCESS in str(held):
                     break
             if time.monotonic() >= end:
                 raise DatabaseHeldError(
@@ -203,25 +215,19 @@ class ObservablesFile:
             wait = min(2 * wait, _LONGEST_WAIT_SECONDS)
 
 
-def create_table(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
-    """Create or replace an empty table with the columns of the contract."""
+def _create_table(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
     columns = ", ".join(
         f'"{column.name}" {column.type}{"" if column.nullable else " NOT NULL"}' for column in table.columns
     )
     connection.execute(f"CREATE OR REPLACE TABLE {table.name} ({columns})")
 
 
-def _has_table(connection: duckdb.DuckDBPyConnection, table: Table) -> bool:
-    query = "SELECT 1 FROM duckdb_tables() WHERE table_name = $table"
-    return connection.execute(query, {"table": table.name}).fetchone() is not None
-
-
-def _try(way: Callable[[], duckdb.DuckDBPyConnection]) -> duckdb.DuckDBPyConnection | duckdb.Error:
-    """Connect, or give the error that says who holds the file."""
+def _connect(attempt: Callable[[], duckdb.DuckDBPyConnection]) -> duckdb.DuckDBPyConnection | duckdb.Error:
+    """Connect, or return the error if another connection holds the file."""
     try:
-        return way()
+        return attempt()
     except (duckdb.IOException, duckdb.ConnectionException) as error:
-        if "Could not set lock" in str(error) or _OWN in str(error):
+        if "Could not set lock" in str(error) or _OPEN_IN_THIS_PROCESS in str(error):
             return error
         raise
 

@@ -1,7 +1,6 @@
-"""Engines: where the heavy step, from presence partitions to capture-history counts, is computed.
+"""Configure the engine that counts capture histories from presence partitions.
 
-Here: their configuration, and which code each runs. Not here: that code (`histories`, `spark`), or what is made of the
-counts, which is the same for all.
+Does not count; see `kept_histories` and `spark`. All later steps are the same for every engine.
 """
 
 from __future__ import annotations
@@ -20,16 +19,21 @@ if TYPE_CHECKING:
 
 
 class EngineMissingError(RuntimeError):
-    """What an engine needs is not installed; the message says how to install it."""
+    """A package that an engine needs is not installed; the message states how to install it."""
 
 
 class LocalEngine(BaseModel):
-    """The machine itself, from histories that are kept from run to run.
+    """Count on this machine, with histories that are kept from run to run.
 
     Parameters
     ----------
     threads
-        None: as many as there are processors.
+        None: one per processor.
+
+    Examples
+    --------
+    >>> LocalEngine(threads=2).type
+    'local'
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -38,7 +42,7 @@ class LocalEngine(BaseModel):
     threads: int | None = Field(default=None, ge=1)
 
     def require(self) -> None:
-        """Raise an `EngineMissingError` when the engine cannot run here; this one always can."""
+        """Raise an `EngineMissingError` if the engine cannot run here; this engine always can."""
 
     def count_histories(
         self,
@@ -48,21 +52,21 @@ class LocalEngine(BaseModel):
         memory_bytes: int,
         report: Callable[[str], object],
     ) -> CaptureHistoryCounts:
-        """Count the histories of partitions in time order; see `histories.KeptHistories.count`."""
+        """Count the histories of partitions in time order; see `kept_histories.KeptHistories.count`."""
         from crawl_urn_dagster.observables.kept_histories import KeptHistories
 
         return KeptHistories(state).count(partitions, memory_bytes=memory_bytes, threads=self.threads, report=report)
 
 
 class SparkEngine(BaseModel):
-    """A Spark cluster, from all partitions each time.
+    """Count on a Spark cluster, all partitions in every run.
 
     Every worker must see the home folder under the same path.
 
     Parameters
     ----------
     master
-        Address of the cluster: ``spark://host:7077``, ``yarn``, ``k8s://...``, or ``local[2]``.
+        URL of the cluster: ``spark://host:7077``, ``yarn``, ``k8s://...`` or ``local[2]``.
     settings
         Further Spark settings, such as ``spark.executor.memory``.
     """
@@ -74,7 +78,7 @@ class SparkEngine(BaseModel):
     settings: dict[str, str] = Field(default_factory=dict)
 
     def require(self) -> None:
-        """Raise an `EngineMissingError` when pyspark is not installed."""
+        """Raise an `EngineMissingError` if pyspark is not installed."""
         if importlib.util.find_spec("pyspark") is None:
             raise EngineMissingError(
                 "engine.type: found 'spark', which needs pyspark: pip install 'crawl-urn-dagster[spark]', or set "
@@ -85,8 +89,8 @@ class SparkEngine(BaseModel):
         self,
         partitions: Sequence[Partition],
         *,
-        state: Path,  # noqa: ARG002 - nothing is kept
-        memory_bytes: int,  # noqa: ARG002 - the cluster has its own
+        state: Path,  # noqa: ARG002 - Spark keeps no state
+        memory_bytes: int,  # noqa: ARG002 - the cluster has its own limit
         report: Callable[[str], object],
     ) -> CaptureHistoryCounts:
         """Count the histories of partitions in time order; see `spark.count_histories`."""
@@ -97,5 +101,5 @@ class SparkEngine(BaseModel):
         return count_histories(partitions, self.master, self.settings)
 
 
-#: Configuration of any engine; ``type`` says which.
+#: Configuration of an engine; ``type`` selects the class.
 Engine = Annotated[LocalEngine | SparkEngine, Field(discriminator="type")]

@@ -1,6 +1,6 @@
-"""Histories of keys, and what becomes of them when crawls are merged: arrays in, arrays out.
+"""Merge and count capture histories of keys, as arrays, for one range of keys at a time.
 
-Here: one range of keys at a time. Not here: files, or how the ranges are chosen (`histories`).
+Does not read or write files and does not choose the ranges; see `kept_histories`.
 """
 
 from __future__ import annotations
@@ -22,28 +22,34 @@ BITS = 64
 
 
 class Histories(NamedTuple):
-    """Keys, ascending and distinct, and the history of each; a history is never empty."""
+    """Distinct keys in ascending order with the history of each; no history is empty."""
 
     keys: IntArray
     words: Words
 
 
 class KeptRange(NamedTuple):
-    """Histories as they are kept: a word is an array of its own, and there may be fewer of them than are needed now."""
+    """Histories as they are stored: one array per word, possibly fewer words than needed now."""
 
     keys: IntArray
     words: Sequence[npt.NDArray[np.uint64]]
 
 
 class HistoryCounts(NamedTuple):
-    """Distinct histories, and how many elements have each; in a change, how many more."""
+    """Distinct histories and the number of elements with each; in a change, the difference of that number."""
 
     words: Words
     elements: IntArray
 
 
 def history(slots: Iterable[int], n_words: int) -> Words:
-    """Return the history that has some slots, shape (words, 1)."""
+    """Return the history with these slots set, shape (words, 1).
+
+    Examples
+    --------
+    >>> history([0, 2, 64], n_words=2).ravel().tolist()
+    [5, 1]
+    """
     words = [0] * n_words
     for slot in slots:
         words[slot // BITS] |= 1 << slot % BITS
@@ -51,59 +57,59 @@ def history(slots: Iterable[int], n_words: int) -> Words:
 
 
 def combine(crawls: Sequence[IntArray], alone: Words) -> Histories:
-    """Histories of the keys of some crawls.
+    """Return the histories of the keys of several crawls.
 
     Parameters
     ----------
     crawls
         Distinct keys of each crawl.
     alone
-        History of an element that is in one crawl alone, shape (words, crawls).
+        History of an element that only one of the crawls captured, shape (words, crawls).
     """
     keys = np.concatenate([np.empty(0, dtype=np.int64), *crawls])
     order = np.argsort(keys)
     keys = keys[order]
-    starts = _starts(keys[None])
-    captures = [len(some) for some in crawls]
+    starts = _run_starts(keys[None])
+    captures = [len(crawl) for crawl in crawls]
     words = [np.bitwise_or.reduceat(np.repeat(word, captures)[order], starts) for word in alone]
     return Histories(keys[starts], np.stack(words))
 
 
 def join(held: KeptRange, keep: Words, added: Histories) -> tuple[Histories, list[HistoryCounts]]:
-    """Take the slots that are not kept out of held histories, and put in those of added ones.
+    """Clear slots of kept histories and merge added histories into them.
 
     Parameters
     ----------
     held
-        Histories before.
+        Kept histories.
     keep
-        The slots that stay, as a history.
+        Slots that stay, as a history; all others are cleared.
     added
-        Histories of the crawls that are new, in other slots.
+        Histories of the new crawls, in other slots.
 
     Returns
     -------
-    The histories after, without those that are now empty, and their counts.
+    The merged histories, without those that are now empty, and their counts.
     """
     if len(held.keys):
         position, is_new = _lookup(held.keys, added.keys)
-        at = position + np.cumsum(is_new) - is_new
+        target = position + np.cumsum(is_new) - is_new
         was_held = np.ones(len(held.keys) + np.count_nonzero(is_new), dtype=np.bool_)
-        was_held[at[is_new]] = False
+        was_held[target[is_new]] = False
         keys = np.empty(len(was_held), dtype=np.int64)
         keys[was_held] = held.keys
-        keys[at] = added.keys
+        keys[target] = added.keys
         words = np.zeros((len(keep), len(keys)), dtype=np.uint64)
         for after, before, kept in zip(words, held.words, keep, strict=False):
             after[was_held] = before & kept
-        words[:, at] |= added.words
-        alive = words.any(axis=0)
-        added = Histories(keys, words) if alive.all() else Histories(keys[alive], words[:, alive])
+        words[:, target] |= added.words
+        is_captured = words.any(axis=0)
+        added = Histories(keys, words) if is_captured.all() else Histories(keys[is_captured], words[:, is_captured])
     return added, [count_by_history(added.words)]
 
 
 def change(held: KeptRange, added: Histories) -> list[HistoryCounts]:
-    """How the counts of held histories change when others are put in; arguments as of `join`."""
+    """Return the change of the counts of kept histories when others are merged in; parameters as in `join`."""
     position, is_new = _lookup(held.keys, added.keys)
     was_held, position = np.flatnonzero(~is_new), position[~is_new]
     before = np.zeros((len(added.words), len(position)), dtype=np.uint64)
@@ -111,44 +117,51 @@ def change(held: KeptRange, added: Histories) -> list[HistoryCounts]:
         word[:] = bits[position]
     after = added.words.copy()
     after[:, was_held] |= before
-    gone = count_by_history(before)
-    return [HistoryCounts(gone.words, -gone.elements), count_by_history(after)]
+    removed = count_by_history(before)
+    return [HistoryCounts(removed.words, -removed.elements), count_by_history(after)]
 
 
 def captured(words: Words, slots: Sequence[int]) -> BoolArray:
-    """Return whether each history has each of some slots, shape (histories, slots)."""
+    """Return whether each history has each of these slots set, shape (histories, slots)."""
     as_bytes = np.ascontiguousarray(words.T).astype("<u8", copy=False).view(np.uint8)
     return np.take(np.unpackbits(as_bytes, axis=1, bitorder="little"), slots, axis=1).view(np.bool_)
 
 
+def count_by_history(words: Words) -> HistoryCounts:
+    """Count how often each history occurs.
+
+    Examples
+    --------
+    >>> counts = count_by_history(np.array([[1, 3, 1]], dtype=np.uint64))
+    >>> counts.words.tolist(), counts.elements.tolist()
+    ([[1, 3]], [2, 1])
+    """
+    ordered = np.sort(words) if len(words) == 1 else words[:, np.lexsort(words)]
+    starts = _run_starts(ordered)
+    return HistoryCounts(ordered[:, starts], np.diff(starts, append=words.shape[1]))
+
+
+def sum_by_history(counts: Iterable[HistoryCounts]) -> HistoryCounts:
+    """Add up counts by history and drop histories whose sum is 0."""
+    parts = list(counts)
+    words = np.concatenate([part.words for part in parts], axis=1)
+    order = np.lexsort(words)
+    words, elements = words[:, order], np.concatenate([part.elements for part in parts])[order]
+    starts = _run_starts(words)
+    words, elements = words[:, starts], np.add.reduceat(elements, starts)
+    return HistoryCounts(words[:, elements != 0], elements[elements != 0])
+
+
 def _lookup(keys: IntArray, wanted: IntArray) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-    """Where in ascending keys others are or would be, and whether they are not there."""
+    """Return the insertion points of keys in ascending keys, and whether each key is absent."""
     position = np.searchsorted(keys, wanted)
     is_new = position == len(keys)
     is_new[~is_new] = keys[position[~is_new]] != wanted[~is_new]
     return position, is_new
 
 
-def count_by_history(words: Words) -> HistoryCounts:
-    """Count how often each history occurs."""
-    ordered = np.sort(words) if len(words) == 1 else words[:, np.lexsort(words)]
-    starts = _starts(ordered)
-    return HistoryCounts(ordered[:, starts], np.diff(starts, append=words.shape[1]))
-
-
-def sum_by_history(counts: Iterable[HistoryCounts]) -> HistoryCounts:
-    """Add up counts; histories that no element has any more are dropped."""
-    parts = list(counts)
-    words = np.concatenate([some.words for some in parts], axis=1)
-    order = np.lexsort(words)
-    words, elements = words[:, order], np.concatenate([some.elements for some in parts])[order]
-    starts = _starts(words)
-    words, elements = words[:, starts], np.add.reduceat(elements, starts)
-    return HistoryCounts(words[:, elements != 0], elements[elements != 0])
-
-
-def _starts(rows: npt.NDArray[np.int64] | Words) -> npt.NDArray[np.intp]:
-    """Positions in shape (words, rows) at which a row differs from the one before."""
+def _run_starts(rows: npt.NDArray[np.int64] | Words) -> npt.NDArray[np.intp]:
+    """Return the positions in shape (words, rows) at which a row differs from the previous one."""
     differs = np.ones(rows.shape[1], dtype=np.bool_)
     differs[1:] = (rows[:, 1:] != rows[:, :-1]).any(axis=0)
     return np.flatnonzero(differs)

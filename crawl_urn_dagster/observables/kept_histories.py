@@ -1,13 +1,12 @@
-"""Kept capture histories: every key with its history, so that a new crawl costs what it has, not what all crawls have.
+"""Keep the capture history of every key on disk; adding a crawl then costs only that crawl's captures.
 
-Here: the state on disk, and counting by passes over ranges of keys. Not here: partitions (`presence`), the merge of one
-range (`merging`), what follows from the counts (`urn.histories`, `tables`), or another engine (`engines`).
+Does not write partitions (`presence`), merge a range of keys (`history_arrays`) or derive observables (`tables`).
 
-The state is a *base* of some crawls, its keys ascending, so that every step works on one range of keys at a time, in
-memory that does not depend on how many there are. A crawl has a *slot*, a bit of the history, which it keeps as long as
-it is in the base; time order is the caller's. Crawls that came later are looked up in the base without changing it,
-until they are many, or one that is in the base has changed or gone: then a new base is written beside the old one, and
-named in the manifest when it is whole and on disk.
+The state is a *base*: the histories of some crawls, sorted by key. Every step works on one range of keys at a time, so
+its memory does not depend on the number of keys. A crawl has a *slot*, a bit of the history, which it keeps as long as
+it is in the base; slots are not in time order. Later crawls are looked up in the base without changing it. When there
+are many of them, or a crawl of the base has changed or gone, a new base is written next to the old one. The manifest
+names the new base once it is complete and on disk.
 """
 
 from __future__ import annotations
@@ -52,19 +51,19 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.observables.presence import Partition
     from crawl_urn_dagster.urn.data.histories import IntArray
 
-# So many are sorted in the processor's cache.
+# This many keys are sorted within the processor's cache.
 _ROWS_PER_BLOCK = 2**18
-# Of a pass: the keys as they were read, and merged blocks that wait to be written, with their histories.
+# Memory of a pass: keys as read, and merged blocks with their histories that wait to be written.
 _BYTES_PER_ROW = 64
-# Rows of later crawls, of each row of the base, that are looked up each time rather than merged once.
-_LOOKED_UP = 0.25
+# Rows of later crawls per row of the base up to which looking them up in every run is cheaper than a new base.
+_MAX_LOOKED_UP = 0.25
 
 _Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True)
 class _Manifest:
-    """What the state holds: by crawl its slot, and the content that was merged."""
+    """Contents of the state: the slot and the merged revision of each crawl, and the size of the base."""
 
     generation: str = ""
     rows: int = 0
@@ -82,7 +81,7 @@ class KeptHistories:
     Parameters
     ----------
     folder
-        Holds the state and nothing else; it may be deleted when nothing runs, and is then built anew.
+        Contains only the state. It may be deleted while nothing runs; the next count rebuilds it.
     """
 
     folder: Path
@@ -95,64 +94,63 @@ class KeptHistories:
         threads: int | None = None,
         report: Callable[[str], object] | None = None,
     ) -> CaptureHistoryCounts:
-        """Count how many elements have each history: of these partitions, whatever the state is of.
+        """Count the elements with each capture history over these partitions, whatever crawls the state contains.
 
         Parameters
         ----------
         partitions
             At least one; one per crawl, in time order.
         memory_bytes
-            Bound on what is worked on at once.
+            Bound on the memory of the keys that are processed at once.
         threads
-            None: as many as there are processors.
+            None: one per processor.
         report
-            Takes lines of progress.
+            Receives lines of progress.
 
         Returns
         -------
-        Counts of elements; multiples of the sampling factor, and so estimates, when the partitions are samples.
+        Counts of elements. If the partitions are samples, these are the sampled counts times ``one_in``.
 
         Raises
         ------
         ValueError
-            When the partitions are samples of different sizes, or one is replaced meanwhile.
+            If the partitions have different sampling fractions, or one is replaced meanwhile.
         """
         one_in = common_sample(partitions)
         contents = {partition.crawl: partition.content for partition in partitions}
         with exclusive(self.folder):
-            held = self._held()
-            kept = {crawl: slot for crawl, slot in held.slots.items() if contents.get(crawl) == held.contents[crawl]}
-            if held.one_in != one_in or not kept:
-                held, kept = _Manifest(), {}
+            base = self._read_manifest()
+            kept = {crawl: slot for crawl, slot in base.slots.items() if contents.get(crawl) == base.contents[crawl]}
+            if base.one_in != one_in or not kept:
+                base, kept = _Manifest(), {}
             added = [partition for partition in partitions if partition.crawl not in kept]
             slots = _with_free_slots(kept, added)
-            n_words = max(held.words, max(slots.values()) // BITS + 1)
+            n_words = max(base.words, max(slots.values()) // BITS + 1)
             passes = _Passes(
-                keys=self._keys(held),
-                words=self._words(held),
+                keys=self._keys(base),
+                words=self._words(base),
                 added=added,
                 alone=np.hstack(
                     [history([slots[one.crawl]], n_words) for one in added] or [history([], n_words)[:, :0]]
                 ),
                 one_in=one_in,
                 memory_bytes=memory_bytes,
-                threads=threads or _processors(),
+                threads=threads or _n_processors(),
                 report=report,
             )
-            if len(kept) == len(held.slots) and sum(one.rows for one in added) <= _LOOKED_UP * held.rows:
+            if len(kept) == len(base.slots) and sum(one.rows for one in added) <= _MAX_LOOKED_UP * base.rows:
                 changes = chain.from_iterable(passes.run("looking up captures in kept histories", change))
-                counted = sum_by_history([self._counts(held, n_words), *changes])
+                totals = sum_by_history([self._counts(base, n_words), *changes])
             else:
                 target = _Manifest(uuid.uuid4().hex, words=n_words, one_in=one_in, slots=slots, contents=contents)
-                keep = history(kept.values(), n_words)
-                work = partial(join, keep=keep)
-                counted = self._write(target, passes.run("merging captures into histories", work))
+                merge = partial(join, keep=history(kept.values(), n_words))
+                totals = self._write(target, passes.run("merging captures into histories", merge))
         return CaptureHistoryCounts(
-            captured(counted.words, [slots[crawl] for crawl in contents]), counted.elements * one_in
+            captured(totals.words, [slots[crawl] for crawl in contents]), totals.elements * one_in
         )
 
     def _write(self, target: _Manifest, ranges: Iterable[tuple[Histories, list[HistoryCounts]]]) -> HistoryCounts:
-        """Write a base, name it in the manifest, remove the one before, and return its counts."""
+        """Write a base, name it in the manifest, remove the previous base and return the new counts."""
         rows = 0
         changes: list[HistoryCounts] = []
         with ExitStack() as files:
@@ -165,65 +163,64 @@ class KeptHistories:
                     word.tofile(file)
                 rows += len(histories.keys)
                 changes += counts
-            counted = sum_by_history(changes)
-            counted.words.tofile(counts_file)
-            counted.elements.tofile(counts_file)
-        whole = replace(target, rows=rows, histories=len(counted.elements))
+            totals = sum_by_history(changes)
+            totals.words.tofile(counts_file)
+            totals.elements.tofile(counts_file)
+        complete = replace(target, rows=rows, histories=len(totals.elements))
         with replacing(self._manifest) as temporary:
-            temporary.write_text(json.dumps(asdict(whole), indent=1), encoding="utf-8")
-        for path in set(self.folder.glob("*-*")) - set(self._paths(whole)):
+            temporary.write_text(json.dumps(asdict(complete), indent=1), encoding="utf-8")
+        for path in set(self.folder.glob("*-*")) - set(self._paths(complete)):
             path.unlink()
-        return counted
+        return totals
 
-    def _held(self) -> _Manifest:
-        """Read what the state is; that of no crawl when there is none, or its files are not whole."""
+    def _read_manifest(self) -> _Manifest:
+        """Read the manifest; an empty one if the state is missing or its files are incomplete."""
         try:
-            held = _Manifest(**json.loads(self._manifest.read_text(encoding="utf-8")))
-            sizes = [path.stat().st_size // 8 for path in self._paths(held)]
+            base = _Manifest(**json.loads(self._manifest.read_text(encoding="utf-8")))
+            sizes = [path.stat().st_size // 8 for path in self._paths(base)]
         except (FileNotFoundError, ValueError, TypeError):
             return _Manifest()
-        return (
-            held if sizes == [held.rows, held.histories * (held.words + 1), *[held.rows] * held.words] else _Manifest()
-        )
+        expected = [base.rows, base.histories * (base.words + 1), *[base.rows] * base.words]
+        return base if sizes == expected else _Manifest()
 
-    def _keys(self, held: _Manifest) -> IntArray:
-        return np.memmap(self._paths(held)[0], np.int64, "r") if held.rows else np.empty(0, np.int64)
+    def _keys(self, base: _Manifest) -> IntArray:
+        return np.memmap(self._paths(base)[0], np.int64, "r") if base.rows else np.empty(0, np.int64)
 
-    def _words(self, held: _Manifest) -> list[npt.NDArray[np.uint64]]:
-        return [np.memmap(path, np.uint64, "r") for path in self._paths(held)[2:]] if held.rows else []
+    def _words(self, base: _Manifest) -> list[npt.NDArray[np.uint64]]:
+        return [np.memmap(path, np.uint64, "r") for path in self._paths(base)[2:]] if base.rows else []
 
-    def _counts(self, held: _Manifest, n_words: int | None = None) -> HistoryCounts:
-        words = np.zeros((n_words or held.words, held.histories), dtype=np.uint64)
-        if not held.histories:
+    def _counts(self, base: _Manifest, n_words: int) -> HistoryCounts:
+        words = np.zeros((n_words, base.histories), dtype=np.uint64)
+        if not base.histories:
             return HistoryCounts(words, np.empty(0, np.int64))
-        numbers = np.fromfile(self._paths(held)[1], np.uint64).reshape(held.words + 1, held.histories)
-        words[: held.words] = numbers[:-1]
+        numbers = np.fromfile(self._paths(base)[1], np.uint64).reshape(base.words + 1, base.histories)
+        words[: base.words] = numbers[:-1]
         return HistoryCounts(words, numbers[-1].view(np.int64))
 
     @property
     def _manifest(self) -> Path:
         return self.folder / "manifest.json"
 
-    def _paths(self, held: _Manifest) -> list[Path]:
-        """Files of a generation: keys, counts, and one per word of the histories."""
-        kinds = ["keys", "counts", *(f"word{word}" for word in range(held.words))]
-        return [self.folder / f"{kind}-{held.generation}" for kind in kinds]
+    def _paths(self, base: _Manifest) -> list[Path]:
+        """Return the files of a base: keys, counts, and one per word of the histories."""
+        names = ["keys", "counts", *(f"word{word}" for word in range(base.words))]
+        return [self.folder / f"{name}-{base.generation}" for name in names]
 
 
 @dataclass(frozen=True)
 class _Passes:
-    """Work on all keys, range after range.
+    """A computation on all keys, one range after another.
 
     Attributes
     ----------
     keys, words
         The base: keys, and each word of their histories.
     added
-        Partitions that are not in it.
+        Partitions that are not in the base.
     alone
-        History of an element that is in one of them alone, shape (words, partitions).
+        History of an element that only one of these partitions contains, shape (words, partitions).
     one_in
-        The keys are in the lowest part of so many.
+        Inverse of the sampling fraction; keys are in the lowest ``1 / one_in`` of the key space.
     memory_bytes, threads, report
         See `KeptHistories.count`.
     """
@@ -237,13 +234,15 @@ class _Passes:
     threads: int
     report: Callable[[str], object] | None
 
-    def run(self, doing: str, work: Callable[..., _Result]) -> Iterator[_Result]:
-        """Give what some work makes of each range, in order; several are worked on at once, as memory allows.
+    def run(self, doing: str, compute: Callable[..., _Result]) -> Iterator[_Result]:
+        """Yield the result of each range in order; ranges run in parallel as memory allows.
 
         Parameters
         ----------
-        work
-            Called with ``held`` and ``added`` histories of a range.
+        doing
+            Start of the lines of progress.
+        compute
+            Called with the ``held`` and ``added`` histories of a range.
         """
         rows = len(self.keys) + sum(partition.rows for partition in self.added)
         parts = 1 + rows // _ROWS_PER_BLOCK
@@ -255,33 +254,36 @@ class _Passes:
                 lows = edges[first : min(first + at_once, parts)]
                 high = edges[first + len(lows)] - 1
                 crawls = list(pool.map(read_keys, self.added, repeat(lows[0]), repeat(high)))
-                cuts = [_cuts(keys, lows, high) for keys in (self.keys, *crawls)]
-                for part, result in enumerate(pool.map(partial(self._range, work, crawls, cuts), range(len(lows)))):
+                cuts = [_range_starts(keys, lows, high) for keys in (self.keys, *crawls)]
+                ranges = pool.map(partial(self._compute_range, compute, crawls, cuts), range(len(lows)))
+                for part, result in enumerate(ranges):
                     yield result
                     if progress:
                         progress.advance(sum(cut[part + 1] - cut[part] for cut in cuts))
         if progress:
             progress.finish()
 
-    def _range(self, work: Callable[..., _Result], crawls: list[IntArray], cuts: list[list[int]], part: int) -> _Result:
-        kept, *of_crawls = (slice(*cut[part : part + 2]) for cut in cuts)
-        return work(
+    def _compute_range(
+        self, compute: Callable[..., _Result], crawls: list[IntArray], cuts: list[list[int]], part: int
+    ) -> _Result:
+        kept, *crawl_slices = (slice(*cut[part : part + 2]) for cut in cuts)
+        return compute(
             held=KeptRange(self.keys[kept], [word[kept] for word in self.words]),
-            added=combine([keys[here] for keys, here in zip(crawls, of_crawls, strict=True)], self.alone),
+            added=combine([keys[inside] for keys, inside in zip(crawls, crawl_slices, strict=True)], self.alone),
         )
 
 
 def _with_free_slots(kept: dict[str, int], added: Sequence[Partition]) -> dict[str, int]:
-    """Return the slots of all crawls: those that are kept stay, the others get the lowest that are free."""
+    """Return the slots of all crawls: kept crawls keep theirs, added crawls get the lowest free ones."""
     taken = set(kept.values())
     free = (slot for slot in count() if slot not in taken)
     return {**kept, **dict(zip((partition.crawl for partition in added), free, strict=False))}
 
 
-def _cuts(keys: IntArray, lows: list[int], high: int) -> list[int]:
-    """Where in ascending keys each range starts, and the last one ends."""
+def _range_starts(keys: IntArray, lows: list[int], high: int) -> list[int]:
+    """Return the position in ascending keys at which each range starts and the last one ends."""
     return [*np.searchsorted(keys, lows).tolist(), int(np.searchsorted(keys, high, side="right"))]
 
 
-def _processors() -> int:
+def _n_processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

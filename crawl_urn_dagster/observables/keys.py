@@ -1,6 +1,6 @@
-"""Elements as 64-bit keys that are the same on every machine and in every version.
+"""Hash elements to 64-bit keys that are the same on every machine and in every version.
 
-Here: the hash, and which keys a sample keeps. Not here: files of keys (`presence`).
+Does not store keys; see `presence`.
 
 A key is SipHash-2-4 of the element's UTF-8 bytes under the key ``0123456789123456`` (16 ASCII bytes), passed through
 the finaliser of SplitMix64 (a bijection), and read as a signed integer, which every engine can store.
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from crawl_urn_dagster.urn.data.histories import BoolArray, IntArray
 
-#: What the keys of a file are, for whoever reads it.
-KEYS = "siphash-2-4(0123456789123456), splitmix64, int64"
+#: Hash of the keys, as recorded in presence files.
+KEY_HASH = "siphash-2-4(0123456789123456), splitmix64, int64"
 LOWEST_KEY = -(2**63)
 KEY_SPACE = 2**64
 
@@ -27,8 +27,8 @@ KEY_SPACE = 2**64
 def element_keys(elements: npt.NDArray[np.object_] | Sequence[str]) -> IntArray:
     """Hash elements, vectorised.
 
-    That any two of n elements share a key has a probability of about n² / 2^65: 3e-6 for ten million elements, 3 %
-    for a billion; of the elements, then, two would count as one.
+    If two elements have the same key, they count as one. Among n elements the probability is about n² / 2^65: 3e-6 for
+    ten million elements, 3 % for a billion.
 
     Parameters
     ----------
@@ -37,7 +37,12 @@ def element_keys(elements: npt.NDArray[np.object_] | Sequence[str]) -> IntArray:
 
     Returns
     -------
-    Shape (elements,); equal texts have equal keys.
+    Keys, shape (elements,); equal texts have equal keys.
+
+    Examples
+    --------
+    >>> element_keys(["example.org"]).tolist()
+    [-8974534044371716174]
     """
     from pandas.util import hash_array
 
@@ -47,29 +52,35 @@ def element_keys(elements: npt.NDArray[np.object_] | Sequence[str]) -> IntArray:
 
 
 def in_sample(keys: IntArray, one_in: int) -> BoolArray | slice:
-    """Return which keys are in a coordinated sample: those in the lowest ``1 / one_in`` of all keys.
+    """Select the keys of a coordinated sample: the lowest ``1 / one_in`` of the key space.
 
-    Every crawl keeps the same elements, so that the overlaps of the sample are a sample of the overlaps.
+    Every crawl keeps the same elements, so overlaps within the sample are a sample of the overlaps.
 
     Parameters
     ----------
     keys
         Any keys.
     one_in
-        At least 1; 1 keeps everything.
+        Inverse of the sampling fraction, at least 1; 1 keeps everything.
 
     Returns
     -------
-    Index of the keys.
+    Index of the selected keys.
     """
     return slice(None) if one_in == 1 else keys < first_key(1, one_in)
 
 
 def elements_in_sample(elements: npt.NDArray[np.object_], one_in: int) -> npt.NDArray[np.bool_]:
-    """Return for each element whether it is in a coordinated sample."""
+    """Return for each element whether it is in a coordinated sample; see `in_sample`."""
     return element_keys(elements) < first_key(1, one_in) if one_in > 1 else np.ones(len(elements), dtype=np.bool_)
 
 
 def first_key(part: int, parts: int) -> int:
-    """Lowest key of one of some equal parts of all keys; parts count from 0."""
+    """Return the lowest key of a part of the key space, divided into equal parts that count from 0.
+
+    Examples
+    --------
+    >>> first_key(0, 4), first_key(2, 4)
+    (-9223372036854775808, 0)
+    """
     return LOWEST_KEY + part * KEY_SPACE // parts

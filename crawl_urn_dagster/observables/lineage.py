@@ -1,7 +1,6 @@
-"""Which columns the columns of the contract are computed from.
+"""Map each column of the schema to the columns that it is computed from.
 
-Here: for each table, its columns' sources in other tables. Not here: the columns themselves (`schema`), or how they
-are computed (`tables`, `estimates`).
+Does not define the columns (`schema`) or compute them (`tables`, `estimates`).
 """
 
 from __future__ import annotations
@@ -67,20 +66,31 @@ _SOURCES: Mapping[str, Mapping[str, tuple[_Source, ...]]] = {
 
 
 def column_sources(table: str, present: Collection[str]) -> dict[str, list[_Source]]:
-    """Return the columns that a table's columns are computed from; a limit has the sources of what it is a limit of.
+    """Return the columns from which each column of a table is computed.
+
+    The ends of a confidence interval have the sources of the estimate.
 
     Parameters
     ----------
     table
         Name of the table, or of the view headline.
     present
-        The tables that there are; sources in others are left out.
+        Tables that the collection has; sources in other tables are left out.
+
+    Returns
+    -------
+    Pairs of table and column, by column; columns without a source are left out.
+
+    Examples
+    --------
+    >>> column_sources("m_array", ["crawls"])["released_crawl"]
+    [('crawls', 'crawl')]
     """
     sources = _SOURCES.get(table, {})
-    columns = TABLES["parameters" if table == "headline" else table].column_names
-    found = {
-        column: sources.get(column) or sources.get(column.removesuffix("_low").removesuffix("_high"), ())
-        for column in columns
-    }
-    inside = {column: [one for one in ones if one[0] in present] for column, ones in found.items()}
-    return {column: ones for column, ones in inside.items() if ones}
+    found = {}
+    for column in TABLES["parameters" if table == "headline" else table].column_names:
+        estimate = column.removesuffix("_low").removesuffix("_high")
+        pairs = [pair for pair in sources.get(column) or sources.get(estimate, ()) if pair[0] in present]
+        if pairs:
+            found[column] = pairs
+    return found

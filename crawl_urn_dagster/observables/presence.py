@@ -1,7 +1,6 @@
-"""Presence partitions: the distinct keys of one crawl, sorted, in a Parquet file of its own, with the stratum of each.
+"""Write and read presence partitions: one Parquet file per crawl with its distinct keys, sorted, and their strata.
 
-Here: writing them from captures, whole or not at all, and reading them by range of keys. Not here: where captures come
-from (`sources`), the hash (`keys`), or histories (`histories`).
+Does not read sources (`sources`), hash elements (`keys`) or merge histories (`kept_histories`).
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from crawl_urn_dagster.atomic import exclusive, replacing, scratch_folder
-from crawl_urn_dagster.observables.keys import KEYS, element_keys, first_key, in_sample
+from crawl_urn_dagster.observables.keys import KEY_HASH, element_keys, first_key, in_sample
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,37 +35,37 @@ _METADATA_KEY = b"crawl_urn"
 _SCHEMA = pa.schema([pa.field("key", pa.int64(), nullable=False)])
 _SCHEMA_WITH_STRATA = _SCHEMA.append(pa.field("stratum", pa.uint8(), nullable=False))
 ROWS_PER_GROUP = 2**17
-# A block of keys is held three times while it is sorted: as read, selected, and sorted.
+# A block of keys is in memory three times while it is sorted: as read, selected and sorted.
 _BYTES_PER_SORTED_KEY = 3 * 8
-# With strata: also the order, and the codes of each.
+# Strata add the sort order and the codes.
 _BYTES_PER_SORTED_KEY_WITH_STRATUM = 4 * 8 + 4
-# As in labels of crawls: a file name on every system, and no way out of the folder.
+# As for labels of crawls: valid as a file name on every system, and cannot leave the folder.
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:+ -]{0,63}")
 
 
 @dataclass(frozen=True)
 class Partition:
-    """One crawl's file.
+    """The presence file of one crawl.
 
     Attributes
     ----------
     path
-        The file: column ``key`` (int64), ascending, distinct; with strata also ``stratum`` (uint8), a position in
-        `strata`.
+        Parquet file with column ``key`` (int64, ascending, distinct) and, with strata, ``stratum`` (uint8, a position
+        in `strata`).
     crawl
         Label of the crawl.
     revision
-        What the source called this content.
+        Name that the source gives to this state of the crawl.
     one_in
-        Keys of a sample of one in so many; 1: of all elements.
+        Inverse of the sampling fraction; 1: all elements.
     content
-        Hash of the keys, and of their strata: equal when they are.
+        Hash of the keys and of their strata.
     rows
         Number of keys.
     stratum
-        What the strata depend on; empty: there are none.
+        Definition of the strata; empty: no strata.
     strata
-        The strata in order.
+        Strata in order.
     """
 
     path: Path
@@ -80,37 +79,37 @@ class Partition:
 
     @property
     def elements(self) -> int:
-        """Distinct elements of the crawl; an estimate when it was sampled."""
+        """Distinct elements of the crawl; an estimate if it is sampled."""
         return self.rows * self.one_in
 
 
 @dataclass(frozen=True)
 class PresenceFolder:
-    """The partitions of a collection, a file per crawl."""
+    """The presence partitions of a collection, one file per crawl."""
 
     folder: Path
 
     def read(self, crawl: str) -> Partition | None:
-        """Return a crawl's partition; None when there is none, or it is not of this package's making."""
+        """Return a crawl's partition; None if the file is missing or was not written by this package."""
         path = self._path(crawl)
         if not path.exists():
             return None
         with pq.ParquetFile(path) as file:
             stored = json.loads((file.metadata.metadata or {}).get(_METADATA_KEY, "{}"))
             rows = file.metadata.num_rows
-        if stored.pop("keys", None) != KEYS:
+        if stored.pop("keys", None) != KEY_HASH:
             return None
         return Partition(path=path, rows=rows, **stored)
 
     def read_all(self, crawls: Iterable[str]) -> list[Partition]:
-        """Return the partitions of those crawls that have one, in the same order."""
+        """Return the partitions of the crawls that have one, in the same order."""
         return [partition for crawl in crawls if (partition := self.read(crawl))]
 
     def outdated(self, revisions: Mapping[str, str], one_in: int, stratum: StratumSettings | None = None) -> list[str]:
-        """Return the crawls whose partition is not there, or is of another revision, sample or stratum."""
-        held = {one.crawl: (one.revision, one.one_in, one.stratum) for one in self.read_all(revisions)}
-        partitioned_by = stratum.partitioned_by if stratum else ""
-        return [crawl for crawl, revision in revisions.items() if held.get(crawl) != (revision, one_in, partitioned_by)]
+        """Return the crawls whose partition is missing or has another revision, sampling fraction or strata."""
+        found = {one.crawl: (one.revision, one.one_in, one.stratum) for one in self.read_all(revisions)}
+        strata = stratum.partitioned_by if stratum else ""
+        return [crawl for crawl, revision in revisions.items() if found.get(crawl) != (revision, one_in, strata)]
 
     def write(
         self,
@@ -122,30 +121,31 @@ class PresenceFolder:
         memory_bytes: int = 2**32,
         progress: Progress | None = None,
     ) -> Iterator[Partition]:
-        """Write the partitions of some crawls, each as soon as it is complete, and give them.
+        """Write the partitions of crawls and yield each as soon as it is complete.
 
         Parameters
         ----------
         captures
-            Label of a crawl, texts of elements of it, whether it has no more, and with a stratum the values of theirs;
-            in any order, and an element as often as it likes. What is not complete at the end is complete then.
+            Tuples of a crawl's label, texts of its elements, whether the crawl is complete, and the elements' values
+            of the stratum's column if there is one. Crawls may be mixed and elements repeated; a crawl that is never
+            marked complete is written at the end.
         revisions
-            The crawls, and what the source calls their content.
+            Revision of each crawl to write, as the source names it.
         one_in
-            Keep a coordinated sample of one element in so many.
+            Inverse of the sampling fraction of a coordinated sample.
         stratum
-            Keep the stratum of every element; of several in one crawl, the first in order.
+            Keep the stratum of every element: the first in order if it has several in one crawl.
         memory_bytes
-            Bound on what is sorted at once; a larger crawl is sorted range by range.
+            Bound on the memory for sorting; a larger crawl is sorted one range at a time.
         progress
-            Told of every capture.
+            Advanced by the number of captures.
 
         Raises
         ------
         KeyError
-            When there are captures of another crawl.
+            If there are captures of a crawl that has no revision.
         ValueError
-            When a crawl has too many strata.
+            If a crawl has too many strata, or its label cannot be a file name.
         """
         waiting = dict.fromkeys(revisions)
         with exclusive(self.folder), scratch_folder(self.folder) as scratch:
@@ -163,7 +163,7 @@ class PresenceFolder:
     def _write(
         self, crawl: str, spool: _Spool, revisions: Mapping[str, str], one_in: int, memory_bytes: int
     ) -> Partition:
-        """Sort a crawl's spooled keys into its file."""
+        """Sort the spooled keys of a crawl into its file."""
         path = self._path(crawl)
         digest = hashlib.sha256()
         rows = 0
@@ -189,19 +189,19 @@ class PresenceFolder:
                 digest.update(json.dumps(strata).encode())
                 stored |= {"stratum": spool.stratum.partitioned_by, "strata": strata}
             stored["content"] = digest.hexdigest()
-            writer.add_key_value_metadata({_METADATA_KEY: json.dumps({"keys": KEYS, **stored})})
+            writer.add_key_value_metadata({_METADATA_KEY: json.dumps({"keys": KEY_HASH, **stored})})
         spool.remove()
         return Partition(path=path, rows=rows, **stored)
 
     def _path(self, crawl: str) -> Path:
         if not _FILE_NAME.fullmatch(crawl):
-            raise ValueError(f"{crawl[:80]!r} is no label of a crawl, and names no file in {self.folder}")
+            raise ValueError(f"{crawl[:80]!r} is not a valid label of a crawl, so {self.folder} has no file for it")
         return self.folder / f"{crawl}.parquet"
 
 
 @dataclass
 class _Spool:
-    """Keys of a crawl in the order of its captures, in a file; with strata a second one of their codes.
+    """A file with the keys of a crawl in the order of its captures and, with strata, a file with their codes.
 
     Attributes
     ----------
@@ -210,7 +210,7 @@ class _Spool:
     stratum
         None: without strata.
     codes
-        Code of each stratum, in the order in which they were met.
+        Code of each stratum, in order of first occurrence.
     """
 
     path: Path
@@ -218,7 +218,7 @@ class _Spool:
     codes: dict[str, int] = field(default_factory=dict)
 
     def append(self, keys: IntArray, values: _Texts | None, one_in: int) -> None:
-        """Add the keys that are in a sample."""
+        """Append the keys that are in the sample."""
         kept = in_sample(keys, one_in)
         with self.path.open("ab") as spool:
             spool.write(keys[kept].tobytes())
@@ -227,26 +227,26 @@ class _Spool:
         if values is None:
             raise ValueError(f"captures have no values of stratum.column {self.stratum.column!r}")
         position, found = self.stratum.encode(values[kept])
-        self.stratum.in_order([*self.codes, *found])  # are not too many
+        self.stratum.in_order([*self.codes, *found])  # raises if there are too many
         codes = np.array([self.codes.setdefault(label, len(self.codes)) for label in found], dtype=np.uint8)
         with self._codes_path.open("ab") as spool:
             spool.write(codes[position].tobytes())
 
     def strata(self) -> list[str]:
-        """Return the strata in order, to which the codes in the sorted ranges refer."""
+        """Return the strata in order; the codes of the sorted ranges are positions in this list."""
         return self.stratum.in_order(self.codes) if self.stratum else []
 
     def sorted_ranges(self, one_in: int, memory_bytes: int) -> Iterator[list[npt.NDArray[Any]]]:
-        """Give the distinct keys, and their strata if there are any, in blocks ascending by key.
+        """Yield blocks of distinct keys, ascending, with their strata if there are any.
 
-        Each block is sorted within the memory; of a key's strata the first in order stays.
+        A key with several strata keeps the first in order. Each block is sorted within the memory bound.
         """
         keys = _read_spool(self.path, np.int64)
         per_key = _BYTES_PER_SORTED_KEY if self.stratum is None else _BYTES_PER_SORTED_KEY_WITH_STRATUM
         parts = max(1, -(-len(keys) * per_key // memory_bytes))
         order_of_code = np.array([self.strata().index(label) for label in self.codes], dtype=np.uint8)
         for part in range(parts):
-            # The last part ends where the sample does, which may be where keys do.
+            # The last part ends with the sample, which may be the end of the key space.
             low, high = first_key(part, parts * one_in), first_key(part + 1, parts * one_in) - 1
             inside = slice(None) if parts == 1 else (keys >= low) & (keys <= high)
             if self.stratum is None:
@@ -271,30 +271,30 @@ class _Spool:
 
 
 def _read_spool(path: Path, dtype: type[np.generic]) -> npt.NDArray[Any]:
-    """Map a spool, which is no file when nothing was put into it."""
+    """Map a spool into memory; its file is missing if nothing was appended."""
     filled = path.exists() and path.stat().st_size
     return np.memmap(path, dtype=dtype, mode="r") if filled else np.empty(0, dtype=dtype)
 
 
 def read_keys(partition: Partition, low: int, high: int) -> IntArray:
-    """Return a partition's keys from low to high, both included, ascending; only row groups that hold any are read.
+    """Return a partition's keys from low to high, both included, ascending; reads only the row groups it needs.
 
     Raises
     ------
     ValueError
-        When the file is not the one that was described.
+        If the file has been replaced since the partition was read.
     """
     return _read_columns(partition, low, high, ["key"])[0]
 
 
 def read_keys_and_strata(partition: Partition, low: int, high: int) -> tuple[IntArray, npt.NDArray[np.uint8]]:
-    """Return what `read_keys` does, and of each key the position of its stratum in `Partition.strata`."""
+    """Return the keys as `read_keys` does, and the position of each key's stratum in `Partition.strata`."""
     keys, strata = _read_columns(partition, low, high, ["key", "stratum"])
     return keys, strata
 
 
 def _read_columns(partition: Partition, low: int, high: int, names: list[str]) -> list[npt.NDArray[Any]]:
-    """Read columns of the keys from low to high, the key's first."""
+    """Read columns of the keys from low to high; the first must be ``key``."""
     with pq.ParquetFile(partition.path) as file:
         described = json.loads(file.metadata.metadata[_METADATA_KEY])["content"]
         if described != partition.content:
@@ -311,15 +311,15 @@ def _read_columns(partition: Partition, low: int, high: int, names: list[str]) -
 
 
 def common_sample(partitions: Sequence[Partition]) -> int:
-    """Return the sampling factor of some partitions.
+    """Return the inverse sampling fraction that all partitions share.
 
     Raises
     ------
     ValueError
-        When they are samples of different sizes.
+        If their sampling fractions differ.
     """
     samples = {partition.one_in: partition.crawl for partition in partitions}
     if len(samples) > 1:
         found = " and ".join(f"one in {one_in} ({crawl})" for one_in, crawl in sorted(samples.items()))
-        raise ValueError(f"the crawls are samples of different sizes, {found}: ingest them again")
+        raise ValueError(f"the crawls have different sampling fractions, {found}: ingest them again")
     return next(iter(samples))

@@ -1,7 +1,6 @@
-"""What a source published when: counts that it revises are kept beside the new ones.
+"""Record the counts that a source published over time, including values that it revised later.
 
-Here: adding what is published now to what was before, and what moved. Not here: formats (`sources`), or the tables
-that are computed, which are always of what is published now.
+Does not parse source formats (`sources`); the computed tables always use the current publication.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ _VALUE = ["start_crawl", "distinct_elements"]
 
 
 def record_publication(before: pd.DataFrame | None, published: pd.DataFrame, read_at: datetime) -> pd.DataFrame:
-    """Table `publications` with what is published now.
+    """Add the current publication to table `publications`.
 
-    A count is added when it is new or is not what it was when last read; one that is not published any more is added
-    as null.
+    A count is added if it is new or differs from the last one read. A count that is no longer published is added as
+    null.
 
     Parameters
     ----------
@@ -31,7 +30,11 @@ def record_publication(before: pd.DataFrame | None, published: pd.DataFrame, rea
     published
         ``quantity, start_crawl, end_crawl, window_crawls, distinct_elements, location, sha256``.
     read_at
-        When that was read, UTC without zone.
+        Time of reading, UTC without zone.
+
+    Returns
+    -------
+    The extended table.
     """
     now = published.assign(first_read_at=pd.Timestamp(read_at)).astype({"distinct_elements": "Int64"})
     if before is None:
@@ -39,35 +42,35 @@ def record_publication(before: pd.DataFrame | None, published: pd.DataFrame, rea
     before = before.astype({"distinct_elements": "Int64"})
     last = before.drop_duplicates(_KEY, keep="last")
     last = last[last["distinct_elements"].notna()]
-    same, still = _rows(last, _KEY + _VALUE), _rows(now, _KEY)
-    new = now[[row not in same for row in _rows(now, _KEY + _VALUE)]]
-    gone = last[[row not in still for row in _rows(last, _KEY)]]
-    withdrawn = gone.assign(start_crawl=None, distinct_elements=None, first_read_at=pd.Timestamp(read_at))
+    known, listed = _rows(last, _KEY + _VALUE), _rows(now, _KEY)
+    new = now[[row not in known for row in _rows(now, _KEY + _VALUE)]]
+    withdrawn = last[[row not in listed for row in _rows(last, _KEY)]]
+    withdrawn = withdrawn.assign(start_crawl=None, distinct_elements=None, first_read_at=pd.Timestamp(read_at))
     parts = [part.astype({"distinct_elements": "Int64"}) for part in (before, new, withdrawn) if len(part)]
     return pd.concat(parts, ignore_index=True)
 
 
 def _rows(frame: pd.DataFrame, columns: list[str]) -> dict[tuple[object, ...], None]:
-    """Rows of a frame that has each once, in their order."""
+    """Return the rows of a frame without duplicates, in order."""
     return dict.fromkeys(frame[columns].itertuples(index=False, name=None))
 
 
 def revisions(publications: pd.DataFrame) -> pd.DataFrame:
-    """Find what was published anew, the latest first, then the largest change.
+    """Find the counts that were published again with another value, the latest first, then the largest change.
 
     Returns
     -------
-    ``quantity, end_crawl, window_crawls, first_read_at, start_before, start_after, before, after, change``; change is
-    relative to before, and missing where a count was withdrawn or came back.
+    ``quantity, end_crawl, window_crawls, first_read_at, start_before, start_after, before, after, change``. The change
+    is relative to ``before``; it is missing if a count was withdrawn or came back.
     """
     groups = publications.groupby(_KEY, sort=False)
     before, start_before = groups["distinct_elements"].shift(), groups["start_crawl"].shift()
-    revised = groups.cumcount() > 0
-    found = publications.loc[revised, [*_KEY, "first_read_at"]].assign(
-        start_before=start_before[revised],
-        start_after=publications.loc[revised, "start_crawl"],
-        before=before[revised],
-        after=publications.loc[revised, "distinct_elements"],
+    is_revision = groups.cumcount() > 0
+    found = publications.loc[is_revision, [*_KEY, "first_read_at"]].assign(
+        start_before=start_before[is_revision],
+        start_after=publications.loc[is_revision, "start_crawl"],
+        before=before[is_revision],
+        after=publications.loc[is_revision, "distinct_elements"],
     )
     found["change"] = found["after"].astype(np.float64) / found["before"].astype(np.float64) - 1
     size = found["change"].abs()

@@ -1,6 +1,6 @@
-"""What a source changed of the past: counts that were published before and are others now.
+"""Find the counts of the past that a source has changed: table `revisions`.
 
-Here: table `revisions`. Not here: what happens then (`checks`), or when crawls are read again (`work`).
+Does not decide what follows from a revision; see `orchestration.checks` and `orchestration.change_detection`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from crawl_urn_dagster.observables.schema import REVISIONS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-#: Finding of the first content that was read: there is no other to compare it with.
+#: Finding that records the first content read, with which nothing can be compared.
 FIRST_CONTENT = "earlier_content"
-# By table: first crawl, last crawl, count.
+# By table: columns of the first crawl, the last crawl and the count.
 _COUNTS = {
     "crawls": ("crawl", "crawl", "elements"),
     "containment": ("crawl_i", "crawl_j", "intersection"),
@@ -25,21 +25,21 @@ _COUNTS = {
 
 
 def revisions_table(before: Mapping[str, pd.DataFrame], now: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Table `revisions`: counts that differ, the largest relative change first, then crawls of other elements.
+    """Return table `revisions`: changed counts, the largest relative change first, then crawls with other elements.
 
     Parameters
     ----------
     before, now
-        Tables of the contract by name; what is not among both is not compared.
+        Tables by name; only tables in both are compared.
     """
     found = []
     for name in before.keys() & now.keys() & _COUNTS.keys():
-        then, since = _counts(before[name], name), _counts(now[name], name)
-        both = then.merge(since, on=["first_crawl", "last_crawl"], how="left", suffixes=("_before", "_now"))
-        differs = (both["count_before"] != both["count_now"]).fillna(value=True)
-        other = both["content_now"].notna() & both["content_before"].notna()
-        other &= both["content_before"] != both["content_now"]
-        changed = (differs | other) & both["count_before"].notna()
+        old, new = _counts(before[name], name), _counts(now[name], name)
+        both = old.merge(new, on=["first_crawl", "last_crawl"], how="left", suffixes=("_before", "_now"))
+        count_differs = (both["count_before"] != both["count_now"]).fillna(value=True)
+        content_differs = both["content_now"].notna() & both["content_before"].notna()
+        content_differs &= both["content_before"] != both["content_now"]
+        changed = (count_differs | content_differs) & both["count_before"].notna()
         found.append(both[changed].assign(observable=name))
     if not found:
         return pd.DataFrame(columns=list(REVISIONS.column_names))
@@ -51,12 +51,11 @@ def revisions_table(before: Mapping[str, pd.DataFrame], now: Mapping[str, pd.Dat
 
 def _counts(table: pd.DataFrame, name: str) -> pd.DataFrame:
     first, last, count = _COUNTS[name]
-    content = table.get("content")
     return pd.DataFrame(
         {
             "first_crawl": table[first],
             "last_crawl": table[last],
             "count": table[count].astype("Int64"),
-            "content": pd.Series(content, index=table.index, dtype=object),
+            "content": pd.Series(table.get("content"), index=table.index, dtype=object),
         }
     )

@@ -1,7 +1,6 @@
-"""Capture-history counts on Spark, from the same partitions.
+"""Count capture histories on Spark from presence partitions.
 
-Here: the one query, and its session. Not here: configuration (`engines`), or the same counts on this machine
-(`histories`).
+Does not configure the engine (`engines`); `kept_histories` computes the same counts on one machine.
 """
 
 from __future__ import annotations
@@ -22,23 +21,30 @@ if TYPE_CHECKING:
 
 
 def count_histories(partitions: Sequence[Partition], master: str, settings: Mapping[str, str]) -> CaptureHistoryCounts:
-    """Count how many elements have each history; arguments and result as of `histories.KeptHistories.count`.
+    """Count the elements with each capture history; see `kept_histories.KeptHistories.count`.
 
-    A session that is there is used and left; else one is made, and stopped at the end.
+    Uses an active session if there is one, and otherwise creates one and stops it at the end.
+
+    Parameters
+    ----------
+    partitions
+        At least one; one per crawl, in time order.
+    master, settings
+        See `engines.SparkEngine`.
 
     Raises
     ------
     ValueError
-        When the partitions are samples of different sizes.
+        If the partitions have different sampling fractions.
     """
     from pyspark.sql import SparkSession
     from pyspark.sql import functions as f
 
     one_in = common_sample(partitions)
     words = [f"word{word}" for word in range(1 + (len(partitions) - 1) // BITS)]
-    found = SparkSession.getActiveSession()
+    active = SparkSession.getActiveSession()
     builder = SparkSession.builder.master(master).appName("crawl_urn_dagster").config(map=dict(settings))
-    session = found or builder.getOrCreate()
+    session = active or builder.getOrCreate()
     try:
         crawls = [
             session.read.parquet(str(partition.path)).select(
@@ -46,18 +52,18 @@ def count_histories(partitions: Sequence[Partition], master: str, settings: Mapp
             )
             for slot, partition in enumerate(partitions)
         ]
-        histories = reduce(lambda some, more: some.unionAll(more), crawls).groupBy("key")
+        histories = reduce(lambda left, right: left.unionAll(right), crawls).groupBy("key")
         counts = histories.agg(*(f.bit_or(name).alias(name) for name in words)).groupBy(*words).count()
         rows = np.array(counts.collect(), dtype=np.int64).reshape(-1, len(words) + 1)
     finally:
-        if found is None:
+        if active is None:
             session.stop()
     history = np.ascontiguousarray(rows[:, :-1].T).view(np.uint64)
     return CaptureHistoryCounts(captured(history, range(len(partitions))), rows[:, -1] * one_in)
 
 
 def _bit(slot: int, word: int) -> int:
-    """One word of the history of an element that is in one crawl alone, as a signed number, which Spark's are."""
+    """Return one word of the history of an element in one crawl alone, signed because Spark has no unsigned type."""
     if slot // BITS != word:
         return 0
     return int(np.uint64(1 << slot % BITS).astype(np.int64))

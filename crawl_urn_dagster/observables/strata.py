@@ -1,7 +1,6 @@
-"""Strata: the parts that a column of the source divides a collection's elements into.
+"""Configure strata, the groups into which a column of the source divides the elements, and assign values to them.
 
-Here: their configuration, and the stratum of a value. Not here: where values come from (`sources`), where codes are
-kept (`presence`), counting (`stratified`), or what is estimated of a stratum (`estimates.strata`).
+Does not read values (`sources`), store codes (`presence`), count (`stratum_counts`) or estimate (`estimates.strata`).
 """
 
 from __future__ import annotations
@@ -18,25 +17,31 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from typing_extensions import Self
 
-#: Stratum of the elements whose value is not given.
+#: Stratum of elements without a value.
 UNKNOWN = "unknown"
-#: Besides `UNKNOWN`.
+#: Largest number of strata, without `UNKNOWN`.
 MAX_STRATA = 64
 
 
 class StratumSettings(BaseModel):
-    """Which stratum an element is in.
+    """Definition of the strata.
 
     Parameters
     ----------
     column
         Name of the source's column.
     bands
-        Upper limits, ascending, of bands of ranks, which are whole numbers from 1: [50, 200] makes ``1-50``, ``51-200``
-        and ``201+``. None: a stratum is a value of the column, of which there may be 64.
+        Upper bounds of bands of ranks, ascending; ranks are whole numbers from 1. [50, 200] defines ``1-50``,
+        ``51-200`` and ``201+``. None: each value of the column is a stratum, up to 64.
     take
-        Which value counts for an element whose value changes: ``first``, of the first crawl that captured it, or
-        ``best``, in the lowest band that it was ever in. Only ``first`` does not depend on how long an element lives.
+        Value that counts if an element's value changes: ``first`` is the value in the first crawl that captured it,
+        ``best`` the lowest band over all crawls. Only ``first`` is independent of how long an element remains
+        eligible.
+
+    Examples
+    --------
+    >>> StratumSettings(column="rank", bands=[50, 200]).in_order(["201+", "1-50"])
+    ['1-50', '201+', 'unknown']
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -58,7 +63,7 @@ class StratumSettings(BaseModel):
 
     @property
     def partitioned_by(self) -> str:
-        """What the strata of a presence partition depend on."""
+        """Settings on which the strata of a presence partition depend."""
         return f"{self.column} {self.bands or 'values'}"
 
     @property
@@ -67,16 +72,16 @@ class StratumSettings(BaseModel):
         return [*(f"{low + 1}-{high}" for low, high in pairwise(limits)), f"{limits[-1] + 1}+"]
 
     def encode(self, values: npt.NDArray[np.object_]) -> tuple[npt.NDArray[np.intp], list[str]]:
-        """Find the strata of some values.
+        """Return the stratum of each value.
 
         Parameters
         ----------
         values
-            Texts as the source gives them: of bands, whole numbers from 1; NaN or None where there is none.
+            Texts as the source gives them, NaN or None if missing; with bands, whole numbers from 1.
 
         Returns
         -------
-        For each value a position in the list of strata, and that list.
+        For each value a position in the list of strata, and this list.
         """
         import numpy as np
         import pandas as pd
@@ -91,12 +96,12 @@ class StratumSettings(BaseModel):
         return np.where(position < 0, len(labels), position).astype(np.intp), [*labels, UNKNOWN]
 
     def in_order(self, labels: Iterable[str]) -> list[str]:
-        """Put strata in order: bands from the lowest on, values by name, `UNKNOWN` at the end whether there or not.
+        """Return strata in order: bands ascending or values by name, then always `UNKNOWN`.
 
         Raises
         ------
         ValueError
-            When there are more than `MAX_STRATA`.
+            If there are more than `MAX_STRATA`.
         """
         known = sorted(set(labels) - {UNKNOWN}, key=self._band_labels.index if self.bands else None)
         if len(known) > MAX_STRATA:

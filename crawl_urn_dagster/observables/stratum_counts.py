@@ -1,7 +1,6 @@
-"""Capture-history counts by stratum, from all presence partitions each time.
+"""Count capture histories by stratum, from all presence partitions in every run.
 
-Here: the stratum of each key over the crawls, and counting by passes over ranges of keys. Not here: the stratum of a
-value (`strata`), or counts without strata, for which histories are kept (`histories`).
+Does not assign values to strata (`strata`); counts without strata use kept histories instead (`kept_histories`).
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.observables.strata import StratumSettings
     from crawl_urn_dagster.urn.data.histories import IntArray
 
-# Of a pass: keys and codes as they were read and as they are sorted, their order, histories before and after sorting.
+# Memory of a pass: keys and codes as read and as sorted, their order, and histories before and after sorting.
 _BYTES_PER_ROW = 96
 
 
@@ -43,28 +42,29 @@ def count_by_stratum(
     memory_bytes: int = 2**32,
     report: Callable[[str], object] | None = None,
 ) -> dict[str, CaptureHistoryCounts]:
-    """Count how many elements of each stratum have each history.
+    """Count the elements of each stratum with each capture history.
 
     Parameters
     ----------
     partitions
         At least one; one per crawl, in time order.
     stratum
-        What the partitions' strata are of, and which of an element's strata counts.
+        Definition of the partitions' strata, and the rule for elements with several strata.
     memory_bytes
-        Bound on what is worked on at once.
+        Bound on the memory of the keys that are processed at once.
     report
-        Takes lines of progress.
+        Receives lines of progress.
 
     Returns
     -------
-    Counts by stratum, in the order of strata, of those that have any element; together, every element once. Multiples
-    of the sampling factor when the partitions are samples.
+    Counts of the non-empty strata, in order; every element is in exactly one stratum. If the partitions are samples,
+    these are the sampled counts times ``one_in``.
 
     Raises
     ------
     ValueError
-        When the partitions are of other strata, too many, samples of different sizes, or one is replaced meanwhile.
+        If the partitions have other strata, too many strata or different sampling fractions, or one is replaced
+        meanwhile.
     """
     one_in = common_sample(partitions)
     for partition in partitions:
@@ -85,38 +85,38 @@ def count_by_stratum(
         low, high = first_key(part, parts * one_in), first_key(part + 1, parts * one_in) - 1
         read = [read_keys_and_strata(partition, low, high) for partition in partitions]
         crawls = [keys for keys, _ in read]
-        found = [of_crawl[codes] for of_crawl, (_, codes) in zip(position, read, strict=True)]
+        codes = [positions[codes] for positions, (_, codes) in zip(position, read, strict=True)]
         keys, words = combine(crawls, alone)
-        # The stratum is one word more of the history.
-        word = _stratum_of(keys, crawls, found, best=stratum.take == "best")
+        # The stratum becomes an extra word of the history, so both are counted in one pass.
+        word = _element_strata(keys, crawls, codes, best=stratum.take == "best")
         counts.append(count_by_history(np.vstack([words, word])))
         if progress:
             progress.advance(sum(map(len, crawls)))
     if progress:
         progress.finish()
-    counted = sum_by_history(counts)
-    seen = captured(counted.words[:-1], range(len(partitions)))
+    totals = sum_by_history(counts)
+    seen = captured(totals.words[:-1], range(len(partitions)))
     return {
-        strata[number]: CaptureHistoryCounts(seen[inside], counted.elements[inside] * one_in)
-        for number in np.unique(counted.words[-1])
-        for inside in [counted.words[-1] == number]
+        strata[number]: CaptureHistoryCounts(seen[inside], totals.elements[inside] * one_in)
+        for number in np.unique(totals.words[-1])
+        for inside in [totals.words[-1] == number]
     }
 
 
-def _stratum_of(
+def _element_strata(
     keys: IntArray, crawls: Sequence[IntArray], strata: Sequence[npt.NDArray[np.uint64]], *, best: bool
 ) -> npt.NDArray[np.uint64]:
-    """Stratum of each key: that of the first of the crawls that has it, or the lowest of all.
+    """Return the stratum of each key: in the first crawl that contains it or, if `best`, the lowest over all crawls.
 
     Parameters
     ----------
     keys
         All keys of the crawls, ascending.
     crawls, strata
-        The keys of each crawl, and the stratum of each.
+        Keys of each crawl and their strata.
     """
     stratum = np.full(len(keys), np.iinfo(np.uint64).max, dtype=np.uint64)
-    for of_crawl, found in zip(reversed(crawls), reversed(strata), strict=True):
-        at = np.searchsorted(keys, of_crawl)
-        stratum[at] = np.minimum(stratum[at], found) if best else found
+    for crawl_keys, crawl_strata in zip(reversed(crawls), reversed(strata), strict=True):
+        rows = np.searchsorted(keys, crawl_keys)
+        stratum[rows] = np.minimum(stratum[rows], crawl_strata) if best else crawl_strata
     return stratum

@@ -1,7 +1,7 @@
-"""From capture histories, or from published pairs and windows, to the observable tables of the contract.
+"""Build the observable tables from capture-history counts or from published pairs and windows.
 
-Here: counting capture histories on DuckDB and shaping observables into the contract's frames. Not here: formats
-of raw data (`sources`), the column lists (`schema`), or fits.
+Does not count histories (`kept_histories`) or define columns (`schema`). numpy computes every observable and DuckDB
+stores it; `sql/observables` holds the definitions in SQL, and `sql_definitions` compares the two.
 """
 
 from __future__ import annotations
@@ -31,12 +31,21 @@ if TYPE_CHECKING:
 
 
 def crawls_table(crawls: pd.DataFrame, content: Mapping[str, str] | None = None) -> pd.DataFrame:
-    """Table `crawls` from ``crawl, started_at, dated_by, elements`` in time order.
+    """Return table `crawls`.
 
     Parameters
     ----------
+    crawls
+        Columns ``crawl, started_at, dated_by, elements``, in time order.
     content
-        Hash of each crawl's keys, where they were read.
+        Hash of each crawl's keys, if they were read.
+
+    Examples
+    --------
+    >>> dates = pd.to_datetime(["2023-01-01", "2024-01-01"])
+    >>> crawls = pd.DataFrame({"crawl": ["a", "b"], "started_at": dates, "dated_by": "table", "elements": [3, 4]})
+    >>> crawls_table(crawls)["years"].round(3).tolist()
+    [0.0, 0.999]
     """
     started = pd.to_datetime(crawls["started_at"])
     return pd.DataFrame(
@@ -53,7 +62,16 @@ def crawls_table(crawls: pd.DataFrame, content: Mapping[str, str] | None = None)
 
 
 def capture_history_counts_table(counts: CaptureHistoryCounts, stratum: str | None = None) -> pd.DataFrame:
-    """Table `capture_history_counts` of a stratum; histories as text of 0s and 1s, which DuckDB casts to bits."""
+    """Return table `capture_history_counts` of a stratum.
+
+    Histories are texts of 0s and 1s, which DuckDB casts to bits.
+
+    Examples
+    --------
+    >>> counts = CaptureHistoryCounts(np.array([[True, False], [True, True]]), np.array([5, 2]))
+    >>> capture_history_counts_table(counts)["history"].tolist()
+    ['10', '11']
+    """
     text = (counts.seen.view(np.uint8) + ord("0")).tobytes().decode("ascii")
     n = counts.n_crawls
     histories = [text[start : start + n] for start in range(0, len(text), n)]
@@ -61,15 +79,15 @@ def capture_history_counts_table(counts: CaptureHistoryCounts, stratum: str | No
 
 
 def count_distinct_keys(paths: Sequence[Path]) -> int:
-    """Distinct keys of some presence partitions, counted without histories."""
+    """Count the distinct keys of presence partitions in DuckDB, without capture histories."""
+    query = "SELECT count(DISTINCT key) FROM read_parquet($paths)"
     with duckdb.connect() as connection:
-        query = "SELECT count(DISTINCT key) FROM read_parquet($paths)"
         row = connection.execute(query, {"paths": [str(path) for path in paths]}).fetchone()
     return int(row[0]) if row else 0
 
 
 def create_headline_view(file: ObservablesFile) -> None:
-    """Write view `headline`: the rows of table `parameters` that speak for the collection."""
+    """Write view `headline`: the rows of table `parameters` that belong to the collection's selected fit."""
     with file.writing() as connection:
         connection.execute(
             "CREATE OR REPLACE VIEW headline AS SELECT * FROM parameters WHERE headline AND stratum IS NULL"
@@ -77,7 +95,7 @@ def create_headline_view(file: ObservablesFile) -> None:
 
 
 def count_all_elements(crawls: pd.DataFrame, discovery_curve: pd.DataFrame) -> int | None:
-    """Distinct elements of all crawls together; None when the source does not say."""
+    """Return the number of distinct elements in all crawls together; None if the source does not publish it."""
     labels = crawls["crawl"]
     whole = discovery_curve[
         (discovery_curve["start_crawl"] == labels.iloc[0]) & (discovery_curve["end_crawl"] == labels.iloc[-1])
@@ -86,12 +104,12 @@ def count_all_elements(crawls: pd.DataFrame, discovery_curve: pd.DataFrame) -> i
 
 
 def read_capture_histories(file: ObservablesFile) -> CaptureHistoryCounts:
-    """Table `capture_history_counts` as arrays; a history that occurs in several strata is there as often."""
+    """Read table `capture_history_counts`; a history occurs once for each stratum that has it."""
     return _read_capture_histories(file)[0]
 
 
 def read_strata(file: ObservablesFile) -> dict[str, CaptureHistoryCounts]:
-    """Table `capture_history_counts` by stratum, in the order of strata; empty when the collection has none."""
+    """Read table `capture_history_counts` by stratum, in order; empty if the collection has no strata."""
     counts, stratum = _read_capture_histories(file)
     strata = {label: stratum == label for label in dict.fromkeys(stratum[stratum.notna()])}
     return {
@@ -100,7 +118,7 @@ def read_strata(file: ObservablesFile) -> dict[str, CaptureHistoryCounts]:
 
 
 def _read_capture_histories(file: ObservablesFile) -> tuple[CaptureHistoryCounts, pd.Series]:
-    """Read the counts, and the stratum of each row."""
+    """Read the counts and the stratum of each row."""
     with file.reading() as connection:
         query = "SELECT history::VARCHAR AS history, stratum, elements FROM capture_history_counts"
         columns = connection.execute(query).fetchnumpy()
@@ -114,7 +132,7 @@ def _read_capture_histories(file: ObservablesFile) -> tuple[CaptureHistoryCounts
 def tables_from_histories(
     crawls: pd.DataFrame, counts: CaptureHistoryCounts, error: CountingError
 ) -> dict[str, pd.DataFrame]:
-    """Every observable table that follows from capture-history counts.
+    """Return the observable tables that follow from capture-history counts.
 
     Parameters
     ----------
@@ -123,7 +141,7 @@ def tables_from_histories(
     counts
         Capture-history counts of the same crawls.
     error
-        How they were counted.
+        Counting error of the counts.
 
     Returns
     -------
@@ -164,16 +182,16 @@ def tables_from_histories(
 def tables_from_counts(
     crawls: pd.DataFrame, pairs: pd.DataFrame | None, windows: pd.DataFrame | None, error: CountingError
 ) -> dict[str, pd.DataFrame]:
-    """Every observable table that follows from published counts.
+    """Return the observable tables that follow from published counts.
 
     Parameters
     ----------
     crawls
         Table `crawls`.
     pairs, windows
-        As `containment_table` and `discovery_curve_table` take them; None where they are not published.
+        Input of `containment_table` and `discovery_curve_table`; None if not published.
     error
-        How the elements were counted.
+        Counting error of the counts.
 
     Returns
     -------
@@ -187,55 +205,57 @@ def tables_from_counts(
 
 
 def containment_table(crawls: pd.DataFrame, pairs: pd.DataFrame, error: CountingError) -> pd.DataFrame:
-    """Table `containment` from ``crawl_i, crawl_j, size_i, size_j, intersection``, i earlier than j."""
-    both, size_i, size_j = (pairs[name].astype(np.float64) for name in ("intersection", "size_i", "size_j"))
-    limits = error.containment_interval(both, size_i, size_j)
-    limits_reverse = error.containment_interval(both, size_j, size_i)
+    """Return table `containment` from ``crawl_i, crawl_j, size_i, size_j, intersection``, i earlier than j."""
+    shared, size_i, size_j = (pairs[name].astype(np.float64) for name in ("intersection", "size_i", "size_j"))
+    low, high = error.containment_interval(shared, size_i, size_j)
+    reverse_low, reverse_high = error.containment_interval(shared, size_j, size_i)
     i, j = _positions(crawls, pairs["crawl_i"]), _positions(crawls, pairs["crawl_j"])
     years = crawls["years"].to_numpy()
     table = pairs.assign(
         lag_crawls=j - i,
         lag_years=years[j] - years[i],
         containment=_share(pairs["intersection"], pairs["size_i"]),
-        containment_low=limits[0],
-        containment_high=limits[1],
+        containment_low=low,
+        containment_high=high,
         containment_reverse=_share(pairs["intersection"], pairs["size_j"]),
-        containment_reverse_low=limits_reverse[0],
-        containment_reverse_high=limits_reverse[1],
+        containment_reverse_low=reverse_low,
+        containment_reverse_high=reverse_high,
     )
     return table.iloc[np.lexsort((j, i))].reset_index(drop=True)
 
 
 def discovery_curve_table(crawls: pd.DataFrame, windows: pd.DataFrame, error: CountingError) -> pd.DataFrame:
-    """Table `discovery_curve` from ``start_crawl, end_crawl, window_crawls, distinct_elements``."""
+    """Return table `discovery_curve` from ``start_crawl, end_crawl, window_crawls, distinct_elements``."""
     start, end = _positions(crawls, windows["start_crawl"]), _positions(crawls, windows["end_crawl"])
     years = crawls["years"].to_numpy()
-    own_size = np.full(len(crawls), np.nan)
-    alone = start == end
-    own_size[start[alone]] = windows["distinct_elements"].to_numpy()[alone]
+    size = np.full(len(crawls), np.nan)
+    is_single = start == end
+    size[start[is_single]] = windows["distinct_elements"].to_numpy()[is_single]
     union = windows["distinct_elements"].astype(np.float64)
-    limits, ratio_limits = error.count_interval(union), error.ratio_interval(union, own_size[start])
-    for limit in ratio_limits:
-        limit[alone] = np.where(own_size[start[alone]] > 0, 1.0, np.nan)  # by definition
+    union_low, union_high = error.count_interval(union)
+    ratio_low, ratio_high = error.ratio_interval(union, size[start])
+    for bound in (ratio_low, ratio_high):
+        # The ratio of a crawl to itself is 1 without error.
+        bound[is_single] = np.where(size[start[is_single]] > 0, 1.0, np.nan)
     table = windows.assign(
         elapsed_years=years[end] - years[start],
-        distinct_elements_low=limits[0],
-        distinct_elements_high=limits[1],
-        ratio=_share(windows["distinct_elements"], own_size[start]),
-        ratio_low=ratio_limits[0],
-        ratio_high=ratio_limits[1],
+        distinct_elements_low=union_low,
+        distinct_elements_high=union_high,
+        ratio=_share(windows["distinct_elements"], size[start]),
+        ratio_low=ratio_low,
+        ratio_high=ratio_high,
     )
     return table.iloc[np.lexsort((end, start))].reset_index(drop=True)
 
 
 def first_returns_table(crawls: pd.DataFrame, discovery_curve: pd.DataFrame) -> pd.DataFrame:
-    """Table `first_returns` from the unions of windows, by the identity between the two."""
+    """Return table `first_returns` from the unions of windows; see `recaptures_from_unions`."""
     unions = unions_matrix(crawls, discovery_curve)
     return _first_returns_frame(np.diagonal(unions), recaptures_from_unions(unions))
 
 
 def unions_matrix(crawls: pd.DataFrame, discovery_curve: pd.DataFrame) -> npt.NDArray[np.float64]:
-    """U(i..j) from table `discovery_curve`, shape (crawls, crawls); NaN where a window is not published."""
+    """Return U(i..j) from table `discovery_curve`, shape (crawls, crawls); NaN if a window is not published."""
     unions = np.full((len(crawls), len(crawls)), np.nan)
     start = _positions(crawls, discovery_curve["start_crawl"])
     end = _positions(crawls, discovery_curve["end_crawl"])
@@ -246,7 +266,7 @@ def unions_matrix(crawls: pd.DataFrame, discovery_curve: pd.DataFrame) -> npt.ND
 def overlaps_matrix(
     crawls: pd.DataFrame, containment: pd.DataFrame, column: str = "intersection"
 ) -> npt.NDArray[np.float64]:
-    """Find a number of every pair i < j in table `containment`, shape (crawls, crawls); NaN where it has none."""
+    """Return a column of table `containment` for pairs i < j, shape (crawls, crawls); NaN if a pair is missing."""
     overlaps = np.full((len(crawls), len(crawls)), np.nan)
     first, last = (_positions(crawls, containment[end]) for end in ("crawl_i", "crawl_j"))
     overlaps[first, last] = containment[column].to_numpy(dtype=np.float64)
@@ -262,15 +282,15 @@ def _m_array_table(
     labels: npt.NDArray[np.object_], sizes: npt.NDArray[np.int64], recaptures: npt.NDArray[np.int64]
 ) -> pd.DataFrame:
     released, recaptured = np.triu_indices(len(labels), k=1)
-    seen_again = pd.DataFrame(
+    recaptured_later = pd.DataFrame(
         {
             "released_crawl": labels[released],
             "recaptured_crawl": labels[recaptured],
             "elements": recaptures[released, recaptured],
         }
     )
-    never = pd.DataFrame({"released_crawl": labels, "elements": sizes - recaptures.sum(axis=1)})
-    return pd.concat([seen_again, never], ignore_index=True)
+    never_again = pd.DataFrame({"released_crawl": labels, "elements": sizes - recaptures.sum(axis=1)})
+    return pd.concat([recaptured_later, never_again], ignore_index=True)
 
 
 def _positions(crawls: pd.DataFrame, labels: pd.Series) -> npt.NDArray[np.intp]:
@@ -278,7 +298,7 @@ def _positions(crawls: pd.DataFrame, labels: pd.Series) -> npt.NDArray[np.intp]:
 
 
 def _share(part: pd.Series, whole: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Part over whole; NaN, stored as NULL, where the whole is 0 or unknown."""
+    """Divide a part by a whole; NaN, which is stored as NULL, if the whole is 0 or unknown."""
     whole = np.asarray(whole, dtype=np.float64)
     result = np.full(len(whole), np.nan)
     np.divide(part.to_numpy(dtype=np.float64), whole, out=result, where=whole > 0)

@@ -59,7 +59,7 @@ def observe(folder):
         keys = read_keys(partition, LOWEST_KEY, 2**63 - 1)
         assert hashlib.sha256(keys).hexdigest() == partition.content, f"{path} is not whole"
     if (state / "manifest.json").exists():
-        held = KeptHistories(state)._held()
+        held = KeptHistories(state)._read_manifest()
         assert held.rows > 0, "the manifest names files that are not whole"
 
 

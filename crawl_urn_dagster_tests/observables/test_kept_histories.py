@@ -88,7 +88,7 @@ def test_any_sequence_of_changes_equals_a_full_rebuild(tmp_path_factory, changes
     archive, base = Archive(tmp_path_factory.mktemp("archive")), Base()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kept_histories, "_ROWS_PER_BLOCK", 8)
-        patch.setattr(kept_histories, "_LOOKED_UP", looked_up)
+        patch.setattr(kept_histories, "_MAX_LOOKED_UP", looked_up)
         for change, crawl, elements in changes:
             if change == "put":
                 archive.put(crawl, elements)

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from crawl_urn_dagster.observables.keys import KEYS, LOWEST_KEY, element_keys, first_key
+from crawl_urn_dagster.observables.keys import KEY_HASH, LOWEST_KEY, element_keys, first_key
 from crawl_urn_dagster.observables.presence import PresenceFolder, common_sample, read_keys
 
 HIGHEST_KEY = 2**63 - 1
@@ -94,7 +94,7 @@ def test_what_is_outdated(tmp_path):
 
 @pytest.mark.parametrize("label", ["../out", "a/b", "", ".hidden", "a\nb", "x" * 65])
 def test_a_label_that_names_no_file_is_refused(tmp_path, label):
-    with pytest.raises(ValueError, match="is no label of a crawl"):
+    with pytest.raises(ValueError, match="is not a valid label of a crawl"):
         write(tmp_path, [(label, texts(0, 1), True)])
 
 
@@ -119,7 +119,7 @@ def test_any_engine_can_read_a_partition_and_what_it_is(tmp_path):
         ).fetchone()
     assert [key for (key,) in keys] == all_keys(partition).tolist()
     assert json.loads(stated[0]) == {
-        "keys": KEYS,
+        "keys": KEY_HASH,
         "crawl": "a",
         "revision": "revision of a",
         "one_in": 2,

@@ -41,10 +41,10 @@ def input_checks(collection: Collection) -> list[dg.AssetChecksDefinition]:
 
 
 def _starts_increase(home: CollectionHome) -> dg.AssetCheckResult:
-    from crawl_urn_dagster.observables.quality import STARTS_IN_TURN, WHAT_TO_DO, calendar_disorder
+    from crawl_urn_dagster.observables.quality import STARTS_INCREASE, WHAT_TO_DO, calendar_disorder
 
     return no_rows_result(
-        calendar_disorder(home.observables.read("crawls")), rule=STARTS_IN_TURN, todo=WHAT_TO_DO[STARTS_IN_TURN]
+        calendar_disorder(home.observables.read("crawls")), rule=STARTS_INCREASE, todo=WHAT_TO_DO[STARTS_INCREASE]
     )
 
 
