@@ -12,9 +12,8 @@ from crawl_urn_dagster.observables.schema import PARAMETERS
 from crawl_urn_dagster_tests.collections_for_tests import histories, tables_collection
 
 ROOT = Path(__file__).resolve().parents[1]
-README, CONFIGURATION, PYTHON, SOURCES, TUTORIAL = (
-    (ROOT / page).read_text()
-    for page in ("README.md", "docs/configuration.md", "docs/python.md", "docs/sources.md", "docs/tutorial.md")
+README, CONFIGURATION, PYTHON, TUTORIAL = (
+    (ROOT / page).read_text() for page in ("README.md", "docs/configuration.md", "docs/python.md", "docs/tutorial.md")
 )
 INSTALL_UI = ".venv/bin/pip install -q -c requirements.lock '.[ui]'"
 
@@ -70,17 +69,6 @@ def test_own_archives_are_configured_as_shown(tmp_path):
         path.write_text(text)
         (collection,) = load_collections(path)
         assert (collection.name, collection.engine.type) == (name, engine)
-
-
-def test_real_archives_are_configured_as_shown(tmp_path, shared_data):
-    files = {path.name: path for path in shared_data.rglob("*") if path.is_file()}
-    (text,) = blocks(SOURCES.split("\n## Real archives\n")[1], "yaml")
-    for name in re.findall(r"[\w-]+\.(?:csv\.gz|csv|json)", text):
-        if not (tmp_path / name).exists():
-            (tmp_path / name).symlink_to(files[name])
-    (tmp_path / "collections.yaml").write_text(text)
-    names = [collection.name for collection in load_collections(tmp_path / "collections.yaml")]
-    assert names == ["common_crawl_urls", "us_gov_hosts", "edu_urls", "edu_urls_2013_2016", "gaw"]
 
 
 @pytest.mark.slow
