@@ -1,3 +1,5 @@
+"""Forecasts: exact without noise, and their prediction intervals in simulation."""
+
 import numpy as np
 import pytest
 
@@ -17,18 +19,18 @@ def counts_of(n_crawls, *, seed=5, coverage=COVERAGE):
 
 
 def expected_unions(urn, size, n):
-    """U(i..j) of an urn in its steady state, without noise."""
+    """Return U(i..j) of an urn in its steady state, without noise."""
     i, j = np.indices((n, n))
     return np.triu(size * urn.discovery_curve(np.maximum(j - i, 0)))
 
 
 @pytest.mark.parametrize("urn", [CoreShellUrn(KAPPA, ALPHA, COVERAGE), RevisitDelayUrn(0.86, 0.27, 0.03)])
-def test_an_urn_without_noise_is_forecast_exactly_also_one_that_avoids_recent_fetches(urn):
+def test_urn_without_noise_is_forecast_exactly(urn):
     size, n = 1_000.0, 40
     whole = expected_unions(urn, size, n + HORIZON)
     unions = whole[:n, :n]
     found = forecast(unions, recaptures_from_unions(unions), horizon=HORIZON)
-    # Returns after more than 40 crawls, which are not known, are less than 1 in 1,000 of a crawl.
+    # Returns after more than 40 crawls are unknown and make up less than 1 in 1,000 of a crawl.
     for start in (0, 20, n - 1, n, n + 3):
         value = found.distinct(start).value
         inside = np.arange(HORIZON) + n >= start
@@ -40,7 +42,7 @@ def test_an_urn_without_noise_is_forecast_exactly_also_one_that_avoids_recent_fe
     np.testing.assert_allclose(found.crawl_sizes().value, size, rtol=1e-12)
 
 
-def test_intervals_hold_what_comes():
+def test_intervals_contain_the_future_at_their_level():
     held = []
     for seed in range(40):
         rng = np.random.default_rng(seed)
@@ -49,32 +51,32 @@ def test_intervals_hold_what_comes():
         known = unions[:N, :N]
         low, high = forecast(known, recaptures_from_unions(known), n_futures=200).distinct(0)[1:]
         held.append((low <= unions[0, N:]) & (unions[0, N:] <= high))
-    # Of 40 collections at 5 of 12 steps each, which depend on each other: at least as good as 95 % less 3 errors of 40.
+    # The 12 steps of a collection are correlated, so the error is that of 40 collections.
     assert np.mean(held) > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 40)
 
 
-def test_lags_that_are_not_known_do_not_count():
+def test_unknown_lags_are_not_used():
     unions = counts_of(N).unions().astype(float)
     i, j = np.indices(unions.shape)
     unions[j - i > 5] = np.nan
     found = forecast(unions, recaptures_from_unions(unions))
     assert found.longest == 5
     ahead = np.arange(HORIZON)
-    told = np.isfinite(found.distinct(N - 2).value)
-    assert told.tolist() == (ahead + 2 <= 5).tolist()
+    is_known = np.isfinite(found.distinct(N - 2).value)
+    assert is_known.tolist() == (ahead + 2 <= 5).tolist()
     urn, size = CoreShellUrn(KAPPA, ALPHA, COVERAGE), KAPPA * URN + (1 - KAPPA) * URN * COVERAGE
-    # The error of one crawl's new elements is about their root.
+    # The error of the new elements of one crawl is about their square root.
     np.testing.assert_allclose(found.new(0).value, size * urn.new_fraction(5), rtol=0.05)
 
 
-def test_overlaps_with_past_crawls_are_those_of_their_lag():
+def test_overlaps_with_past_crawls_follow_their_lag():
     counts = counts_of(N + 1)
     overlaps = counts.intersections().astype(float)
     value, low, high = forecast_overlaps(overlaps[:N, :N])
     for i in range(5, N):
         assert low[i, 0] < value[i, 0] < high[i, 0]
         assert value[i, 0] == pytest.approx(overlaps[i, N], rel=0.05)
-    assert np.isnan(value[0, 0])  # of lag 24 there is no pair
+    assert np.isnan(value[0, 0])  # no pair has lag 24
 
 
 def test_windows_between_known_lengths_are_interpolated():
@@ -88,7 +90,7 @@ def test_windows_between_known_lengths_are_interpolated():
     assert np.isnan(filled[0, 15])
 
 
-def test_too_few_crawls_and_unknown_lags_are_said():
+def test_too_few_crawls_or_unknown_lags_are_refused():
     unions = counts_of(FEWEST).unions().astype(float)
     with pytest.raises(ValueError, match=f"there are 7 crawls; a forecast needs at least {FEWEST}"):
         forecast(unions[1:, 1:], recaptures_from_unions(unions[1:, 1:]))
@@ -96,7 +98,7 @@ def test_too_few_crawls_and_unknown_lags_are_said():
         forecast(unions, np.full(unions.shape, np.nan))
 
 
-def test_without_sizes_there_is_no_forecast():
+def test_forecast_without_sizes_is_refused():
     counts = counts_of(N)
     unions = np.where(np.eye(N, dtype=bool), np.nan, counts.unions().astype(float))
     with pytest.raises(ValueError, match="sizes of the crawls"):

@@ -1,3 +1,5 @@
+"""Plans: against the stepped recurrence and the terms of the urn."""
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ KAPPA, ALPHA, COVERAGE = 0.4, 0.75, 0.6
 
 
 def stepped(alpha, coverage, n):
-    """Share of the living shell that was seen after each crawl, by stepping: seen, then what survives of it."""
+    """Return the share of the eligible shell captured after each crawl, by stepping from crawl to crawl."""
     seen, shares = 0.0, []
     for _ in range(n):
         shares.append(seen + coverage * (1 - seen))
@@ -17,7 +19,7 @@ def stepped(alpha, coverage, n):
 
 
 @pytest.mark.parametrize(("alpha", "coverage"), [(0.9, 0.3), (0.97, 0.7), (0.75, 0.95), (1.0, 0.2)])
-def test_what_was_seen_and_how_soon_is_what_stepping_gives(alpha, coverage):
+def test_captured_share_matches_the_stepped_recurrence(alpha, coverage):
     shares = stepped(alpha, coverage, 200)
     found = seen_share(KAPPA, alpha, coverage, np.arange(1, 201))
     np.testing.assert_allclose(found, KAPPA + (1 - KAPPA) * shares, rtol=1e-12)
@@ -27,7 +29,7 @@ def test_what_was_seen_and_how_soon_is_what_stepping_gives(alpha, coverage):
     assert planned.crawls_to_seen == (reached[0] + 1 if reached.size else np.inf)
 
 
-def test_the_rest_are_the_terms_of_the_urn():
+def test_other_quantities_are_terms_of_the_urn():
     planned = plan(KAPPA, ALPHA, COVERAGE)
     urn, terms = CoreShellUrn(KAPPA, ALPHA, COVERAGE), Urn(ALPHA, COVERAGE).operator_terms()
     assert planned.crawl_completeness == pytest.approx(KAPPA + (1 - KAPPA) * COVERAGE)
@@ -36,17 +38,17 @@ def test_the_rest_are_the_terms_of_the_urn():
     assert planned.hidden_time == pytest.approx(terms.hidden_time)
 
 
-def test_a_longer_gap_is_a_smaller_survival_and_times_are_in_its_unit():
+def test_longer_gap_is_a_smaller_survival():
     one, two = plan(KAPPA, ALPHA**2, COVERAGE), plan(KAPPA, ALPHA, COVERAGE, gap=2.0)
     assert two.seen_at_last == pytest.approx(one.seen_at_last)
     assert two.hidden_time == pytest.approx(2 * one.hidden_time)
 
 
-def test_nothing_new_costs_without_end():
+def test_cost_is_infinite_without_new_elements():
     assert plan(0.0, 1.0, 0.5).cost_per_new == np.inf
 
 
 @pytest.mark.parametrize(("coverage", "gap"), [(0.0, 1.0), (0.5, 0.0)])
-def test_a_plan_needs_crawls(coverage, gap):
+def test_coverage_or_gap_of_zero_is_refused(coverage, gap):
     with pytest.raises(ValueError, match="expected numbers above 0"):
         plan(KAPPA, ALPHA, coverage, gap=gap)
