@@ -1,22 +1,22 @@
-"""Sketches of sets, drawn: what many hash functions make of the same elements."""
+"""Simulated sketches: estimates of the sizes of sets by many hash functions."""
 
 import numpy as np
 
 
 def marks_of(error):
-    """Exponential marks of a sketch whose relative error is given: its variance is 1/(marks - 2)."""
+    """Return the number of exponential marks of a sketch with a given relative error; its variance is 1/(marks - 2)."""
     return round(1 / error**2) + 2
 
 
 def estimates(rng, groups, sets, *, error, draws):
-    """Estimated sizes of sets, shape (draws, sets).
+    """Draw estimated sizes of sets, shape (draws, sets).
 
     Parameters
     ----------
     groups
-        Elements in each of some disjoint groups, shape (groups,).
+        Elements of disjoint groups, shape (groups,).
     sets
-        Which groups a set is of, bool, shape (sets, groups).
+        Whether a set contains a group, shape (sets, groups).
     """
     k = marks_of(error)
     found = np.empty((draws, len(sets)))

@@ -241,8 +241,8 @@ def _sample(
     """
     n_crawls = len(coverage)
     sizes, overlaps, recaptures = np.zeros(n_crawls), np.zeros((n_crawls, n_crawls)), np.zeros((n_crawls, n_crawls))
-    # For each element, or free place: the crawls that captured it, and the number of the last of them plus 1. The crawls
-    # are rows, because products over all elements are then twice as fast.
+    # For each element, or free place: the crawls that captured it, and the number of the last of them plus 1. Crawls
+    # are rows, which makes products over all elements twice as fast.
     alive = np.ones(rng.poisson(n) if births_vary else n, dtype=bool)
     seen, last = np.zeros((n_crawls, len(alive)), dtype=np.float32), np.zeros(len(alive), dtype=np.intp)
     marks, smallest = rng.standard_exponential((len(alive), n_marks)), np.zeros((n_crawls, n_marks))

@@ -1,4 +1,4 @@
-"""Raw counts and the points they give, for whole, partial, sketched and sampled collections."""
+"""Data points of whole, partial, sketched and sampled collections."""
 
 from dataclasses import replace
 
@@ -27,13 +27,13 @@ def test_whole_collection_gives_overlaps_and_later_recaptures():
     assert (points.kind == "overlap").sum() == 28
     assert (points.kind == "recapture").sum() == 21  # at lag 1 a recapture is the overlap
     assert (points.kind == "window").sum() == 0
-    counted = points.count(COUNTS)
+    observed = points.count(COUNTS)
     recaptured = points.kind == "recapture"
-    assert counted[~recaptured].tolist() == SHARED[points.i, points.j][~recaptured].tolist()
-    assert counted[recaptured].tolist() == HISTORIES.recaptures()[points.i, points.j][recaptured].tolist()
+    assert observed[~recaptured].tolist() == SHARED[points.i, points.j][~recaptured].tolist()
+    assert observed[recaptured].tolist() == HISTORIES.recaptures()[points.i, points.j][recaptured].tolist()
 
 
-def test_without_overlaps_windows_of_two_crawls_stand_in():
+def test_windows_of_two_crawls_replace_overlaps():
     counts = replace(COUNTS, intersections=UNKNOWN)
     points = Points.from_counts(counts)
     assert set(points.kind.tolist()) == {"recapture"}
@@ -44,12 +44,13 @@ def test_without_overlaps_windows_of_two_crawls_stand_in():
     assert ((points.j - points.i == 1) & (points.kind == "recapture")).sum() == 4
 
 
-def test_published_window_lengths_give_what_can_be_had_from_them():
+def test_published_window_lengths_give_recaptures_or_windows():
     length = np.arange(CRAWLS) - np.arange(CRAWLS)[:, None] + 1
     counts = replace(COUNTS, intersections=UNKNOWN, unions=np.where(np.isin(length, [1, 2, 3, 6]), UNIONS, np.nan))
     points = Points.from_counts(counts)
     kinds = {int(d): set(points.kind[points.j - points.i == d].tolist()) for d in np.unique(points.j - points.i)}
-    # Three crawls need the windows of two and of one; six need those of five and four, which are not published.
+    # Recaptures in three crawls need windows of two crawls and of one; in six crawls, windows of five and four, which
+    # are not published.
     assert kinds == {1: {"recapture"}, 2: {"recapture"}, 5: {"window"}}
     recaptures = HISTORIES.recaptures()
     within = [recaptures[i : j + 1, i : j + 1].sum() for i, j in zip(points.i, points.j, strict=True)]
@@ -68,7 +69,7 @@ def test_recaptures_agree_with_the_inversion_of_unions():
     ]
 
 
-def test_expectations_are_those_of_core_and_shell():
+def test_expectations_match_core_and_shell():
     for counts in (COUNTS, replace(COUNTS, intersections=UNKNOWN)):
         points = Points.from_counts(counts)
         unions = CORE + SHELL.unions()
@@ -82,8 +83,8 @@ def test_expectations_are_those_of_core_and_shell():
 
 
 @pytest.mark.parametrize("published", [[], [1, 2, 3, 6], [2, 3, 4, 5, 6, 7, 8]])
-def test_slopes_are_those_of_differences(published):
-    """Of inner urns, one with a crawl of coverage 1, one without a core, and one whose core exceeds a crawl."""
+def test_slopes_match_differences(published):
+    """The urns include a crawl of coverage 1, no core, and a core that exceeds a crawl."""
     length = np.arange(CRAWLS) - np.arange(CRAWLS)[:, None] + 1
     windows = np.where(np.isin(length, [1, *published]), UNIONS, np.nan)
     counts = replace(COUNTS, intersections=UNKNOWN, unions=windows) if published else COUNTS
@@ -92,7 +93,7 @@ def test_slopes_are_those_of_differences(published):
     bounds = np.zeros(3), np.array([1, 1, 1.0])
     by_differences = jacobian(lambda moved: points.expect(*urn_of(counts.times, sizes, moved)), parameters, *bounds)
     found = points.slopes(*urn_slopes(counts.times, sizes, parameters))
-    # One-sided differences, at bounds, err by their step.
+    # One-sided differences, used at bounds, have an error of the order of their step.
     assert abs(found - by_differences).max() < 1e-4 * abs(by_differences).max()
     assert (abs(by_differences).max(axis=(1, 2)) > 1).all()
 
@@ -105,15 +106,15 @@ def test_negative_sketched_overlaps_are_kept():
     assert points.count(counts)[(points.i == 0) & (points.j == 7) & (points.kind == "overlap")] == -5
 
 
-def test_variance_is_that_of_a_sample():
+def test_variance_of_a_sample():
     points = Points.from_counts(COUNTS)
     expected = points.expect(CORE, SHELL)
     assert points.variance(COUNTS, CORE, SHELL) == pytest.approx(expected + 1)
     assert points.variance(replace(COUNTS, one_in=16), CORE, SHELL) == pytest.approx(16 * (expected + 16))
 
 
-def test_variance_of_sketches_is_that_of_sketches_of_the_same_elements():
-    """Points from 1,000 sketches of the same histories: a variance has a relative error of 0.045."""
+def test_variance_of_sketches_matches_simulated_sketches():
+    """A variance estimated from 1,000 sketches of the same histories has a relative error of 0.045."""
     error, draws = 0.1, 1_000
     windows, seen = np.triu_indices(CRAWLS), HISTORIES.seen
     within = [seen[:, i : j + 1].any(axis=1) for i, j in zip(*windows, strict=True)]
@@ -127,31 +128,10 @@ def test_variance_of_sketches_is_that_of_sketches_of_the_same_elements():
     sketched = replace(COUNTS, sizes=sizes, intersections=both, unions=unions, relative_error=error)
     points = Points.from_counts(COUNTS)
     stated = points.variance(replace(COUNTS, relative_error=error), CORE, SHELL) - points.variance(COUNTS, CORE, SHELL)
-    # What is expected of the histories is not quite what they hold: 0.1 beside three standard errors.
+    # The expected counts differ slightly from those of the histories: 0.1 is added to three standard errors.
     assert points.count(sketched).var(axis=0) == pytest.approx(stated, rel=0.235)
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"sizes": COUNTS.sizes[1:]}, "shapes"),
-        ({"unions": UNIONS[1:]}, "shapes"),
-        ({"sizes": np.where(np.arange(CRAWLS) == 3, 0.0, COUNTS.sizes)}, "size of crawl 3 is 0.0"),
-        ({"sizes": np.where(np.arange(CRAWLS) == 2, np.nan, COUNTS.sizes)}, "size of crawl 2 is nan"),
-        ({"times": COUNTS.times[::-1]}, "time order"),
-        ({"times": np.zeros(CRAWLS)}, "same time"),
-        ({"relative_error": 1.0}, "relative_error is 1.0"),
-        ({"one_in": 0.5}, "one_in is 0.5"),
-    ],
-)
-def test_counts_that_cannot_be_are_refused(changed, message):
-    with pytest.raises(ValueError, match=message):
-        replace(COUNTS, **changed)
-
-
-def test_many_problems_repeat_and_select():
-    many = COUNTS.repeated(5)
-    assert many.sizes.shape == (5, CRAWLS)
-    assert many.select(slice(1, 3)).unions.shape == (2, CRAWLS, CRAWLS)
+def test_points_of_repeated_counts_are_those_of_the_counts():
     points = Points.from_counts(COUNTS)
-    assert (points.count(many) == points.count(COUNTS)).all()
+    assert (points.count(COUNTS.repeated(5)) == points.count(COUNTS)).all()

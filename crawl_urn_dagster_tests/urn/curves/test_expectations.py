@@ -17,7 +17,7 @@ PAIRS = np.triu_indices(CRAWLS, k=1)
 
 
 def stepped(times, size, coverage, alpha):
-    """Overlaps and recaptures by following the elements of each crawl from gap to gap."""
+    """Return overlaps and recaptures by following the elements of each crawl from gap to gap."""
     overlaps, recaptures = np.zeros((2, len(times), len(times)))
     for i in range(len(times)):
         alive = unseen = size[i] * coverage[i]
@@ -30,7 +30,7 @@ def stepped(times, size, coverage, alpha):
 
 
 def stepped_union(times, size, coverage, alpha):
-    """U(0..T) for every T, by the recurrence of the seen part s_t of the urn."""
+    """Return U(0..T) for every T, by the recurrence of the seen part s_t of the urn."""
     seen, unions = 0.0, [size[0] * coverage[0]]
     for t in range(1, len(times)):
         seen = alpha ** (times[t] - times[t - 1]) * (seen + coverage[t - 1] * (size[t - 1] - seen))
@@ -38,7 +38,7 @@ def stepped_union(times, size, coverage, alpha):
     return unions
 
 
-def test_counts_are_those_of_the_stepped_recurrence():
+def test_counts_match_the_stepped_recurrence():
     urn = ElementClass(TIMES, SIZE, COVERAGE, np.array(0.7))
     overlaps, recaptures = stepped(TIMES, SIZE, COVERAGE, 0.7)
     assert urn.intersections(*PAIRS) == pytest.approx(overlaps[PAIRS], rel=1e-12)
@@ -46,7 +46,7 @@ def test_counts_are_those_of_the_stepped_recurrence():
     assert urn.unions()[0] == pytest.approx(stepped_union(TIMES, SIZE, COVERAGE, 0.7), rel=1e-12)
 
 
-def test_unions_of_every_window_are_those_of_the_window_alone():
+def test_unions_of_a_window_match_the_window_alone():
     unions = ElementClass(TIMES, SIZE, COVERAGE, np.array(0.7)).unions()
     for start in range(CRAWLS):
         window = TIMES[start:], SIZE[start:], COVERAGE[start:]
@@ -54,7 +54,7 @@ def test_unions_of_every_window_are_those_of_the_window_alone():
     assert not unions[np.tril_indices(CRAWLS, k=-1)].any()
 
 
-def test_unions_at_uneven_gaps_are_the_reference_values(shared_reference):
+def test_unions_at_uneven_gaps_match_reference_values(shared_reference):
     known = json.loads((shared_reference / "closed_forms.json").read_text())["uneven_cadence"]
     times = np.array(known["times_years"])
     coverage = np.full(len(times), known["coverage"])
@@ -73,7 +73,7 @@ def test_urns_and_classes_share_leading_axes():
     assert urns.unions()[1, 2] == pytest.approx(one.unions(), rel=1e-14)
 
 
-def test_the_core_is_a_class_and_the_sum_over_classes_is_simulated():
+def test_sum_over_core_and_shell_matches_simulation():
     size = np.array([[1500.0], [4000.0]]) * np.ones(CRAWLS)
     coverage = np.stack([np.ones(CRAWLS), COVERAGE])
     urn = ElementClass(TIMES, size, coverage, np.array([1.0, 0.8]))
@@ -84,11 +84,11 @@ def test_the_core_is_a_class_and_the_sum_over_classes_is_simulated():
         (urn.unions(), counts.unions(), 1500),
     ):
         total = expected.sum(axis=0)
-        # Counts of shell elements vary less than Poisson's; 5 standard deviations, some hundred counts.
+        # Counts of shell elements vary less than Poisson counts; 5 standard deviations for some hundred counts.
         assert (abs(observed - total) <= 5 * np.sqrt(np.maximum(total - sure, 1))).all()
 
 
-def test_nothing_is_missed_by_a_crawl_of_coverage_one():
+def test_crawl_of_coverage_one_misses_no_element():
     coverage = np.where(np.arange(CRAWLS) == 4, 1.0, COVERAGE)
     recaptures = ElementClass(TIMES, SIZE, coverage, np.array(0.7)).recaptures(*PAIRS)
     across = (PAIRS[0] < 4) & (PAIRS[1] > 4)
@@ -96,7 +96,7 @@ def test_nothing_is_missed_by_a_crawl_of_coverage_one():
     assert (recaptures[~across] > 1).all()
 
 
-def test_unions_of_counts_are_those_of_whole_counts():
+def test_unions_of_integer_counts_are_integers():
     rng = np.random.default_rng(5)
     sizes = rng.integers(1000, 2000, CRAWLS)
     recaptures = np.triu(rng.integers(0, 50, (CRAWLS, CRAWLS)), k=1)

@@ -1,3 +1,5 @@
+"""Intervals of samples and sketches: exact cases, and how often they contain the true value."""
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ ONE_IN = 64
 COUNTS = np.array([0.0, 1.0, 40.0, 1e6])
 
 
-def test_what_was_all_counted_has_no_error():
+def test_exact_counts_have_no_error():
     exact = CountingError()
     for limits in (
         exact.count_interval(COUNTS),
@@ -26,13 +28,13 @@ def test_what_was_all_counted_has_no_error():
 
 
 @pytest.mark.parametrize("error", [CountingError(one_in=10), CountingError(relative=0.01)])
-def test_a_share_of_nothing_is_not_known(error):
+def test_interval_of_an_empty_crawl_is_unknown(error):
     assert np.isnan(error.containment_interval(0, 0, 5)).all()
     assert np.isnan(error.ratio_interval(5, 0)).all()
     assert np.isnan(error.containment_interval(3, np.nan, 5)).all()
 
 
-def test_limits_of_a_sample_hold_the_number_and_stay_possible():
+def test_sample_intervals_contain_the_estimate():
     sampled = CountingError(one_in=ONE_IN)
     low, high = sampled.count_interval(ONE_IN * np.arange(50))
     assert (low[1:] > 0).all()
@@ -45,8 +47,8 @@ def test_limits_of_a_sample_hold_the_number_and_stay_possible():
     assert low[-1] < 1
 
 
-def test_limits_of_hash_samples_hold_the_truth_as_often_as_they_say():
-    """Over all disjoint samples of an urn; containments within one share elements, so a sample is one observation."""
+def test_sample_intervals_contain_the_true_value():
+    """Each disjoint sample of an urn is one observation, because its containments share elements."""
     histories = simulate(times=np.arange(8.0), core=40_000, shell=60_000, alpha=0.75, coverage=0.6, seed=2)
     seen = np.unpackbits(histories.packed, axis=1, count=8).astype(bool)
     part = np.random.default_rng(5).integers(0, ONE_IN, len(seen))
@@ -60,7 +62,7 @@ def test_limits_of_hash_samples_hold_the_truth_as_often_as_they_say():
 
     size, _, both, union = observed(seen, 1)
     truths = {"containment": both / size, "union": union, "ratio": union / size}
-    held = {name: [] for name in truths}
+    inside = {name: [] for name in truths}
     error = CountingError(one_in=ONE_IN)
     for number in range(ONE_IN):
         size, other, both, union = observed(seen[part == number], ONE_IN)
@@ -70,8 +72,8 @@ def test_limits_of_hash_samples_hold_the_truth_as_often_as_they_say():
             "ratio": error.ratio_interval(union, size),
         }
         for name, (low, high) in limits.items():
-            held[name].append(np.mean((low <= truths[name]) & (truths[name] <= high)))
-    for name, shares in held.items():
+            inside[name].append(np.mean((low <= truths[name]) & (truths[name] <= high)))
+    for name, shares in inside.items():
         standard_error = np.std(shares, ddof=1) / np.sqrt(ONE_IN)
         assert abs(np.mean(shares) - 0.95) < 3 * standard_error, name
 
@@ -79,8 +81,8 @@ def test_limits_of_hash_samples_hold_the_truth_as_often_as_they_say():
 @pytest.mark.parametrize(
     ("both", "one", "other"), [(0, 1e6, 1e6), (1e5, 9e5, 9e5), (6e5, 4e5, 6e5), (9e5, 1e5, 2e6), (1e6, 1e5, 1e5)]
 )
-def test_limits_of_sketches_hold_the_truth_as_often_as_they_say(both, one, other):
-    """Of disjoint crawls and of crawls that are nearly the same: sketches err alike where their elements are."""
+def test_sketch_intervals_contain_the_true_value(both, one, other):
+    """Errors of sketches are correlated by the shared elements of disjoint to nearly equal crawls."""
     relative, n = 0.03, 2_000
     groups = np.array([max(both, 1e-9), one, other])
     sets = np.array([[True, True, False], [True, False, True], [True, True, True]])
@@ -93,6 +95,6 @@ def test_limits_of_sketches_hold_the_truth_as_often_as_they_say(both, one, other
         "containment": (error.containment_interval(sizes + others - unions, sizes, others), both / (both + one)),
     }
     for name, ((low, high), truth) in cases.items():
-        held = np.mean((low <= truth) & (truth <= high))
-        # Normal limits of estimates that are not quite normal: 0.01 beside three standard errors.
-        assert abs(held - 0.95) < 3 * np.sqrt(0.95 * 0.05 / n) + 0.01, name
+        inside = np.mean((low <= truth) & (truth <= high))
+        # The estimates are not exactly normal: 0.01 is added to three standard errors.
+        assert abs(inside - 0.95) < 3 * np.sqrt(0.95 * 0.05 / n) + 0.01, name

@@ -36,7 +36,7 @@ def test_linear_least_squares_with_bounds(truth, free):
     assert optimum.converged
 
 
-def test_an_optimum_close_to_a_bound_stays_off_it_in_noise():
+def test_noisy_optimum_near_a_bound_stays_free():
     noise = 0.1 * np.random.default_rng(4).normal(size=40)
     off = np.linalg.lstsq(DESIGN, noise)[0]
     optimum = minimise(line, line(np.array([0.005, 0.5, 0.995]) - off) + noise, STARTS)
@@ -44,7 +44,7 @@ def test_an_optimum_close_to_a_bound_stays_off_it_in_noise():
     assert optimum.free.all()
 
 
-def test_a_truth_close_to_a_bound_stays_off_it():
+def test_exact_optimum_near_a_bound_stays_free():
     optimum = minimise(line, line(np.array([1e-4, 0.5, 0.5])), STARTS)
     np.testing.assert_allclose(optimum.parameters, [1e-4, 0.5, 0.5], atol=1e-12)
     assert optimum.free.all()
@@ -58,8 +58,8 @@ def test_holding_a_parameter_fits_the_others():
     assert held.free.tolist() == [True, False, True]
 
 
-def test_the_best_of_the_starts_is_taken():
-    # Two valleys: the one at 0.9 is lower.
+def test_best_of_several_starts_is_chosen():
+    # Two minima, of which the one at 0.9 is lower.
     def curve(parameters):
         x = parameters[..., 0]
         return np.stack([(x - 0.2) * (x - 0.9), 0.1 * (x - 0.9)], axis=-1)

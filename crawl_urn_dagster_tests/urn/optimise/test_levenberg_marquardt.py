@@ -42,7 +42,7 @@ def test_noiseless_problems_are_solved_exactly():
     assert found.cost == pytest.approx(0, abs=1e-15)
 
 
-def test_noisy_weighted_problems_end_where_scipy_ends():
+def test_noisy_weighted_problems_match_scipy():
     _, observed = problems(8, noise=0.05)
     weights = np.random.default_rng(3).uniform(0.1, 3, observed.shape)
     found = search(observed, weights)
@@ -59,7 +59,7 @@ def test_noisy_weighted_problems_end_where_scipy_ends():
         assert found.parameters[row] == pytest.approx(other.x, abs=1e-4)
 
 
-def test_an_optimum_outside_is_met_on_the_bound():
+def test_optimum_outside_the_bounds_is_at_the_bound():
     observed = curves(np.array([[-0.3, 1.2, 0.5]]), np.array([0]))
     found = search(observed)
     assert found.settled[0]
@@ -70,7 +70,7 @@ def test_an_optimum_outside_is_met_on_the_bound():
             assert ((curves(moved, 0) - observed) ** 2).sum() > found.cost[0]
 
 
-def test_a_held_parameter_stays():
+def test_held_parameter_keeps_its_value():
     truth, observed = problems(5, noise=0.0)
     found = search(observed, free=np.array([False, True, True]), start=np.array([0.25, 0.5, 0.5]))
     assert (found.parameters[:, 0] == 0.25).all()
@@ -80,8 +80,8 @@ def test_a_held_parameter_stays():
     assert (found.cost[elsewhere] > 1e-6).all()
 
 
-def test_a_search_along_a_ridge_settles():
-    """Two parameters of which only the product counts: steps along the ridge stay long and gain nothing."""
+def test_search_along_a_ridge_settles():
+    """If only the product of two parameters matters, steps along the ridge stay long and gain nothing."""
     observed = 0.3 * X + 0.05 * np.random.default_rng(4).standard_normal((3, len(X)))
     found = minimise_all(
         lambda parameters, rows: (parameters[..., 0] * parameters[..., 1])[..., None] * X,
@@ -95,7 +95,7 @@ def test_a_search_along_a_ridge_settles():
     assert found.parameters.prod(axis=1) == pytest.approx(observed @ X / (X @ X), rel=1e-4)
 
 
-def test_problems_do_not_meet():
+def test_problems_are_independent():
     _, observed = problems(6, noise=0.05)
     together, alone = search(observed), search(observed[[4]])
     assert together.parameters[4] == pytest.approx(alone.parameters[0], abs=1e-9)

@@ -1,0 +1,21 @@
+"""Intervals from standard errors, on the logit scale."""
+
+import numpy as np
+import pytest
+from scipy.special import logit
+
+from crawl_urn_dagster.urn.data.normal_intervals import NORMAL_QUANTILE, logit_interval
+
+
+def test_interval_is_symmetric_on_the_logit_scale():
+    value, se = np.array([0.3, 0.98]), np.array([0.05, 0.01])
+    low, high = logit_interval(value, se)
+    half_width = NORMAL_QUANTILE * se / (value * (1 - value))
+    assert logit(value) - logit(low) == pytest.approx(half_width)
+    assert logit(high) - logit(value) == pytest.approx(half_width)
+    assert pytest.approx(1.96, abs=1e-4) == NORMAL_QUANTILE
+
+
+def test_interval_is_unknown_at_bounds_and_without_an_error():
+    low, high = logit_interval(np.array([0.0, 1.0, 0.5]), np.array([0.1, 0.1, np.nan]))
+    assert np.isnan([low, high]).all()
