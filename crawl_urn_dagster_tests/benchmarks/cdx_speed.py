@@ -1,8 +1,8 @@
-"""Lines per second of CDX: this package against a reader that takes line by line, on one file, in one process.
+"""Measure CDX lines per second, of this package and of a line-by-line reader, on one file and in one process.
 
-Run: ``python -m crawl_urn_dagster_tests.benchmarks.cdx_speed [LINES]``. Both go from the file to Parquet with the label
-of the crawl and the element of every capture that counts, and must give the same captures. With ``--memory GIB`` a file
-of that size is read by this package alone, and the peak of memory is printed.
+Run ``python -m crawl_urn_dagster_tests.benchmarks.cdx_speed [LINES]``. Both readers write crawl and element of every
+accepted capture to Parquet, and must give the same captures. With ``--memory GIB``, only this package reads a file of
+that size, and the peak memory is printed.
 """
 
 import argparse
@@ -88,9 +88,9 @@ def main():
             print(f"{size:.2f} GiB, {listing.findings['lines']:,} lines: {seconds:.0f} s, {peak:.2f} GiB of memory")
             return
         write_index(path, 1000)
-        source.list_crawls(files, Selection())  # libraries are loaded
+        source.list_crawls(files, Selection())  # loads the libraries
         write_index(path, arguments.lines)
-        files.fetch(str(path))  # hashed
+        files.fetch(str(path))  # hashes the file
         ours, listing = timed(lambda: source.list_crawls(files, Selection()))
         plain, _ = timed(lambda: read_line_by_line(path, Path(folder) / "plain.parquet"))
         assert sum(listing.captures.values()) == pq.read_metadata(Path(folder) / "plain.parquet").num_rows

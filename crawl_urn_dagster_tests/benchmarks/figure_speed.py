@@ -1,8 +1,8 @@
-"""How long the figures of a collection take: seconds, and the ratio to the slowest, by figure and by step.
+"""Measure the time of each figure of a collection, by step, and its ratio to the slowest figure.
 
     python -m crawl_urn_dagster_tests.benchmarks.figure_speed crawl_urn_home/demo/observables.duckdb
 
-Here: timing what an update does for figures, on the tables of a collection that was run. Not here: tables, or Dagster.
+Times the steps of an update for figures, on the tables of an existing collection, without Dagster.
 """
 
 import sys
@@ -19,7 +19,7 @@ from crawl_urn_dagster.observables.schema import TABLES
 
 
 def read_frames(file):
-    """Every table that a figure may need and the collection has."""
+    """Return the tables of the collection that figures may need."""
     frames = {}
     for name in set(TABLES) - {"capture_history_counts", "m_array"}:
         with suppress(MissingTableError):
@@ -35,7 +35,7 @@ def timed(seconds, step):
 
 
 def time_figures(frames, *, title="collection", clock="crawl"):
-    """Processor seconds by figure and step."""
+    """Return the processor seconds by figure and step."""
     seconds = {}
     strata = bool(frames["parameters"]["stratum"].notna().any())
     with tempfile.TemporaryDirectory() as folder:
@@ -46,9 +46,9 @@ def time_figures(frames, *, title="collection", clock="crawl"):
             with timed(steps, "one column"):
                 narrow = draw(name, frames, title=title, clock=clock, columns=1)
             with timed(steps, "caption"):
-                said = caption(name, frames, title=title, clock=clock)
+                text = caption(name, frames, title=title, clock=clock)
             with timed(steps, "files"):
-                png, *_ = save_figure(wide, narrow, Path(folder) / name, said)
+                png, *_ = save_figure(wide, narrow, Path(folder) / name, text)
             with timed(steps, "preview"):
                 preview_png(png.read_bytes())
     return seconds

@@ -1,10 +1,10 @@
-"""Speed of the batched fits against lmfit and `scipy.optimize.curve_fit`, on the same 1,000 problems.
+"""Measure the speed of the batched fits against lmfit and `scipy.optimize.curve_fit`, on the same 1,000 problems.
 
-Run on request, with lmfit installed: ``python -m crawl_urn_dagster_tests.benchmarks.fit_speed``. Prints a Markdown
-table of medians over repeats, one row per curve, model and rival: time of a fit and of a batched one, their ratio, and
-the share of the rival's fits that are the same (parameters, or else sum of squares, to 1e-6), worse and better. Rivals
-get the model as a plain numpy function, the same bounds and one start in the middle of the problems; the batched fits
-find the best of all optima. Last comes the median time of a joint fit and of its bootstrap with 500 replicates.
+Run it with lmfit installed: ``python -m crawl_urn_dagster_tests.benchmarks.fit_speed``. It prints a Markdown table of
+medians over repeats with one row per curve, model and rival: the time of the rival's fit and of a batched fit, their
+ratio, and the share of the rival's fits that are equal (parameters, or else sum of squares, to 1e-6), worse and better.
+Rivals get the model as a plain numpy function, the same bounds and one start in the middle of the problems. The batched
+fits find the global optimum. The last line is the median time of a joint fit and of its bootstrap with 500 replicates.
 """
 
 import platform
@@ -48,7 +48,7 @@ def discovery_core_shell(t, kappa, alpha, coverage):
     return core_share + (1 - core_share) * discovery_homogeneous(t, alpha, coverage)
 
 
-#: Curve, model, function, name of the core's share, and noise.
+#: Curve, model, function, name of the core parameter, and noise.
 CASES = [
     ("containment", "homogeneous", containment_homogeneous, None, 0.01),
     ("containment", "core_shell", containment_core_shell, "core_share", 0.01),
@@ -58,7 +58,7 @@ CASES = [
 
 
 def problems(curve, share, noise):
-    """Observed curves of 1,000 urns, shape (problems, points)."""
+    """Return observed curves of 1,000 urns, shape (n_problems, n_points)."""
     rng = np.random.default_rng(SEED)
     kappa, alpha, coverage = (rng.uniform(*limits, (PROBLEMS, 1)) for limits in ((0.05, 0.6), (0.3, 0.97), (0.1, 0.9)))
     urn = CoreShellUrn(kappa, alpha, coverage) if share else Urn(alpha, coverage)
@@ -78,7 +78,7 @@ def fit_by_curve_fit(function, start, curves):
 
 
 def timed(fit):
-    """Median seconds over repeats, and the result."""
+    """Return the median seconds over repeats, and the result."""
     seconds = []
     for _ in range(REPEATS):
         begun = perf_counter()
@@ -88,7 +88,7 @@ def timed(fit):
 
 
 def compare(curve, model, function, share, noise):
-    """Rows of the table for one curve and model."""
+    """Yield the rows of the table for one curve and model."""
     curves = problems(curve, share, noise)
     start = {share: 0.3} | START if share else START
     seconds, batched = timed(partial(BATCHED[curve], T, curves, model=model))
@@ -107,13 +107,13 @@ def compare(curve, model, function, share, noise):
 
 
 def joint_and_bootstrap():
-    """Seconds of the joint fit of one collection, and of its bootstrap."""
+    """Return the seconds of the joint fit of one collection, and of its bootstrap."""
     times = np.arange(float(CRAWLS))
     histories = simulate(times=times, core=8_000, shell=12_000, alpha=0.75, coverage=0.6, seed=SEED).counts()
     overlaps, unions = histories.intersections().astype(float), histories.unions().astype(float)
     counts = Counts(times, np.diagonal(overlaps), overlaps, unions)
-    of_fit, fit = timed(partial(fit_joint, counts, model="core_shell", clock="crawl"))
-    return of_fit, timed(partial(bootstrap_joint, fit, seed=SEED, n_replicates=REPLICATES))[0]
+    fit_seconds, fit = timed(partial(fit_joint, counts, model="core_shell", clock="crawl"))
+    return fit_seconds, timed(partial(bootstrap_joint, fit, seed=SEED, n_replicates=REPLICATES))[0]
 
 
 def main():
@@ -125,8 +125,8 @@ def main():
     for case in CASES:
         for row in compare(*case):
             print(row, flush=True)
-    of_fit, of_bootstrap = joint_and_bootstrap()
-    print(f"\n{CRAWLS} crawls: joint fit {of_fit:.2f} s, bootstrap of {REPLICATES} replicates {of_bootstrap:.1f} s")
+    fit_seconds, bootstrap_seconds = joint_and_bootstrap()
+    print(f"\n{CRAWLS} crawls: joint fit {fit_seconds:.2f} s, {REPLICATES} replicates {bootstrap_seconds:.1f} s")
 
 
 if __name__ == "__main__":

@@ -1,15 +1,15 @@
-"""How well forecasts would have done on real collections, beside three simple extrapolations.
+"""Backtest forecasts on real collections, compared with three simple extrapolations.
 
-Run ``python -m crawl_urn_dagster_tests.benchmarks.forecast_backtest DATA``, with the folder of real data. Nothing is
-drawn at random but futures, with a fixed seed; it takes a minute. Markdown tables are printed.
+Run ``python -m crawl_urn_dagster_tests.benchmarks.forecast_backtest DATA`` with the folder of real data. Only futures
+are random, with a fixed seed. It takes a minute and prints Markdown tables.
 
-The origin rolls: from the first 12 crawls on, each forecast knows the crawls up to its origin only. What is predicted
-is the discovery curve from the first crawl, 6 and 12 crawls ahead. Of the published table of URLs, whose windows are at
-most 12 crawls long, it is the curve of 12 crawls whose first 6 (or first 3, 9 ahead) are known.
+The origin rolls: from the first 12 crawls on, each forecast uses only the crawls up to its origin. It predicts the
+discovery curve from the first crawl, 6 and 12 crawls ahead. The published table of URLs has windows of at most 12
+crawls; there, it predicts the curve of 12 crawls of which the first 6 (or the first 3, 9 ahead) are known.
 
-- last slope: the last known step of the curve goes on.
+- last slope: the last known step of the curve continues.
 - Heaps: a power law of the number of crawls, fitted to the logarithms of the curve, through its last point.
-- Good-Turing: every capture to come is of a new element with the chance f₁/n; only where there are lists.
+- Good-Turing: every future capture is of a new element with probability f₁/n; only for lists.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ FORECAST = "forecast"
 
 
 class Real(NamedTuple):
-    """A real collection: unions of its windows, which elements were seen (where known), and whether it is pooled."""
+    """A real collection: unions of its windows, captures of its elements if known, and whether it is pooled."""
 
     name: str
     unions: FloatArray
@@ -48,14 +48,14 @@ class Real(NamedTuple):
 
 
 class Score(NamedTuple):
-    """One prediction of one origin: errors relative to what came, and whether the interval held it."""
+    """One prediction from one origin: relative errors, and whether the interval contains the observed value."""
 
     errors: dict[str, float]
-    held: bool
+    inside: bool
 
 
 def presence(path: Path) -> Real:
-    """Collection of a list of crawls and elements."""
+    """Read a collection from a list of crawls and elements."""
     rows = pd.read_csv(path, dtype=str)
     crawl, _ = pd.factorize(rows["snapshot"], sort=True)
     element, elements = pd.factorize(rows["element"])
@@ -66,7 +66,7 @@ def presence(path: Path) -> Real:
 
 
 def sketched(path: Path, name: str, *, crawls: int | None = None) -> Real:
-    """Collection of a table of all windows."""
+    """Read a collection from a table of all windows."""
     rows = pd.read_csv(path)
     labels = pd.Index(rows["start"].unique()[:crawls])
     rows = rows[rows["start"].isin(labels) & rows["end"].isin(labels)]
@@ -76,7 +76,7 @@ def sketched(path: Path, name: str, *, crawls: int | None = None) -> Real:
 
 
 def published(data: Path, last: str | None = None) -> tuple[list[str], FloatArray]:
-    """Labels and unions of the published table of URLs, from CC-MAIN-2013-20 on."""
+    """Return labels and unions of the published table of URLs, from CC-MAIN-2013-20 on."""
     source = CommonCrawlStatisticsSource(
         windows=str(data / "common_crawl_statistics" / "url_last_n_crawls.csv"),
         calendar=str(data / "crawls.csv"),
@@ -106,58 +106,59 @@ def turing(seen: BoolArray, unions: FloatArray, ahead: FloatArray) -> FloatArray
 
 
 def scores(real: Real, horizon: int) -> list[Score]:
-    """Predictions of every origin."""
+    """Score the predictions from every origin."""
     found = []
     n = len(real.unions)
     for known in range(FIRST_ORIGIN, n - HORIZON + 1):
         unions = real.unions[:known, :known]
         predicted = forecast(unions, recaptures_from_unions(unions), horizon=HORIZON).distinct(0)
-        came = real.unions[0, known - 1 + horizon]
+        observed = real.unions[0, known - 1 + horizon]
         lengths, ahead = np.arange(1.0, known + 1), np.array([float(horizon)])
         others = {"last slope": last_slope(lengths, unions[0], ahead), "Heaps": power_law(lengths, unions[0], ahead)}
         if real.seen is not None:
             others["Good-Turing"] = turing(real.seen[:, :known], unions, ahead)
-        found.append(_score(predicted, horizon, others, came))
+        found.append(_score(predicted, horizon, others, observed))
     return found
 
 
 def scores_of_published(unions: FloatArray, known_of_window: int) -> list[Score]:
-    """Predictions of windows of 12 crawls, some of them known, from every origin of the published table."""
+    """Score predictions of windows of 12 crawls, some of them known, from every origin of the published table."""
     found = []
     horizon = HORIZON - known_of_window
     for known in range(2 * HORIZON, len(unions) - horizon + 1):
         start = known - known_of_window
-        came = unions[start, start + HORIZON - 1]
+        observed = unions[start, start + HORIZON - 1]
         curve = unions[start, start:known]
         lengths = np.flatnonzero(np.isfinite(curve)) + 1.0
-        if not np.isfinite(came) or len(lengths) < 2:
+        if not np.isfinite(observed) or len(lengths) < 2:
             continue
         filled = interpolate_windows(unions[:known, :known])
         predicted = forecast(filled, recaptures_from_unions(filled), horizon=HORIZON).distinct(start)
         points, ahead = curve[np.isfinite(curve)], np.array([float(horizon)])
         others = {"last slope": last_slope(lengths, points, ahead), "Heaps": power_law(lengths, points, ahead)}
-        found.append(_score(predicted, horizon, others, came))
+        found.append(_score(predicted, horizon, others, observed))
     return found
 
 
-def _score(predicted: tuple[FloatArray, ...], horizon: int, others: dict[str, FloatArray], came: float) -> Score:
+def _score(predicted: tuple[FloatArray, ...], horizon: int, others: dict[str, FloatArray], observed: float) -> Score:
     value, low, high = (numbers[horizon - 1] for numbers in predicted)
     values = {FORECAST: value, **{name: float(other[0]) for name, other in others.items()}}
-    return Score({name: abs(value / came - 1) for name, value in values.items()}, bool(low <= came <= high))
+    return Score({name: abs(value / observed - 1) for name, value in values.items()}, bool(low <= observed <= high))
 
 
 def line(name: str, found: list[Score], horizon: str) -> str:
-    """Row of the table."""
+    """Return a row of the table."""
     cells = []
     for method in (FORECAST, *RIVALS):
         errors = [score.errors[method] for score in found if method in score.errors]
         cells.append(f"{100 * np.mean(errors):.2f} %" if errors else "–")
-    return f"| {name} | {horizon} | {len(found)} | {' | '.join(cells)} | {np.mean([s.held for s in found]):.2f} |"
+    inside = np.mean([score.inside for score in found])
+    return f"| {name} | {horizon} | {len(found)} | {' | '.join(cells)} | {inside:.2f} |"
 
 
 def table(reals: list[Real], urls: FloatArray) -> str:
-    """Errors and coverage by collection and horizon, and pooled."""
-    head = ["collection", "ahead", "origins", FORECAST, *RIVALS, "95 % intervals hold"]
+    """Return errors and coverage of intervals by collection and horizon, and pooled."""
+    head = ["collection", "ahead", "origins", FORECAST, *RIVALS, "inside 95 % intervals"]
     lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
     pooled: list[Score] = []
     for real in reals:
@@ -176,7 +177,7 @@ def table(reals: list[Real], urls: FloatArray) -> str:
 
 
 def comparison_with_2025(data: Path) -> str:
-    """Forecasts of the published table from CC-MAIN-2024-51 beside what 2025 brought."""
+    """Compare forecasts of the published table from CC-MAIN-2024-51 with the crawls of 2025."""
     labels, whole = published(data)
     known = labels.index("CC-MAIN-2024-51") + 1
     filled = interpolate_windows(whole[:known, :known])
@@ -185,10 +186,10 @@ def comparison_with_2025(data: Path) -> str:
     for step in range(HORIZON):
         end = known + step
         value, low, high = (numbers[step] / 1e9 for numbers in found.distinct(end - HORIZON + 1))
-        came = whole[end - HORIZON + 1, end] / 1e9
-        mark = "" if low <= came <= high else ", outside"
+        observed = whole[end - HORIZON + 1, end] / 1e9
+        mark = "" if low <= observed <= high else ", outside"
         forecasted = f"{value:.2f} ({low:.2f} to {high:.2f}{mark})"
-        lines.append(f"| {labels[end]} | {came:.2f} | {forecasted} | {100 * (value / came - 1):+.1f} % |")
+        lines.append(f"| {labels[end]} | {observed:.2f} | {forecasted} | {100 * (value / observed - 1):+.1f} % |")
     return "\n".join(lines)
 
 

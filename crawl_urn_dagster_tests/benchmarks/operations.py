@@ -1,7 +1,7 @@
-"""What an idle deployment costs: loading the code location, and a look at a source that has nothing new.
+"""Measure the cost of an idle deployment: loading the code location, and polling a source without new crawls.
 
-Here: 30 collections of 130 crawls each. ``python -m crawl_urn_dagster_tests.benchmarks.operations`` prints the time to
-load their definitions beside that of as many empty definitions, and the time of a sensor's tick.
+Uses 30 collections of 130 crawls each. ``python -m crawl_urn_dagster_tests.benchmarks.operations`` prints the time to
+load their definitions, the time to load as many empty definitions, and the time of a sensor's tick.
 """
 
 import json
@@ -47,7 +47,7 @@ _OURS = f"""build_defs(
 
 
 def shape():
-    """What one of our collections has: assets and what they depend on, checks, each by step; and counts of the rest."""
+    """Return the assets with their dependencies and the checks of one collection, by step, and counts of the others."""
     from crawl_urn_dagster.config.collection import Collection
     from crawl_urn_dagster.sources import SimulatedSource
 
@@ -65,7 +65,7 @@ def shape():
 
 
 def empty_defs(shape, n_collections):
-    """As many definitions, in as many steps, and nothing in them."""
+    """Return as many definitions, in as many steps, that do nothing."""
     return dg.Definitions.merge(*(_empty(shape, f"e{number}") for number in range(n_collections)))
 
 
@@ -107,9 +107,9 @@ def _empty(shape, name):
 
 
 def load_seconds():
-    """Least processor time to build our definitions, imports included, and empty ones, and to resolve graph and jobs.
+    """Return the minimum processor time to build and resolve our definitions, imports included, and empty ones.
 
-    Each in a process of its own, in turn, so that whatever else the machine does hits both.
+    Each build has its own process, and the two kinds alternate, so other load on the machine affects both.
     """
     empty = f"empty_defs(shape, {COLLECTIONS})"
     prepare = f"from {__spec__.name} import empty_defs; shape = json.load(sys.stdin)"
@@ -128,7 +128,7 @@ def load_seconds():
 
 
 def tick_seconds(folder):
-    """Median time of a tick with nothing new, of a collection of lists, one per crawl."""
+    """Return the median time of a tick without new crawls, for a collection with one list per crawl."""
     simulated = simulate(times=np.arange(CRAWLS), core=100, shell=200, alpha=0.9, coverage=0.5, seed=7)
     for crawl, elements in presence_of(simulated).items():
         write_list(folder, crawl, elements)
@@ -144,9 +144,9 @@ def tick_seconds(folder):
             instance=line.instance, resources={"split_home": line.home}, definitions=line.defs
         ) as context:
             started = time.perf_counter()
-            said = sensor.evaluate_tick(context).skip_message
+            message = sensor.evaluate_tick(context).skip_message
             taken.append(time.perf_counter() - started)
-        assert "Nothing new" in said or "has just ingested" in said, said
+        assert "Nothing new" in message or "has just ingested" in message, message
     return statistics.median(taken)
 
 

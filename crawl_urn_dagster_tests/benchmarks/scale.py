@@ -1,8 +1,7 @@
-"""Cost of ingest, of counting capture histories and of adding a crawl, as ratios to DuckDB on the same files.
+"""Measure ingest, counting of capture histories and adding a crawl, as ratios to DuckDB on the same files.
 
-Run on request: ``python -m crawl_urn_dagster_tests.benchmarks.scale FOLDER``; FOLDER keeps the data between runs.
-
-Here: data from the simulator, and times. Not here: whether results are right (the tests), beyond what a ratio needs.
+Run ``python -m crawl_urn_dagster_tests.benchmarks.scale FOLDER``; FOLDER keeps the simulated data between runs. Does
+not check results; the tests do.
 """
 
 from __future__ import annotations
@@ -40,12 +39,12 @@ NAMED = "SELECT 'https://site-' || (number % 1000) || '.example/page-' || number
 
 
 def labels(crawls: int) -> list[str]:
-    """Labels of crawls, in time order."""
+    """Return the labels of crawls, in time order."""
     return [f"crawl-{number:03}" for number in range(crawls)]
 
 
 def raw_lists(folder: Path, crawls: int, elements: int) -> list[Path]:
-    """Lists of captures as text, a Parquet file per crawl, in the simulator's order."""
+    """Write lists of captures as text, one Parquet file per crawl, in the order of the simulator."""
     paths = [folder / "raw" / f"{label}.parquet" for label in labels(crawls)]
     if not paths[-1].exists():
         paths[0].parent.mkdir(parents=True, exist_ok=True)
@@ -61,7 +60,7 @@ def raw_lists(folder: Path, crawls: int, elements: int) -> list[Path]:
 
 
 def texts(path: Path) -> Iterator[np.ndarray]:
-    """Elements of a raw list, about a million at a time."""
+    """Yield the elements of a raw list, about a million at a time."""
     with duckdb.connect() as connection:
         connection.execute("SELECT element FROM read_parquet(?)", [str(path)])
         while len(rows := connection.fetch_df_chunk(512)):
@@ -69,13 +68,13 @@ def texts(path: Path) -> Iterator[np.ndarray]:
 
 
 def ingest(folder: Path, crawl: str, raw: Path) -> Partition:
-    """One crawl's partition: read, hash, sort, write."""
+    """Write the partition of one crawl: read, hash, sort, write."""
     captures = ((crawl, elements, False) for elements in texts(raw))
     return next(iter(PresenceFolder(folder).write(captures, {crawl: "raw"})))
 
 
 def partitions_of(folder: Path, raw: list[Path]) -> list[Partition]:
-    """Partitions of all raw lists, made when they are not there."""
+    """Return the partitions of all raw lists, written if missing."""
     presence = PresenceFolder(folder / "presence")
     for path in raw:
         if presence.read(path.stem) is None:
@@ -84,20 +83,20 @@ def partitions_of(folder: Path, raw: list[Path]) -> list[Partition]:
 
 
 def timed(work: Callable[[], object]) -> float:
-    """Seconds that some work takes."""
+    """Return the seconds that a function takes."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
 
 
 def every_observable(counts: CaptureHistoryCounts) -> tuple[np.ndarray, np.ndarray]:
-    """All pairs and all windows."""
+    """Compute all pairs and all windows."""
     intersections, recaptures = counts.intersections(), counts.recaptures()
     return intersections, unions_from_recaptures(np.diagonal(intersections), recaptures)
 
 
 def count_and_observe(state: Path, partitions: list[Partition]) -> None:
-    """What a run does from partitions to all pairs and windows."""
+    """Compute all pairs and windows from partitions, as a run does."""
     every_observable(KeptHistories(state).count(partitions))
 
 
@@ -109,7 +108,7 @@ def distinct(partitions: list[Partition]) -> None:
 
 
 def measure_ingest(folder: Path, raw: list[Path]) -> None:
-    """Ingest against DuckDB writing the same rows sorted and unhashed, crawl by crawl."""
+    """Compare ingest with DuckDB writing the same rows sorted and unhashed, crawl by crawl."""
     scratch = folder / "scratch"
     ours, theirs, rows = [], [], 0
     for path in raw:
@@ -125,12 +124,12 @@ def measure_ingest(folder: Path, raw: list[Path]) -> None:
     ratio = statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
     print(
         f"ingest: {rows:,} rows in {len(raw)} crawls, {rows / sum(ours):,.0f} rows/s; DuckDB, sorted text: "
-        f"{rows / sum(theirs):,.0f} rows/s; time over DuckDB's, median of {len(raw)} pairs: {ratio:.2f}"
+        f"{rows / sum(theirs):,.0f} rows/s; ratio to DuckDB's time, median of {len(raw)} pairs: {ratio:.2f}"
     )
 
 
 def measure_counts(folder: Path, partitions: list[Partition], repeats: int) -> None:
-    """Counts, pairs and windows against one count(DISTINCT), and adding a crawl against that."""
+    """Compare counts, pairs and windows with one count(DISTINCT), and adding a crawl with a full count."""
     state, before = folder / "state", partitions[:-1]
     over_distinct, over_all, seconds = [], [], []
     for _ in range(repeats):
@@ -143,15 +142,16 @@ def measure_counts(folder: Path, partitions: list[Partition], repeats: int) -> N
         over_all.append(adding / everything)
     rows = sum(partition.rows for partition in before)
     print(
-        f"counts, pairs and windows: {rows:,} rows, {len(before)} crawls, {statistics.median(seconds):.2f} s; over one "
-        f"count(DISTINCT), median of {repeats}: {statistics.median(over_distinct):.2f}"
+        f"counts, pairs and windows: {rows:,} rows, {len(before)} crawls, {statistics.median(seconds):.2f} s; ratio to "
+        f"one count(DISTINCT), median of {repeats}: {statistics.median(over_distinct):.2f}"
     )
-    print(f"adding crawl {len(partitions)}: over all that, median of {repeats}: {statistics.median(over_all):.3f}")
+    ratio = statistics.median(over_all)
+    print(f"adding crawl {len(partitions)}: ratio to the full count, median of {repeats}: {ratio:.3f}")
     measure_naive(before, statistics.median(seconds))
 
 
 def measure_naive(partitions: list[Partition], seconds: float) -> None:
-    """One COUNT(DISTINCT) per window and one join per pair, from a sample of them."""
+    """Extrapolate one COUNT(DISTINCT) per window and one join per pair from a sample."""
     n = len(partitions)
     rng = np.random.default_rng(SEED)
     windows = [tuple(sorted(rng.integers(0, n, 2))) for _ in range(5)]
@@ -170,12 +170,12 @@ def measure_naive(partitions: list[Partition], seconds: float) -> None:
     naive = per_row * sum(window_rows) + per_pair * n * (n - 1) / 2
     print(
         f"one COUNT(DISTINCT) per window and one join per pair: {naive:,.0f} s, extrapolated by rows from "
-        f"{len(windows)} windows and by number from {len(pairs)} pairs; over ours: {naive / seconds:,.0f}"
+        f"{len(windows)} windows and by number from {len(pairs)} pairs; ratio to ours: {naive / seconds:,.0f}"
     )
 
 
 def measure_growth(folder: Path, partitions: list[Partition]) -> None:
-    """Cost against rows, by number of crawls and by elements (parts of the key space), and of pairs by histories."""
+    """Measure counting by rows (crawls and parts of the key space), and pairs by histories."""
     from matplotlib.figure import Figure
 
     points = []
@@ -211,7 +211,7 @@ def measure_growth(folder: Path, partitions: list[Partition]) -> None:
 
 
 def thinned(folder: Path, partitions: list[Partition], one_in: int) -> list[Partition]:
-    """Copies of partitions that hold the lowest part of their keys."""
+    """Copy the lowest part of the keys of partitions."""
     if one_in == 1:
         return partitions
     import pyarrow as pa
@@ -231,7 +231,7 @@ def thinned(folder: Path, partitions: list[Partition], one_in: int) -> list[Part
 
 
 def measure_sample(partitions: list[Partition], one_in: int) -> None:
-    """Share of containments that are within the limits that a hash sample states, over all disjoint samples."""
+    """Measure the share of containments inside the confidence intervals of a hash sample, over disjoint samples."""
     bits = np.hstack([history([slot], 1) for slot in range(len(partitions))])
     overlaps = []
     for part in range(one_in):
@@ -251,14 +251,14 @@ def measure_sample(partitions: list[Partition], one_in: int) -> None:
         width.append(np.mean(high - low))
     error = np.std(inside, ddof=1) / np.sqrt(one_in)
     print(
-        f"sample of one in {one_in}: containment within its 95 % limits in {np.mean(inside):.3f} +- {error:.3f} "
-        f"of {len(i)} pairs, mean over {one_in} disjoint samples (the package's own: {inside[0]:.3f}); width of the "
-        f"limits {np.mean(width):.4f}"
+        f"sample of one in {one_in}: containment inside its 95 % confidence interval in {np.mean(inside):.3f} "
+        f"+- {error:.3f} of {len(i)} pairs, mean over {one_in} disjoint samples (the package's own: {inside[0]:.3f}); width of the "
+        f"intervals {np.mean(width):.4f}"
     )
 
 
 def measure_large(folder: Path) -> None:
-    """Many crawls within a memory limit, in a process of its own; ingest is not measured."""
+    """Measure many crawls within a memory limit, in a separate process, without ingest."""
     partitions = partitions_of(folder, raw_lists(folder, LARGE_CRAWLS, LARGE_ELEMENTS))
     command = [sys.executable, "-m", "crawl_urn_dagster_tests.benchmarks.scale", str(folder), "--count-only"]
     shutil.rmtree(folder / "state", ignore_errors=True)
@@ -272,7 +272,7 @@ def measure_large(folder: Path) -> None:
 
 
 def count_only(folder: Path) -> None:
-    """Count what is in a folder within 4 GiB."""
+    """Count the partitions of a folder within 4 GiB."""
     presence = PresenceFolder(folder / "presence")
     partitions = presence.read_all(sorted(path.stem for path in presence.folder.glob("*.parquet")))
     counts = KeptHistories(folder / "state").count(partitions, memory_bytes=4 * 2**30, report=print)
@@ -297,7 +297,7 @@ def main() -> None:
         if "ingest" in chosen:
             measure_ingest(small, raw[:-1])
         partitions = partitions_of(small, raw)
-        distinct(partitions)  # so that files are in memory for all that is compared
+        distinct(partitions)  # loads the files into memory before any comparison
         if "counts" in chosen:
             measure_counts(small, partitions, options.repeats)
         if "growth" in chosen:
