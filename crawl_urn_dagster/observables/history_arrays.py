@@ -56,6 +56,11 @@ def history(slots: Iterable[int], n_words: int) -> Words:
     return np.array(words, dtype=np.uint64)[:, None]
 
 
+def single_captures(slots: Iterable[int], n_words: int) -> Words:
+    """Return for each slot the history of an element captured in it alone, shape (words, slots)."""
+    return np.hstack([np.empty((n_words, 0), dtype=np.uint64), *(history([slot], n_words) for slot in slots)])
+
+
 def combine(crawls: Sequence[IntArray], alone: Words) -> Histories:
     """Return the histories of the keys of several crawls.
 

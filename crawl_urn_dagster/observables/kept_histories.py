@@ -34,6 +34,7 @@ from crawl_urn_dagster.observables.history_arrays import (
     combine,
     history,
     join,
+    single_captures,
     sum_by_history,
 )
 from crawl_urn_dagster.observables.keys import first_key
@@ -102,10 +103,8 @@ class KeptHistories:
             At least one; one per crawl, in time order.
         memory_bytes
             Bound on the memory of the keys that are processed at once.
-        threads
-            None: one per processor.
-        report
-            Receives lines of progress.
+        threads, report
+            Number of threads, None for one per processor, and receiver of lines of progress.
 
         Returns
         -------
@@ -130,9 +129,7 @@ class KeptHistories:
                 keys=self._keys(base),
                 words=self._words(base),
                 added=added,
-                alone=np.hstack(
-                    [history([slots[one.crawl]], n_words) for one in added] or [history([], n_words)[:, :0]]
-                ),
+                alone=single_captures([slots[one.crawl] for one in added], n_words),
                 one_in=one_in,
                 memory_bytes=memory_bytes,
                 threads=threads or _n_processors(),

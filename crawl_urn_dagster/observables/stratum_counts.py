@@ -14,7 +14,7 @@ from crawl_urn_dagster.observables.history_arrays import (
     captured,
     combine,
     count_by_history,
-    history,
+    single_captures,
     sum_by_history,
 )
 from crawl_urn_dagster.observables.keys import first_key
@@ -67,28 +67,21 @@ def count_by_stratum(
         meanwhile.
     """
     one_in = common_sample(partitions)
-    for partition in partitions:
-        if partition.stratum != stratum.partitioned_by:
-            raise ValueError(
-                f"{partition.path} has strata by {partition.stratum or 'nothing'}, expected {stratum.partitioned_by}: "
-                "ingest the crawl again"
-            )
+    _check_strata(partitions, stratum)
     strata = stratum.in_order({label for partition in partitions for label in partition.strata})
     position = [np.array([strata.index(label) for label in one.strata], dtype=np.uint64) for one in partitions]
-    n_words = 1 + (len(partitions) - 1) // BITS
-    alone = np.hstack([history([slot], n_words) for slot in range(len(partitions))])
-    rows = sum(partition.rows for partition in partitions)
+    alone = single_captures(range(len(partitions)), n_words=1 + (len(partitions) - 1) // BITS)
+    rows = sum(one.rows for one in partitions)
     parts = 1 + rows * _BYTES_PER_ROW // memory_bytes
     progress = Progress("counting histories by stratum", rows, report) if report else None
     counts = []
     for part in range(parts):
         low, high = first_key(part, parts * one_in), first_key(part + 1, parts * one_in) - 1
-        read = [read_keys_and_strata(partition, low, high) for partition in partitions]
-        crawls = [keys for keys, _ in read]
-        codes = [positions[codes] for positions, (_, codes) in zip(position, read, strict=True)]
+        crawls, codes = zip(*(read_keys_and_strata(partition, low, high) for partition in partitions), strict=True)
+        code_strata = [positions[found] for positions, found in zip(position, codes, strict=True)]
         keys, words = combine(crawls, alone)
         # The stratum becomes an extra word of the history, so both are counted in one pass.
-        word = _element_strata(keys, crawls, codes, best=stratum.take == "best")
+        word = _element_strata(keys, crawls, code_strata, best=stratum.take == "best")
         counts.append(count_by_history(np.vstack([words, word])))
         if progress:
             progress.advance(sum(map(len, crawls)))
@@ -101,6 +94,15 @@ def count_by_stratum(
         for number in np.unique(totals.words[-1])
         for inside in [totals.words[-1] == number]
     }
+
+
+def _check_strata(partitions: Sequence[Partition], stratum: StratumSettings) -> None:
+    for partition in partitions:
+        if partition.stratum != stratum.partitioned_by:
+            raise ValueError(
+                f"{partition.path} has strata by {partition.stratum or 'nothing'}, expected {stratum.partitioned_by}: "
+                "ingest the crawl again"
+            )
 
 
 def _element_strata(

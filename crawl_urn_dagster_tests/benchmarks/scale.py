@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import duckdb
 import numpy as np
 
-from crawl_urn_dagster.observables.history_arrays import captured, combine, count_by_history, history
+from crawl_urn_dagster.observables.history_arrays import captured, combine, count_by_history, single_captures
 from crawl_urn_dagster.observables.kept_histories import KeptHistories
 from crawl_urn_dagster.observables.keys import first_key
 from crawl_urn_dagster.observables.presence import PresenceFolder, read_keys
@@ -232,7 +232,7 @@ def thinned(folder: Path, partitions: list[Partition], one_in: int) -> list[Part
 
 def measure_sample(partitions: list[Partition], one_in: int) -> None:
     """Measure the share of containments inside the confidence intervals of a hash sample, over disjoint samples."""
-    bits = np.hstack([history([slot], 1) for slot in range(len(partitions))])
+    bits = single_captures(range(len(partitions)), 1)
     overlaps = []
     for part in range(one_in):
         low, high = first_key(part, one_in), first_key(part + 1, one_in) - 1

@@ -35,10 +35,10 @@ def build_observables(collection, folder):
     partitions = [written[crawl.crawl] for crawl in listing.crawls]
     crawls = crawls_table(crawls_frame(listing.crawls, {one.crawl: one.elements for one in partitions}))
     if settings:
-        counted = count_by_stratum(partitions, settings)
+        by_stratum = count_by_stratum(partitions, settings)
     else:
-        counted = {None: KeptHistories(folder / "histories").count(partitions)}
-    tables = [capture_history_counts_table(counts, stratum) for stratum, counts in counted.items()]
+        by_stratum = {None: KeptHistories(folder / "histories").count(partitions)}
+    tables = [capture_history_counts_table(counts, stratum) for stratum, counts in by_stratum.items()]
     file.replace({"crawls": crawls, "capture_history_counts": pd.concat(tables)})
     counts = read_capture_histories(file)
     file.replace(tables_from_histories(file.read("crawls"), counts, collection.counting_error))

@@ -1,3 +1,5 @@
+"""Reading and writing a collection's DuckDB file, also while other processes use it."""
+
 import subprocess
 import sys
 import textwrap
@@ -19,7 +21,7 @@ def file(tmp_path):
     return ObservablesFile(tmp_path / "d'é {ep}" / "observables.duckdb", deadline_seconds=0.5)
 
 
-def test_a_table_comes_back_with_the_columns_and_types_of_the_contract(file):
+def test_table_is_read_with_the_columns_of_the_schema(file):
     file.replace({"first_returns": returns(fraction_se=[0.1, np.nan])})
     table = file.read("first_returns")
     assert tuple(table.columns) == TABLES["first_returns"].column_names
@@ -27,21 +29,21 @@ def test_a_table_comes_back_with_the_columns_and_types_of_the_contract(file):
     assert table["fraction_se"].isna().tolist() == [False, True]
 
 
-def test_unknown_is_null_and_infinity_stays(file):
+def test_nan_is_stored_as_null_and_infinity_is_kept(file):
     file.replace({"first_returns": returns(fraction_se=[np.nan, np.inf])})
     with file.reading() as connection:
         rows = connection.execute("SELECT fraction_se FROM first_returns").fetchall()
     assert rows == [(None,), (float("inf"),)]
 
 
-def test_a_column_the_table_does_not_have_is_refused_and_nothing_changes(file):
+def test_unknown_column_raises_and_changes_nothing(file):
     file.replace({"first_returns": returns()})
     with pytest.raises(ValueError, match=r"first_returns has no columns \['lag'\]; it has \['lag_crawls'"):
         file.replace({"first_returns": returns(lag=[1, 2])})
     assert len(file.read("first_returns")) == 2
 
 
-def test_tables_are_replaced_together_or_not_at_all(file):
+def test_tables_are_replaced_in_one_transaction(file):
     file.replace({"first_returns": returns()})
     broken = pd.DataFrame({"released_crawl": [None], "elements": [1]})  # may not be null
     with pytest.raises(Exception, match="NOT NULL"):
@@ -49,7 +51,7 @@ def test_tables_are_replaced_together_or_not_at_all(file):
     assert len(file.read("first_returns")) == 2
 
 
-def test_a_table_that_was_not_written_is_named_with_what_to_do(file):
+def test_missing_table_error_names_table_and_remedy(file):
     with pytest.raises(MissingTableError, match=r"observables\.duckdb does not exist: materialise"):
         file.read("drift")
     file.replace({"first_returns": returns()})
@@ -72,7 +74,7 @@ def hold(file, kind, seconds):
     return holder
 
 
-def test_a_file_that_another_process_reads_is_written_all_the_same(file):
+def test_write_succeeds_while_another_process_reads(file):
     file.replace({"first_returns": returns()})
     with file.writing() as connection:
         connection.execute("CREATE VIEW first AS FROM first_returns LIMIT 1")
@@ -92,7 +94,7 @@ def test_a_file_that_another_process_reads_is_written_all_the_same(file):
         holder.communicate()
 
 
-def test_a_file_that_another_process_writes_is_an_error_that_names_it(file):
+def test_write_error_names_the_process_that_writes(file):
     file.replace({"first_returns": returns()})
     holder = hold(file, "writer", 60)
     try:
@@ -103,7 +105,7 @@ def test_a_file_that_another_process_writes_is_an_error_that_names_it(file):
         holder.communicate()
 
 
-def test_a_file_that_is_freed_in_time_is_waited_for(tmp_path):
+def test_read_waits_until_the_writer_closes_the_file(tmp_path):
     file = ObservablesFile(tmp_path / "observables.duckdb", deadline_seconds=30)
     file.replace({"first_returns": returns()})
     holder = hold(file, "writer", 0.5)
@@ -114,7 +116,7 @@ def test_a_file_that_is_freed_in_time_is_waited_for(tmp_path):
         holder.communicate()
 
 
-def test_a_second_connection_of_this_process_is_waited_for_too(file):
+def test_own_second_connection_raises_after_deadline(file):
     file.replace({"first_returns": returns()})
     with file.reading(), pytest.raises(DatabaseHeldError, match="another connection of this process"):
         file.replace({"first_returns": returns()})

@@ -1,4 +1,4 @@
-"""Engines as they are configured; what Spark counts is in `test_spark`."""
+"""Configuration of engines; see `test_spark` for the counts of Spark."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ ENGINES = TypeAdapter(Engine)
         ),
     ],
 )
-def test_the_type_says_which_engine(settings, engine):
+def test_type_selects_the_engine(settings, engine):
     assert ENGINES.validate_python(settings) == engine
 
 
@@ -36,12 +36,12 @@ def test_the_type_says_which_engine(settings, engine):
         ({"type": "spark", "master": "yarn", "settings": {"spark.executor.cores": 2}}, "valid string"),
     ],
 )
-def test_what_an_engine_does_not_have_is_refused(settings, message):
+def test_invalid_settings_raise(settings, message):
     with pytest.raises(ValidationError, match=message):
         ENGINES.validate_python(settings)
 
 
-def test_the_local_engine_keeps_its_state_where_it_is_told_and_reports(tmp_path):
+def test_local_engine_writes_state_and_reports_progress(tmp_path):
     texts = np.array([f"e{number}" for number in range(30)], dtype=object)
     captures = [("a", texts[:20], True), ("b", texts[10:], True)]
     partitions = list(PresenceFolder(tmp_path / "presence").write(captures, {"a": "1", "b": "1"}))

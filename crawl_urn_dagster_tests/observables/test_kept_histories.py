@@ -1,3 +1,5 @@
+"""Kept capture histories against a full recount on sets."""
+
 import json
 from collections import Counter
 
@@ -13,7 +15,7 @@ from crawl_urn_dagster.progress import Progress
 
 
 class Archive:
-    """Crawls as sets of numbers, as partitions, and counted without any of what is tested."""
+    """Crawls as sets of numbers, their partitions, and their histories counted independently of the tested code."""
 
     def __init__(self, folder):
         self.presence = PresenceFolder(folder / "presence")
@@ -48,13 +50,13 @@ def small_blocks(monkeypatch):
 
 
 def base_of(archive):
-    """The manifest; it changes when a base is written."""
+    """Return the manifest, which changes when a new base is written."""
     path = archive.state / "manifest.json"
     return path.read_bytes() if path.exists() else b""
 
 
 class Base:
-    """When a base is to be written: the rule as the module states it, on sets."""
+    """The documented rule for writing a new base, applied to sets."""
 
     def __init__(self):
         self.crawls = {}
@@ -84,7 +86,7 @@ CHANGES = st.lists(
 @given(changes=CHANGES, looked_up=st.sampled_from([0.0, 0.25, 10.0]), memory_bytes=st.sampled_from([1, 2**32]))
 @settings(max_examples=100, deadline=None)
 def test_any_sequence_of_changes_equals_a_full_rebuild(tmp_path_factory, changes, looked_up, memory_bytes):
-    """Crawls are added at the end of time and before, replaced, and removed."""
+    """Crawls are added in any position, replaced and removed."""
     archive, base = Archive(tmp_path_factory.mktemp("archive")), Base()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kept_histories, "_ROWS_PER_BLOCK", 8)
@@ -100,12 +102,12 @@ def test_any_sequence_of_changes_equals_a_full_rebuild(tmp_path_factory, changes
                 assert archive.count(order, memory_bytes=memory_bytes) == archive.expected(order)
                 assert (base_of(archive) != before) == base.is_to_be_written(archive.crawls, looked_up)
         if order:
-            archive.state = archive.state.with_name("anew")
+            archive.state = archive.state.with_name("rebuilt")
             assert archive.count(order) == archive.expected(order)
 
 
 @pytest.mark.parametrize("crawls", [63, 64, 65, 129])
-def test_histories_of_any_length(tmp_path, small_blocks, crawls):
+def test_histories_longer_than_a_word_are_counted(tmp_path, small_blocks, crawls):
     rng = np.random.default_rng(crawls)
     archive = Archive(tmp_path)
     order = [f"c{number:03}" for number in range(crawls)]
@@ -118,8 +120,8 @@ def test_histories_of_any_length(tmp_path, small_blocks, crawls):
     assert archive.count(order) == archive.expected(order)
 
 
-def test_a_long_life(tmp_path, small_blocks):
-    """More crawls than two words have bits come, change and go; places of those that went are taken again."""
+def test_many_changes_reuse_the_slots_of_removed_crawls(tmp_path, small_blocks):
+    """More crawls than two words have bits are added, changed and removed."""
     rng = np.random.default_rng(4)
     archive, base = Archive(tmp_path), Base()
     pool = [f"c{number:03}" for number in range(150)]
@@ -144,7 +146,7 @@ def test_a_long_life(tmp_path, small_blocks):
     assert max(manifest["slots"].values()) < most
 
 
-def test_a_later_crawl_is_looked_up_and_many_are_merged(tmp_path):
+def test_one_later_crawl_is_looked_up_and_many_are_merged(tmp_path):
     archive = Archive(tmp_path)
     for crawl, elements in {"a": range(100), "b": range(50, 150)}.items():
         archive.put(crawl, elements)
@@ -158,19 +160,19 @@ def test_a_later_crawl_is_looked_up_and_many_are_merged(tmp_path):
     assert base_of(archive) != first
 
 
-def test_nothing_new_reads_no_partition(tmp_path):
+def test_count_without_changes_reads_no_partition(tmp_path):
     archive = Archive(tmp_path)
     archive.put("a", range(10))
     archive.put("b", range(5, 20))
     partitions = archive.partitions("ab")
-    counted = archive.count("ab")
+    before = archive.count("ab")
     for partition in partitions:
         partition.path.unlink()
-    assert as_counter(KeptHistories(archive.state).count(partitions)) == counted
+    assert as_counter(KeptHistories(archive.state).count(partitions)) == before
 
 
 @pytest.mark.parametrize("manifest", ["", "[]", "null", "{}", '{"words": "2"}', '{"other": 1}'])
-def test_a_manifest_that_says_nothing_is_that_of_no_crawl(tmp_path, manifest):
+def test_invalid_manifest_is_treated_as_empty(tmp_path, manifest):
     archive = Archive(tmp_path)
     archive.put("a", range(10))
     archive.count("a")
@@ -179,7 +181,7 @@ def test_a_manifest_that_says_nothing_is_that_of_no_crawl(tmp_path, manifest):
     assert len(list(archive.state.glob("*-*"))) == 3
 
 
-def test_another_sample_is_counted_anew_and_a_mixture_refused(tmp_path):
+def test_other_sample_is_recounted_and_mixed_samples_raise(tmp_path):
     archive, kept = Archive(tmp_path), KeptHistories(tmp_path / "state")
     elements = np.array([str(element) for element in range(400)], dtype=object)
     found = {}
@@ -192,7 +194,7 @@ def test_another_sample_is_counted_anew_and_a_mixture_refused(tmp_path):
         kept.count([found[1][0], found[4][1]])
 
 
-def test_a_partition_that_is_replaced_meanwhile_leaves_the_state_as_it_was(tmp_path):
+def test_replaced_partition_raises_and_keeps_the_state(tmp_path):
     archive = Archive(tmp_path)
     archive.put("a", range(10))
     archive.count("a")
@@ -209,7 +211,7 @@ def test_a_partition_that_is_replaced_meanwhile_leaves_the_state_as_it_was(tmp_p
 
 @pytest.mark.parametrize("damage", ["manifest.json", "keys-*", "word0-*", "counts-*"])
 @pytest.mark.parametrize("how", ["removed", "cut"])
-def test_a_damaged_state_is_built_anew(tmp_path, damage, how):
+def test_damaged_state_is_rebuilt(tmp_path, damage, how):
     archive = Archive(tmp_path)
     archive.put("a", range(10))
     archive.put("b", range(5, 20))
@@ -221,7 +223,7 @@ def test_a_damaged_state_is_built_anew(tmp_path, damage, how):
     assert len(list(archive.state.glob("*-*"))) == 3
 
 
-def test_threads_and_order_of_arrival_change_nothing(tmp_path, small_blocks):
+def test_counts_do_not_depend_on_threads_or_arrival_order(tmp_path, small_blocks):
     rng = np.random.default_rng(3)
     archive = Archive(tmp_path)
     order = list("abcdefgh")
@@ -229,7 +231,7 @@ def test_threads_and_order_of_arrival_change_nothing(tmp_path, small_blocks):
         archive.put(crawl, rng.choice(500, 200, replace=False).tolist())
         archive.count(sorted(archive.crawls), threads=1)
     grown = archive.count(order, threads=2)
-    archive.state = tmp_path / "anew"
+    archive.state = tmp_path / "rebuilt"
     assert archive.count(order, threads=1) == grown == archive.expected(order)
     assert archive.count(order[::-1]) == archive.expected(order[::-1])
 
@@ -244,7 +246,7 @@ def test_counts_of_a_sample_are_multiplied(tmp_path):
     assert np.diagonal(counts.intersections()).tolist() == [one.elements for one in partitions]
 
 
-def test_progress_says_rows_speed_and_time_left(tmp_path, small_blocks, monkeypatch):
+def test_progress_reports_rows_speed_and_time_left(tmp_path, small_blocks, monkeypatch):
     monkeypatch.setitem(Progress.__init__.__kwdefaults__, "every_seconds", 0.0)
     archive = Archive(tmp_path)
     archive.put("a", range(50))

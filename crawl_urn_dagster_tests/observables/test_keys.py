@@ -1,3 +1,5 @@
+"""Keys against a reference implementation of their hash."""
+
 import itertools
 
 import numpy as np
@@ -52,13 +54,13 @@ def finalised(value):
     return value ^ value >> 31
 
 
-def test_the_reference_hash_is_siphash():
+def test_reference_hash_is_siphash():
     # The test vector in the appendix of the SipHash paper.
     assert siphash(bytes(range(16)), bytes(range(15))) == 0xA129CA6149BE45E5
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_keys_are_what_is_stated(text):
+def test_keys_follow_the_documented_hash(text):
     stated = finalised(siphash(b"0123456789123456", text.encode()))
     assert element_keys([text]).view(np.uint64).tolist() == [stated]
 
@@ -71,22 +73,22 @@ def test_keys_are_what_is_stated(text):
         ("https://é.example/ü?x=1", -3639229747403073937),
     ],
 )
-def test_keys_are_those_that_archives_were_ingested_with(text, key):
+def test_keys_equal_those_of_existing_archives(text, key):
     assert element_keys([text]).tolist() == [key]
 
 
-def test_equal_texts_have_equal_keys_wherever_they_stand():
+def test_keys_depend_only_on_the_text():
     keys = element_keys([*TEXTS, *reversed(TEXTS)])
     assert keys.dtype == np.int64
     assert keys[: len(TEXTS)].tolist() == keys[len(TEXTS) :][::-1].tolist()
     assert len(set(keys.tolist())) == len(TEXTS)
 
 
-def test_no_elements_have_no_keys():
+def test_empty_input_has_no_keys():
     assert element_keys([]).shape == (0,)
 
 
-def test_a_sample_is_the_lowest_part_of_the_keys():
+def test_sample_is_the_lowest_part_of_the_key_space():
     keys = element_keys([str(number) for number in range(64_000)])
     kept = keys[in_sample(keys, 64)]
     assert set(kept.tolist()) == {key for key in keys.tolist() if key < LOWEST_KEY + KEY_SPACE // 64}
@@ -96,7 +98,7 @@ def test_a_sample_is_the_lowest_part_of_the_keys():
 
 
 @pytest.mark.parametrize("parts", [1, 3, 64, 1000])
-def test_parts_divide_all_keys(parts):
+def test_parts_divide_the_key_space(parts):
     edges = [first_key(part, parts) for part in range(parts + 1)]
     assert (edges[0], edges[-1]) == (-(2**63), 2**63)
     widths = np.diff([float(edge) for edge in edges])
@@ -105,7 +107,7 @@ def test_parts_divide_all_keys(parts):
 
 
 @pytest.mark.parametrize("one_in", [1, 7])
-def test_elements_of_a_sample_are_those_of_its_keys(one_in):
+def test_elements_in_sample_agree_with_keys_in_sample(one_in):
     elements = np.array([f"e{number}" for number in range(2000)], dtype=object)
     kept = elements[elements_in_sample(elements, one_in)]
     keys = element_keys(elements)

@@ -1,3 +1,5 @@
+"""Presence partitions: writing, reading by range, sampling and failures."""
+
 import hashlib
 import json
 
@@ -32,7 +34,7 @@ def visible(folder):
 
 @pytest.mark.parametrize("memory_bytes", [2**32, 1000])
 @pytest.mark.parametrize("batch", [7, 1000])
-def test_a_partition_holds_each_key_once_in_order(tmp_path, memory_bytes, batch):
+def test_partition_contains_each_key_once_in_order(tmp_path, memory_bytes, batch):
     elements = np.random.default_rng(1).permutation(np.concatenate([texts(0, 500), texts(200, 700)]))
     captures = [("2024-01", elements[low : low + batch], False) for low in range(0, len(elements), batch)]
     partition = write(tmp_path, captures, memory_bytes=memory_bytes)["2024-01"]
@@ -42,7 +44,7 @@ def test_a_partition_holds_each_key_once_in_order(tmp_path, memory_bytes, batch)
     assert partition.content == hashlib.sha256(expected.astype("<i8").tobytes()).hexdigest()
 
 
-def test_crawls_may_be_mixed_and_complete_ones_come_first(tmp_path):
+def test_mixed_crawls_are_written_as_soon_as_complete(tmp_path):
     captures = [
         ("a", texts(0, 5), False),
         ("b", texts(3, 9), True),
@@ -68,7 +70,7 @@ def test_keys_are_read_by_range(tmp_path):
         assert read_keys(partition, low, high).tolist() == keys[(keys >= low) & (keys <= high)].tolist()
 
 
-def test_a_sample_keeps_the_same_elements_in_every_crawl(tmp_path):
+def test_sample_keeps_the_same_elements_in_every_crawl(tmp_path):
     captures = [("a", texts(0, 20_000), True), ("b", texts(10_000, 30_000), True)]
     partitions = write(tmp_path, captures, one_in=16, memory_bytes=10_000)
     a, b = (all_keys(partitions[crawl]) for crawl in "ab")
@@ -79,13 +81,13 @@ def test_a_sample_keeps_the_same_elements_in_every_crawl(tmp_path):
     assert common_sample(list(partitions.values())) == 16
 
 
-def test_samples_of_different_sizes_are_refused(tmp_path):
+def test_different_sampling_fractions_raise(tmp_path):
     some = write(tmp_path, [("a", texts(0, 9), True)]) | write(tmp_path, [("b", texts(0, 9), True)], one_in=2)
     with pytest.raises(ValueError, match=r"one in 1 \(a\) and one in 2 \(b\): ingest them again"):
         common_sample(list(some.values()))
 
 
-def test_what_is_outdated(tmp_path):
+def test_outdated_crawls_have_another_revision_or_sample(tmp_path):
     write(tmp_path, [("a", texts(0, 9), True), ("b", texts(0, 9), True)])
     wanted = {"a": "revision of a", "b": "another", "c": "revision of c"}
     assert PresenceFolder(tmp_path).outdated(wanted, one_in=1) == ["b", "c"]
@@ -93,24 +95,24 @@ def test_what_is_outdated(tmp_path):
 
 
 @pytest.mark.parametrize("label", ["../out", "a/b", "", ".hidden", "a\nb", "x" * 65])
-def test_a_label_that_names_no_file_is_refused(tmp_path, label):
+def test_label_that_is_not_a_file_name_raises(tmp_path, label):
     with pytest.raises(ValueError, match="is not a valid label of a crawl"):
         write(tmp_path, [(label, texts(0, 1), True)])
 
 
-def test_captures_of_an_unknown_crawl_are_refused(tmp_path):
+def test_captures_of_an_unknown_crawl_raise(tmp_path):
     with pytest.raises(KeyError, match="b"):
         list(PresenceFolder(tmp_path).write([("b", texts(0, 1), True)], {"a": "1"}))
 
 
-def test_a_partition_that_was_replaced_is_not_read_as_the_old_one(tmp_path):
+def test_reading_a_replaced_partition_raises(tmp_path):
     old = write(tmp_path, [("a", texts(0, 9), True)])["a"]
     write(tmp_path, [("a", texts(1, 9), True)])
     with pytest.raises(ValueError, match="was replaced while it was read"):
         all_keys(old)
 
 
-def test_any_engine_can_read_a_partition_and_what_it_is(tmp_path):
+def test_duckdb_reads_keys_and_metadata_of_a_partition(tmp_path):
     partition = write(tmp_path, [("a", texts(0, 9), True)], one_in=2)["a"]
     with duckdb.connect() as connection:
         keys = connection.execute("SELECT key FROM read_parquet(?)", [str(partition.path)]).fetchall()
@@ -128,13 +130,13 @@ def test_any_engine_can_read_a_partition_and_what_it_is(tmp_path):
 
 
 @pytest.mark.parametrize("metadata", [None, {"crawl_urn": json.dumps({"keys": "another hash", "crawl": "a"})}])
-def test_a_file_of_somebody_else_is_no_partition(tmp_path, metadata):
+def test_foreign_parquet_file_is_not_a_partition(tmp_path, metadata):
     pq.write_table(pa.table({"key": [1, 2]}).replace_schema_metadata(metadata), tmp_path / "a.parquet")
     assert PresenceFolder(tmp_path).read("a") is None
     assert PresenceFolder(tmp_path).outdated({"a": "1"}, 1) == ["a"]
 
 
-def test_what_fails_half_way_keeps_what_is_complete_and_leaves_nothing_else(tmp_path):
+def test_failure_keeps_only_complete_partitions(tmp_path):
     write(tmp_path, [("b", texts(0, 3), True)])
 
     def captures():
@@ -149,7 +151,7 @@ def test_what_fails_half_way_keeps_what_is_complete_and_leaves_nothing_else(tmp_
     assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", "a.parquet", "b.parquet"]
 
 
-def test_an_empty_crawl_has_a_partition(tmp_path):
+def test_empty_crawl_has_a_partition(tmp_path):
     partitions = write(tmp_path, [("a", texts(0, 0), False), ("b", texts(0, 3), True)])
     assert partitions["a"].rows == 0
     assert all_keys(partitions["a"]).tolist() == []

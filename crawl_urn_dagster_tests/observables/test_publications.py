@@ -1,4 +1,4 @@
-"""What was published when, and what moved."""
+"""Publications recorded over time, and the revisions found in them."""
 
 from datetime import datetime
 
@@ -26,12 +26,12 @@ def file(tmp_path):
 
 
 def stored(file, before, now, read_at):
-    """Record, write and read back, as the asset does."""
+    """Record a publication, write the table and read it back, as the asset does."""
     file.replace({"publications": record_publication(before, now, read_at)})
     return file.read("publications")
 
 
-def test_only_what_is_new_or_moved_is_added(file):
+def test_only_new_and_changed_counts_are_added(file):
     first = stored(file, None, BEFORE, FIRST)
     assert len(first) == 3
     assert revisions(first).empty
@@ -52,7 +52,7 @@ def test_only_what_is_new_or_moved_is_added(file):
     assert moved["change"] == pytest.approx(-1 / 6)
 
 
-def test_what_is_withdrawn_is_kept_and_may_come_back(file):
+def test_withdrawn_counts_are_recorded_and_may_come_back(file):
     first = stored(file, None, BEFORE, FIRST)
     second = stored(file, first, BEFORE.iloc[1:], SECOND)
     assert len(second) == 4
@@ -67,8 +67,8 @@ def test_what_is_withdrawn_is_kept_and_may_come_back(file):
     assert len(stored(file, third, BEFORE, THIRD)) == 5
 
 
-def test_the_real_revision_of_windows(file, tmp_path, shared_data):
-    """Two crawls that were missing were added: windows over them start later now, and single crawls did not move."""
+def test_real_revision_of_windows_is_found(file, tmp_path, shared_data):
+    """Two missing crawls were added: windows across them now start later, and single crawls are unchanged."""
     folder = shared_data / "common_crawl_statistics"
     files = Files(tmp_path / "cache")
     before = None

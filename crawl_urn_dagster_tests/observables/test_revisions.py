@@ -1,4 +1,4 @@
-"""What a source changed of the past."""
+"""Counts and contents of the past that a source changed."""
 
 import pandas as pd
 
@@ -14,13 +14,13 @@ def pairs(*rows):
     return pd.DataFrame(rows, columns=["crawl_i", "crawl_j", "intersection"])
 
 
-def test_a_crawl_that_is_new_is_no_revision():
+def test_new_crawl_is_not_a_revision():
     found = revisions_table({"crawls": crawls(a=5)}, {"crawls": crawls(a=5, b=7)})
     assert list(found.columns) == list(REVISIONS.column_names)
     assert found.empty
 
 
-def test_changes_and_withdrawals_are_found_the_largest_relative_change_first():
+def test_revisions_are_sorted_by_relative_change():
     before = {"crawls": crawls(a=100, b=100, c=None, d=7), "containment": pairs(("a", "b", 50), ("a", "c", 40))}
     now = {"crawls": crawls(a=100, b=90, c=8), "containment": pairs(("a", "b", 60), ("a", "c", 40), ("b", "c", 1))}
     found = revisions_table(before, now)
@@ -31,12 +31,12 @@ def test_changes_and_withdrawals_are_found_the_largest_relative_change_first():
     ]
 
 
-def test_what_was_never_written_is_not_compared():
+def test_tables_of_one_side_only_are_not_compared():
     assert revisions_table({}, {"crawls": crawls(a=1)}).empty
     assert revisions_table({"inputs": pd.DataFrame()}, {"inputs": pd.DataFrame()}).empty
 
 
-def test_other_elements_of_the_same_number_are_a_revision():
+def test_equal_count_with_other_elements_is_a_revision():
     before = crawls(a=5, b=6, c=7).assign(content=["x", "y", None])
     now = crawls(a=5, b=6, c=7).assign(content=["x", "z", "w"])
     found = revisions_table({"crawls": before}, {"crawls": now})

@@ -25,35 +25,35 @@ def partitions_of(folder, crawls, one_in=1):
     return list(PresenceFolder(folder).write(captures, {crawl: "1" for crawl, _, _ in captures}, one_in=one_in))
 
 
-def counted(engine, partitions, state):
+def count_with(engine, partitions, state):
     counts = engine.count_histories(partitions, state=state, memory_bytes=2**28, report=print)
     histories = ["".join("01"[bit] for bit in row) for row in counts.seen.astype(int)]
     return dict(zip(histories, counts.elements.tolist(), strict=True))
 
 
 @pytest.mark.slow
-def test_spark_counts_what_the_machine_itself_counts(tmp_path, spark):
-    """In a sample, and of more crawls than a signed number has bits."""
+def test_spark_counts_equal_local_counts(tmp_path, spark):
+    """Uses a sample and more crawls than a signed integer has bits."""
     partitions = partitions_of(tmp_path / "presence", 66, one_in=4)
-    found = counted(spark, partitions, tmp_path / "state")
-    assert found == counted(LocalEngine(), partitions, tmp_path / "state")
+    found = count_with(spark, partitions, tmp_path / "state")
+    assert found == count_with(LocalEngine(), partitions, tmp_path / "state")
     assert sum(found.values()) > 0
 
 
 @pytest.mark.slow
-def test_a_session_that_is_there_is_used_and_left(tmp_path, spark):
+def test_active_session_is_used_and_not_stopped(tmp_path, spark):
     from pyspark.sql import SparkSession
 
     with SparkSession.builder.master("local[1]").config(map=SETTINGS).getOrCreate() as session:
         partitions = partitions_of(tmp_path / "presence", 2)
-        assert counted(spark, partitions, tmp_path) == counted(LocalEngine(), partitions, tmp_path / "state")
+        assert count_with(spark, partitions, tmp_path) == count_with(LocalEngine(), partitions, tmp_path / "state")
         assert session.range(3).count() == 3
         assert session.sparkContext.master == "local[1]"
 
 
-def test_without_pyspark_it_is_said_how_to_install_it(tmp_path, monkeypatch):
+def test_missing_pyspark_error_states_how_to_install_it(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspark", None)
     engine = SparkEngine(type="spark", master="local")
-    for use in (engine.require, lambda: counted(engine, partitions_of(tmp_path, 2), tmp_path)):
+    for use in (engine.require, lambda: count_with(engine, partitions_of(tmp_path, 2), tmp_path)):
         with pytest.raises(EngineMissingError, match="needs pyspark: pip install 'crawl-urn-dagster"):
             use()

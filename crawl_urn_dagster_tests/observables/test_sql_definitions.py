@@ -47,7 +47,7 @@ def single_crawl(folder):
 
 
 def with_empty_crawls(folder):
-    """Crawls of so few elements that a sample keeps none of some of them."""
+    """Return a collection of small crawls, some of which have no element in the sample."""
     return presence_collection(folder, histories(12, urn=20, kappa=0.0), sample_one_in=16)
 
 

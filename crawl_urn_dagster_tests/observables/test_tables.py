@@ -1,3 +1,5 @@
+"""Observable tables against independent reference values."""
+
 import json
 
 import numpy as np
@@ -5,23 +7,15 @@ import pandas as pd
 import pytest
 
 from crawl_urn_dagster.config.collection import Collection
-from crawl_urn_dagster.observables.database import ObservablesFile
-from crawl_urn_dagster.observables.kept_histories import KeptHistories
-from crawl_urn_dagster.observables.presence import PresenceFolder
 from crawl_urn_dagster.observables.schema import TABLES
 from crawl_urn_dagster.observables.tables import (
-    capture_history_counts_table,
     containment_table,
     count_all_elements,
     count_distinct_keys,
     crawls_table,
     discovery_curve_table,
     first_returns_table,
-    read_capture_histories,
-    tables_from_histories,
 )
-from crawl_urn_dagster.sources import Files
-from crawl_urn_dagster.sources.calendar import crawls_frame
 from crawl_urn_dagster.urn import CountingError
 from crawl_urn_dagster_tests.collections_for_tests import (
     dated_crawls,
@@ -31,24 +25,9 @@ from crawl_urn_dagster_tests.collections_for_tests import (
     presence_collection,
     windows_frame,
 )
+from crawl_urn_dagster_tests.observables.build_tables import build_observables
 
 EXACT = CountingError()
-
-
-def observables_of(collection, folder):
-    """From the collection's raw list to its tables, without Dagster."""
-    file, files = ObservablesFile(folder / "observables.duckdb"), Files(folder / "cache")
-    listing = collection.source.list_crawls(files, collection.selection)
-    presence = PresenceFolder(folder / "presence")
-    captures = collection.source.captures(files, list(listing.revisions))
-    written = {one.crawl: one for one in presence.write(captures, listing.revisions)}
-    partitions = [written[crawl.crawl] for crawl in listing.crawls]
-    crawls = crawls_table(crawls_frame(listing.crawls, {one.crawl: one.elements for one in partitions}))
-    counted = KeptHistories(folder / "histories").count(partitions)
-    file.replace({"crawls": crawls, "capture_history_counts": capture_history_counts_table(counted)})
-    counts = read_capture_histories(file)
-    file.replace(tables_from_histories(file.read("crawls"), counts, EXACT))
-    return file, counts, partitions
 
 
 @pytest.fixture(scope="module", params=["us_gov_hosts", "cc_webgraph_top1000"])
@@ -65,17 +44,17 @@ def real(request, shared_data, shared_reference, tmp_path_factory):
         }
     )
     reference = json.loads((shared_reference / f"{request.param}.json").read_text())
-    return (*observables_of(collection, tmp_path_factory.mktemp(request.param)), reference)
+    return (*build_observables(collection, tmp_path_factory.mktemp(request.param)), reference)
 
 
-def test_real_crawls_and_their_sizes(real):
+def test_real_crawls_and_sizes_equal_the_reference(real):
     file, *_, reference = real
     crawls = file.read("crawls")
     assert crawls["crawl"].tolist() == reference["crawls"]
     assert crawls["elements"].tolist() == reference["sizes"]
 
 
-def test_real_capture_histories(real):
+def test_real_capture_histories_equal_the_reference(real):
     file, counts, partitions, reference = real
     assert len(counts.elements) == reference["distinct_capture_histories"]
     assert counts.distinct_elements == reference["distinct_elements"]
@@ -107,12 +86,12 @@ def test_real_windows_equal_the_reference_exactly(real):
     file, *_, reference = real
     curve = file.read("discovery_curve")
     for start, crawl in enumerate(reference["crawls"]):
-        of_start = curve[curve["start_crawl"] == crawl]
-        assert of_start["distinct_elements"].tolist() == reference["union_from_start"][start]
-        assert of_start["window_crawls"].tolist() == list(range(1, len(of_start) + 1))
+        windows = curve[curve["start_crawl"] == crawl]
+        assert windows["distinct_elements"].tolist() == reference["union_from_start"][start]
+        assert windows["window_crawls"].tolist() == list(range(1, len(windows) + 1))
 
 
-def test_the_real_m_array_equals_the_reference_exactly(real):
+def test_real_m_array_equals_the_reference_exactly(real):
     file, *_, reference = real
     m_array = file.read("m_array")
     never = m_array[m_array["recaptured_crawl"].isna()]
@@ -125,7 +104,7 @@ def test_the_real_m_array_equals_the_reference_exactly(real):
     assert again.to_numpy().sum() == expected.to_numpy().sum()
 
 
-def test_first_returns_are_the_m_array_over_the_sizes(real):
+def test_first_returns_are_m_array_divided_by_sizes(real):
     file, *_, reference = real
     table = file.read("first_returns").set_index("lag_crawls")
     m_array, sizes = np.array(reference["m_array"]), np.array(reference["sizes"])
@@ -135,9 +114,9 @@ def test_first_returns_are_the_m_array_over_the_sizes(real):
         assert table.loc[lag, "n_starts"] == len(sizes) - lag
 
 
-def test_more_crawls_than_a_machine_word_has_bits(tmp_path):
+def test_more_crawls_than_bits_in_a_word_are_counted(tmp_path):
     simulated = histories(130, urn=300)
-    file, counts, _ = observables_of(presence_collection(tmp_path, simulated), tmp_path)
+    file, counts, _ = build_observables(presence_collection(tmp_path, simulated), tmp_path)
     expected = simulated.counts()
     assert counts.n_crawls == 130
     assert counts.distinct_elements == expected.distinct_elements
@@ -151,25 +130,25 @@ def test_repeated_captures_count_once(tmp_path):
     path = tmp_path / "listed.csv.gz"
     once = pd.read_csv(path)
     pd.concat([once, once.head(500)]).to_csv(path, index=False)
-    file, counts, _ = observables_of(collection, tmp_path)
+    file, counts, _ = build_observables(collection, tmp_path)
     assert (counts.intersections() == histories().counts().intersections()).all()
     assert file.read("crawls")["elements"].tolist() == np.diagonal(counts.intersections()).tolist()
 
 
-def test_tables_have_the_columns_of_the_contract(tmp_path):
-    file, *_ = observables_of(presence_collection(tmp_path), tmp_path)
+def test_tables_have_the_columns_of_the_schema(tmp_path):
+    file, *_ = build_observables(presence_collection(tmp_path), tmp_path)
     for name in ("crawls", "discovery_curve", "containment", "m_array", "first_returns"):
         assert tuple(file.read(name).columns) == TABLES[name].column_names
 
 
-def test_years_are_of_365_and_a_quarter_days():
+def test_years_have_365_and_a_quarter_days():
     dated = {"crawl": ["a", "b"], "started_at": pd.to_datetime(["2020-01-01", "2021-01-01"])}
     crawls = crawls_table(pd.DataFrame({**dated, "elements": [1, 2], "dated_by": "calendar"}))
     assert crawls["years"].tolist() == [0, 366 / 365.25]
     assert crawls["crawl_index"].tolist() == [0, 1]
 
 
-def test_published_windows_give_the_first_returns_they_determine():
+def test_first_returns_follow_from_published_windows():
     n = 16
     counts = histories(n).counts()
     names = np.array(labels(n))
@@ -192,7 +171,7 @@ def test_published_windows_give_the_first_returns_they_determine():
         assert table.loc[lag, "fraction"] == pytest.approx(expected, rel=1e-12)
 
 
-def test_an_empty_crawl_has_no_share_of_anything():
+def test_ratio_of_an_empty_crawl_is_null():
     crawls = crawls_table(dated_crawls([0, 5]))
     empty, other = crawls["crawl"]
     windows = pd.DataFrame(
@@ -210,14 +189,14 @@ def test_an_empty_crawl_has_no_share_of_anything():
 
 @pytest.fixture(scope="module")
 def small():
-    """Table `crawls`, pairs and windows of some crawls, as input of the tables."""
+    """Table `crawls`, pairs and windows of five crawls, from which the tables are built."""
     counts = histories(5, urn=400).counts()
     crawls = crawls_table(dated_crawls(np.diagonal(counts.intersections())))
     windows = windows_frame(counts.unions(), 5).set_axis(["start_crawl", "end_crawl", "distinct_elements"], axis=1)
     return crawls, pairs_frame(counts.intersections(), 5), windows
 
 
-def test_where_all_was_counted_limits_are_the_number(small):
+def test_exact_counts_have_intervals_of_zero_width(small):
     crawls, pairs, windows = small
     tables = [
         (containment_table(crawls, pairs, EXACT), ("containment", "containment_reverse")),
@@ -230,7 +209,7 @@ def test_where_all_was_counted_limits_are_the_number(small):
 
 
 @pytest.mark.parametrize("error", [CountingError(one_in=64), CountingError(relative=0.01)])
-def test_limits_are_those_of_the_counting(small, error):
+def test_intervals_are_those_of_the_counting_error(small, error):
     crawls, pairs, windows = small
     pairs, windows = pairs.sample(frac=1, random_state=1), windows.sample(frac=1, random_state=1)
     table = containment_table(crawls, pairs, error)
