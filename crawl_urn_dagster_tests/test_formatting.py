@@ -15,10 +15,12 @@ from crawl_urn_dagster.formatting import (
     interval_decimals,
     replace_element_noun,
 )
+from crawl_urn_dagster.report import markdown, pages, provenance
 
 
-def test_docstring_examples_are_correct():
-    result = doctest.testmod(formatting)
+@pytest.mark.parametrize("module", [formatting, markdown, pages, provenance])
+def test_docstring_examples_are_correct(module):
+    result = doctest.testmod(module)
     assert result.attempted > 0
     assert result.failed == 0
 

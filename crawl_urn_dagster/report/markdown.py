@@ -77,18 +77,16 @@ def format_estimate(row: Row, name: str, *, share: bool = False) -> str:
     >>> format_estimate({"kappa": 0.4, "kappa_low": 0.3, "kappa_high": 0.5}, "kappa", share=True)
     '40 % (30 to 50)'
     """
-    value, low, high = (row[column] for column in (name, f"{name}_low", f"{name}_high"))
-    if pd.isna(value) or row.get("status") in WITHHELD:
+    if pd.isna(row[name]) or row.get("status") in WITHHELD:
         return UNKNOWN
-    scale, unit, write = (100, " %", format_percent) if share else (1, "", format_cell)
     has_point = row.get("status") not in UNSAID
-    if pd.isna(low):
-        return f"{write(scale * value)}{unit}" if has_point else NOT_IDENTIFIED
-    point, *ends = format_interval(scale * value, scale * low, scale * high, write)
+    point, ends = _format_parts(row, name, share=share)
+    if not ends:
+        return point if has_point else NOT_IDENTIFIED
     interval = " to ".join(ends)
-    if (share or name in SYMBOLS) and Interval(low, high).is_open:
+    if (share or name in SYMBOLS) and Interval(row[f"{name}_low"], row[f"{name}_high"]).is_open:
         return f"{NOT_IDENTIFIED} ({interval})"
-    return f"{point}{unit} ({interval})" if has_point else f"{interval}{unit}"
+    return f"{point} ({interval})" if has_point else f"{interval}{' %' if share else ''}"
 
 
 def state_estimate(row: Row, name: str, of: str = "", *, share: bool = False, interval: str = "95 % CI") -> str:
@@ -108,16 +106,24 @@ def state_estimate(row: Row, name: str, of: str = "", *, share: bool = False, in
     >>> state_estimate({"left": 3.1, "left_low": 2.6, "left_high": 3.4}, "left", "crawls")
     '3.1 crawls (95 % CI 2.6 to 3.4)'
     """
+    point, ends = _format_parts(row, name, share=share)
+    words = f" {of}" if of else ""
+    if not ends:
+        return f"{point}{words}"
+    if share and Interval(row[f"{name}_low"], row[f"{name}_high"]).is_open:
+        point = "an unidentified share"
+    percent = " %" if share else ""
+    return f"{point}{words} ({interval} {f'{percent} to '.join(ends)}{percent})"
+
+
+def _format_parts(row: Row, name: str, *, share: bool) -> tuple[str, list[str]]:
+    """Return an estimate with its unit and the ends of its interval; an empty list if it has none."""
     value, low, high = (row[column] for column in (name, f"{name}_low", f"{name}_high"))
     scale, unit, write = (100, " %", format_percent) if share else (1, "", format_cell)
-    words = f" {of}" if of else ""
     if pd.isna(low):
-        return f"{write(scale * value)}{unit}{words}"
+        return f"{write(scale * value)}{unit}", []
     point, *ends = format_interval(scale * value, scale * low, scale * high, write)
-    if share and Interval(low, high).is_open:
-        point, unit = "an unidentified share", ""
-    percent = " %" if share else ""
-    return f"{point}{unit}{words} ({interval} {f'{percent} to '.join(ends)}{percent})"
+    return f"{point}{unit}", ends
 
 
 def format_estimates(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
