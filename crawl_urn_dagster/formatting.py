@@ -159,8 +159,8 @@ def interval_decimals(value: float, low: float, high: float) -> int | None:
     if low == high or not all(map(math.isfinite, (value, low, high))):
         return None
     apart = math.ceil(math.log10(4 / abs(high - low)) - 1e-9)
-    of_value = 1 - math.floor(math.log10(abs(value))) if value else apart
-    return min(max(apart, of_value), apart + 1)
+    for_value = 1 - math.floor(math.log10(abs(value))) if value else apart
+    return min(max(apart, for_value), apart + 1)
 
 
 def format_interval(

@@ -67,7 +67,7 @@ def test_numbers_are_those_of_the_yearly_fit(compared, page):
     assert found["status"] == fit["status"]
 
 
-def test_unreported_fits_have_no_numbers_and_absent_collections_are_named(page):
+def test_unreported_fits_have_no_numbers_absent_ones_are_named(page):
     found = quantities(page, "avoiding")
     assert found["status"] == "model_violation"
     assert {text for name, text in found.items() if "," in name or "rate" in name} == {"–"}
@@ -87,7 +87,7 @@ def test_compared_parameters_have_a_row_per_collection(compared):
     assert set(parameters["clock"]) == {"year"}
 
 
-def test_comparison_of_collections_that_have_not_run_has_no_sections(compared):
+def test_collections_that_have_not_run_give_no_sections(compared):
     page = comparison_page(compared[3:])
     assert page.sections == []
     assert page.lead[-1] == "Not run yet: absent."
