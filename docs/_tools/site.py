@@ -4,6 +4,7 @@ The pages in `docs` link to each other and to files of the repository by relativ
 This module adds files outside `docs` to the site and generates the gallery, the API reference and the examples page.
 """
 
+import html
 import json
 import os
 import posixpath
@@ -117,6 +118,6 @@ def _read_figures(home: Path) -> tuple[dict[str, bytes], str]:
     for path in sorted((home / "demo" / "figures").glob("*.json")):
         caption = json.loads(path.read_text())
         figures[f"{path.stem}.png"] = path.with_suffix(".png").read_bytes()
-        image = f'<img src="gallery/{path.stem}.png" alt="{caption["alt"]}">'.replace("`", "")
+        image = f'<img src="gallery/{path.stem}.png" alt="{html.escape(caption["alt"])}">'
         parts.append(f"## `{path.stem}`\n\n{image}\n\n{caption['caption']}\n")
     return figures, "\n".join(parts)
