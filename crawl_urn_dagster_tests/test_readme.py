@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.config.loading import load_collections
 from crawl_urn_dagster.observables.schema import PARAMETERS
 from crawl_urn_dagster_tests.collections_for_tests import histories, tables_collection
@@ -49,6 +50,11 @@ def test_every_command_is_tested():
 
 def test_readme_is_short():
     assert len(README.split()) < 900
+
+
+def test_configuration_lists_every_key():
+    rows = re.findall(r"^\| (`.*?) \|", CONFIGURATION, flags=re.MULTILINE)
+    assert sorted(re.findall(r"`(\w+)`", " ".join(rows))) == sorted(Collection.model_fields)
 
 
 def test_own_archives_are_configured_as_shown(tmp_path):
