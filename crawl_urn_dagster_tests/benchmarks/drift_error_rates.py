@@ -1,16 +1,16 @@
-"""How often drift is announced where there is none, and how often and how soon it is found and named where there is.
+"""Measure false alarms of drift, and how often and how soon drift is detected and attributed.
 
 Run ``python -m crawl_urn_dagster_tests.benchmarks.drift_error_rates FOLDER``. Each simulated collection adds a line per
-scenario to a file of its cell in the folder, and a run goes on where the last one stopped. Markdown tables are printed.
+scenario to a file of its cell in the folder, and a new run continues after the last line. It prints Markdown tables.
 
-Elements are simulated one by one: N = 20,000, κ = 0.40, α = 0.75, c = 0.6, the logit of c_t normal with sd 0.25, alone
-or as an AR(1) with rho 0.5. A cell is a number of crawls of the reference and a kind of noise. It is followed by 24
-monitored crawls, in which after the first 6 nothing changes, or κ falls to 0.38 or 0.35 at once or to 0.35 along a ramp
-of 12 crawls (elements that leave the core go to the shell), or c rises to 0.75, or α falls to 0.65. The scenarios of
-one collection share its reference and the noise.
+Elements are simulated one by one: N = 20,000, κ = 0.40, α = 0.75, c = 0.6, with the logit of c_t normal with sd 0.25,
+independent or as an AR(1) with rho 0.5. A cell is a number of crawls of the reference period and a kind of noise. The
+reference is followed by 24 monitored crawls. After the first 6, nothing changes, κ falls to 0.38 or 0.35 at once or to
+0.35 along a ramp of 12 crawls (elements that leave the core go to the shell), c rises to 0.75, or α falls to 0.65. The
+scenarios of one collection share its reference and the noise.
 
-Beside it stand the two usual ways to watch the κ of a window that rolls along, with the standard error that least
-squares claims: a z-test against the reference at every crawl, at 1.96, and a CUSUM with k = 0.5 and h = 5.
+Two usual methods are measured for comparison. Both monitor κ of a rolling window with the standard error of least
+squares: a z-test against the reference at every crawl, at 1.96, and a CUSUM with k = 0.5 and h = 5.
 """
 
 from __future__ import annotations
@@ -45,19 +45,19 @@ NONE = "no change"
 
 
 class Cell(NamedTuple):
-    """Crawls of the reference, and AR(1) coefficient of the noise."""
+    """Number of crawls of the reference period, and AR(1) coefficient of the noise."""
 
     window: int
     rho: float
 
     @property
     def name(self) -> str:
-        """For tables and file names."""
+        """Name in tables and file names."""
         return f"window {self.window}, rho {self.rho:g}"
 
 
 class Scenario(NamedTuple):
-    """Where parameters go, crawls that κ takes to get there, and which parameter is to be named."""
+    """Parameters after the change, crawls that κ needs to change, and the parameter to be attributed."""
 
     kappa: float = KAPPA
     alpha: float = ALPHA
@@ -78,7 +78,7 @@ SCENARIOS = {
 
 
 def simulated(cell: Cell, scenario: Scenario, seed: int) -> Counts:
-    """Counts of one simulated collection; up to the change they do not depend on the scenario."""
+    """Simulate the counts of one collection; up to the change they do not depend on the scenario."""
     n_crawls = cell.window + HORIZON
     rng = np.random.default_rng(seed)
     noise = NOISE_SD * autoregressive(rng, cell.rho, n_crawls)
@@ -103,7 +103,7 @@ def simulated(cell: Cell, scenario: Scenario, seed: int) -> Counts:
 
 
 def rolling(reference: JointFit, counts: Counts) -> FloatArray:
-    """z of κ in the windows that end at each monitored crawl, against the reference."""
+    """Return z of κ in the windows that end at each monitored crawl, compared with the reference."""
     first = len(reference.counts.times)
     ends = range(first + 1, len(counts.times) + 1)
     windows = [slice(end - first, end) for end in ends]
@@ -120,7 +120,7 @@ def rolling(reference: JointFit, counts: Counts) -> FloatArray:
 
 
 def cusum(z: FloatArray) -> FloatArray:
-    """Two-sided CUSUM with k = 0.5."""
+    """Return a two-sided CUSUM with k = 0.5."""
     up = down = 0.0
     sums = []
     for step in z:
@@ -130,13 +130,13 @@ def cusum(z: FloatArray) -> FloatArray:
 
 
 def named(monitoring: Monitoring, until: int) -> str:
-    """Parameters that a change is attributed to, without the core's share, which follows."""
+    """Return the parameters that a change is attributed to, except the core share, which follows from them."""
     changes = attribute(monitoring, date_change(monitoring, until), until).changes
     return "+".join(name for name in ("kappa", "alpha", "coverage") if changes[name].attributed)
 
 
 def row_of(baseline: Baseline, counts: Counts, number: int) -> dict[str, object]:
-    """What was announced of one scenario of one collection."""
+    """Return the alarms and attributions in one scenario of one collection."""
     monitoring = monitor(baseline, counts)
     p = monitoring.p_values.min(axis=0)
     row: dict[str, object] = {"number": number}
@@ -155,18 +155,18 @@ def row_of(baseline: Baseline, counts: Counts, number: int) -> dict[str, object]
 
 
 def first_at(where: FloatArray) -> int | str:
-    """First position, or nothing."""
+    """Return the first position, or an empty text."""
     found = np.flatnonzero(where)
     return int(found[0]) if found.size else ""
 
 
 def path_of(cell: Cell, scenario: str, folder: Path) -> Path:
-    """File of the results of a scenario of a cell."""
+    """Return the file of the results of a scenario of a cell."""
     return folder / f"{cell.window}_{cell.rho:g}_{list(SCENARIOS).index(scenario)}.csv"
 
 
 def rows_of(cell: Cell, scenario: str, folder: Path) -> list[dict[str, str]]:
-    """Results so far."""
+    """Read the existing results."""
     path = path_of(cell, scenario, folder)
     if not path.exists():
         return []
@@ -175,7 +175,7 @@ def rows_of(cell: Cell, scenario: str, folder: Path) -> list[dict[str, str]]:
 
 
 def run_one(cell: Cell, number: int, scenarios: list[str], folder: Path, n_bootstrap: int) -> None:
-    """Simulate one collection in the scenarios that miss it."""
+    """Simulate one collection in the scenarios without a result for it."""
     seed = zlib.crc32(f"{cell.name} {number}".encode())
     missing = [name for name in scenarios if len(rows_of(cell, name, folder)) == number]
     baseline = None
@@ -195,14 +195,14 @@ def run_one(cell: Cell, number: int, scenarios: list[str], folder: Path, n_boots
 
 
 def alarms_at(rows: list[dict[str, str]], limit: float) -> FloatArray:
-    """First alarm of each collection at a limit, `HORIZON` for none."""
+    """Return the first alarm of each collection at a limit; `HORIZON` without an alarm."""
     p = np.array([[float(row[f"p_{crawl}"]) for crawl in range(HORIZON)] for row in rows])
     below = p <= limit
     return np.where(below.any(axis=1), below.argmax(axis=1), HORIZON)
 
 
 def summary(folder: Path) -> str:
-    """Tables of the files in the folder."""
+    """Return tables of the files in the folder."""
     lines = [
         "| cell | scenario | runs | alarm | median delay | named | named at end | z | CUSUM |",
         "|---|---|---|---|---|---|---|---|---|",
@@ -215,15 +215,15 @@ def summary(folder: Path) -> str:
             start = CHANGE_AFTER if scenario.named else 0
             numbers = [str(len(rows))]
             first = alarms_at(rows, FALSE_ALARMS)
-            counted = first >= start
-            found = counted & (first < HORIZON)
-            numbers.append(_share(found[counted]))
+            eligible = first >= start
+            found = eligible & (first < HORIZON)
+            numbers.append(_share(found[eligible]))
             if scenario.named:
                 right = [
                     np.array([row[column] == scenario.named for row in rows])[found]
                     for column in ("named", "named_at_end")
                 ]
-                numbers += [f"{np.median(first[counted]) - start + 1:.0f}", *map(_share, right)]
+                numbers += [f"{np.median(first[eligible]) - start + 1:.0f}", *map(_share, right)]
             else:
                 crawls = np.minimum(first + 1, HORIZON).sum()
                 numbers += [f"run length {crawls / max(found.sum(), 1):.0f}", "", ""]
@@ -236,7 +236,7 @@ def summary(folder: Path) -> str:
 
 
 def trade_off(folder: Path) -> str:
-    """Table of false alarms, detection and delay by limit."""
+    """Return a table of false alarms, detection and delay by limit."""
     lines = [
         "| cell | limit | false alarms | run length | κ → 0.38 | κ → 0.35 | ramp |",
         "|---|---|---|---|---|---|---|",
@@ -266,12 +266,12 @@ def _share(hits: FloatArray) -> str:
 
 
 def main() -> None:
-    """Run what is missing, and print the tables."""
+    """Simulate missing collections, and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("folder", type=Path, help="where results are kept")
+    parser.add_argument("folder", type=Path, help="folder of the results")
     parser.add_argument("--unchanged", type=int, default=400, help="collections without a change in a cell")
     parser.add_argument("--changed", type=int, default=100, help="collections of every other scenario in a cell")
-    parser.add_argument("--bootstrap", type=int, default=200, help="bootstrap replicates of each")
+    parser.add_argument("--bootstrap", type=int, default=200, help="bootstrap replicates per collection")
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
     for number in range(max(arguments.unchanged, arguments.changed)):

@@ -1,12 +1,12 @@
-"""How often 95 % intervals of the joint fit hold the truth, beside least squares' own.
+"""Measure how often 95 % confidence intervals of the joint fit, and of least squares, contain the true value.
 
 Run ``python -m crawl_urn_dagster_tests.benchmarks.interval_coverage FOLDER``. Each simulated collection adds a line to
-a file of its cell in the folder, and a run goes on where the last one stopped. A Markdown table is printed.
+a file of its cell in the folder, and a new run continues after the last line. It prints a Markdown table.
 
-Elements are simulated one by one by `urn.simulate`, of an urn with κ = 0.4, α = 0.75, c = 0.6. A cell is a number of
-crawls and a kind of noise: none; coverage, logit c_t normal with sd 0.3; survival, the loss rate -log α_t lognormal
-with mean 0.288 and a relative sd of 0.3 (the bootstrap draws it from a gamma distribution); or both, each an AR(1)
-with rho 0.5. The truth is the mean of K/M_t, of -log α_t and of c_t over all crawls that could have been.
+`urn.simulate` simulates the elements of an urn with κ = 0.4, α = 0.75, c = 0.6 one by one. A cell is a number of crawls
+and a kind of noise: none; coverage, logit c_t normal with sd 0.3; survival, the loss rate -log α_t lognormal with mean
+0.288 and a relative sd of 0.3 (the bootstrap draws it from a gamma distribution); or both, each an AR(1) with rho 0.5.
+The true values are the expectations of K/M_t, of -log α_t and of c_t.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ CELLS = [
 
 
 def truth(cell: Cell) -> dict[str, float]:
-    """Parameters to be held, means over the distribution of c_t (by quadrature)."""
+    """Return the true parameters, means over the distribution of c_t (by quadrature)."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(40)
     coverage = expit(logit(COVERAGE) + cell.coverage_sd * nodes)
     mean = weights / weights.sum()
@@ -71,7 +71,7 @@ def truth(cell: Cell) -> dict[str, float]:
 
 
 def simulated_histories(cell: Cell, seed: int) -> CaptureHistoryCounts:
-    """Capture histories of one simulated collection."""
+    """Simulate the capture histories of one collection."""
     rng = np.random.default_rng(seed)
     coverage = expit(logit(COVERAGE) + cell.coverage_sd * autoregressive(rng, cell.rho, cell.crawls))
     log_sd = np.sqrt(np.log1p(cell.survival_sd**2))
@@ -82,7 +82,7 @@ def simulated_histories(cell: Cell, seed: int) -> CaptureHistoryCounts:
 
 
 def simulated(cell: Cell, seed: int) -> Counts:
-    """Counts of one simulated collection."""
+    """Simulate the counts of one collection."""
     histories = simulated_histories(cell, seed)
     shared = histories.intersections().astype(float)
     return Counts(np.arange(cell.crawls, dtype=float), np.diagonal(shared), shared, histories.unions().astype(float))
@@ -97,7 +97,7 @@ def autoregressive(rng: np.random.Generator, rho: float, n: int) -> FloatArray:
 
 
 def least_squares_intervals(fit: JointFit) -> dict[str, tuple[float, float]]:
-    """Intervals that weighted least squares claims, from its Jacobian and residuals: estimate ± 1.96 errors."""
+    """Return the intervals of weighted least squares from its Jacobian and residuals: estimate ± 1.96 errors."""
     counts, steps = fit.counts, 1e-5 * np.eye(3)
 
     def both(parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -114,7 +114,7 @@ def least_squares_intervals(fit: JointFit) -> dict[str, tuple[float, float]]:
 
 
 def row_of(cell: Cell, number: int, n_bootstrap: int) -> dict[str, float]:
-    """Estimates, limits and hits of one simulated collection."""
+    """Return estimates, intervals and hits for one simulated collection."""
     seed = zlib.crc32(f"{cell.name} {number}".encode())
     fit = fit_joint(simulated(cell, seed), model="core_shell", clock="crawl")
     intervals = bootstrap_joint(fit, seed=seed, n_replicates=n_bootstrap).intervals()
@@ -133,12 +133,12 @@ def row_of(cell: Cell, number: int, n_bootstrap: int) -> dict[str, float]:
 
 
 def path_of(cell: Cell, folder: Path) -> Path:
-    """File of a cell's results."""
+    """Return the file of the results of a cell."""
     return folder / f"{cell.name.replace(' ', '_').replace(',', '')}.csv"
 
 
 def run(cell: Cell, folder: Path, replicates: int, n_bootstrap: int) -> None:
-    """Simulate what is missing of a cell, a line each."""
+    """Simulate the missing collections of a cell, one line each."""
     path = path_of(cell, folder)
     done = sum(1 for _ in path.open()) - 1 if path.exists() else 0
     with path.open("a", newline="") as file:
@@ -154,9 +154,9 @@ def run(cell: Cell, folder: Path, replicates: int, n_bootstrap: int) -> None:
 
 
 def table(folder: Path, n_bootstrap: int) -> str:
-    """Markdown table of the files in the folder: part of the collections whose interval holds the truth."""
+    """Return a Markdown table of the share of collections whose interval contains the true value."""
     lines = [
-        f"Part of simulated collections whose 95 % interval holds the truth, of least squares in brackets; "
+        f"Share of simulated collections whose 95 % interval contains the true value (least squares in parentheses); "
         f"{CORE + SHELL:,} elements, {n_bootstrap} bootstrap replicates, seeds from the names of the cells, "
         f"{dt.datetime.now(dt.timezone.utc):%Y-%m-%d}.",
         "",
@@ -179,12 +179,12 @@ def table(folder: Path, n_bootstrap: int) -> str:
 
 
 def main() -> None:
-    """Run what is missing, and print the table."""
+    """Simulate missing collections, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("folder", type=Path, help="where results are kept")
+    parser.add_argument("folder", type=Path, help="folder of the results")
     parser.add_argument("--collections", type=int, default=300, help="simulated collections in a cell")
-    parser.add_argument("--bootstrap", type=int, default=200, help="bootstrap replicates of each")
-    parser.add_argument("--crawls", type=int, choices=(24, 51), help="only cells of so many crawls")
+    parser.add_argument("--bootstrap", type=int, default=200, help="bootstrap replicates per collection")
+    parser.add_argument("--crawls", type=int, choices=(24, 51), help="only cells of this number of crawls")
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
     for cell in CELLS:

@@ -1,7 +1,7 @@
-"""How long it takes to follow one more crawl: one new window of the history, drift, forecast and planning.
+"""Measure the time of an update by one crawl: one new window of the history, drift, forecast and planning.
 
 Run ``python -m crawl_urn_dagster_tests.benchmarks.monthly_update``. A collection of 51 simulated crawls has the history
-of its first 50; printed are the seconds of each table with the 51st, and those of processor time.
+of its first 50. The seconds of each table with crawl 51 are printed, with processor time in parentheses.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ CRAWLS, WINDOW = 51, 24
 
 
 def main() -> None:
-    """Print the seconds of each table, and of all."""
+    """Print the seconds of each table, and their sum."""
     counts = histories(CRAWLS, urn=20_000).counts()
     crawls = crawls_table(dated_crawls(np.diagonal(counts.intersections())))
     tables = tables_from_histories(crawls, counts, CountingError())
     observables = crawls, tables["containment"], tables["discovery_curve"]
     settings = {"clock": "crawl", "error": CountingError()}
-    # Of the windows before the last, those that an update finds done.
+    # An update finds the windows before the last crawl in the existing history.
     before = crawls.iloc[:-1]
     earlier = (
         before,

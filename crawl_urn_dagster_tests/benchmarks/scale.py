@@ -252,8 +252,8 @@ def measure_sample(partitions: list[Partition], one_in: int) -> None:
     error = np.std(inside, ddof=1) / np.sqrt(one_in)
     print(
         f"sample of one in {one_in}: containment inside its 95 % confidence interval in {np.mean(inside):.3f} "
-        f"+- {error:.3f} of {len(i)} pairs, mean over {one_in} disjoint samples (the package's own: {inside[0]:.3f}); width of the "
-        f"intervals {np.mean(width):.4f}"
+        f"+- {error:.3f} of {len(i)} pairs, mean over {one_in} disjoint samples (the package's own: {inside[0]:.3f}); "
+        f"width of the intervals {np.mean(width):.4f}"
     )
 
 

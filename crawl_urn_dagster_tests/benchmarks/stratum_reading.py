@@ -1,14 +1,16 @@
-"""What strata by rank say of crawls whose elements are all alike, so that no stratum differs from another.
+"""Estimate strata by rank in crawls whose elements all have the same parameters.
 
-Run ``python -m crawl_urn_dagster_tests.benchmarks.stratum_reading`` for the table of docs/strata.md. Three archives:
+Run ``python -m crawl_urn_dagster_tests.benchmarks.stratum_reading`` for the table of docs/strata.md. It uses these
+archives:
 
-- *urn, ranks drawn anew*: a core and shell urn; every capture has a rank that means nothing, drawn anew each time.
-- *urn, ranks by age*: the same urn; an element's rank is the better the longer it has been there.
+- *urn, random ranks*: a core and shell urn in which every capture has a new random rank.
+- *urn, ranks by age*: the same urn, with better ranks for elements that have been eligible for longer.
 - *list, no flicker* and *list, flicker*: the 1,000 highest of 5,000 elements by a score that follows the same AR(1)
-  process for all, without and with noise of each crawl on top.
+  process for all, without and with additional noise at each crawl.
 
-Of each, the parameters of every stratum when the first, the last or the best rank of an element counts. With the
-argument ``small``: of strata of 20, 40 and 100 elements, which part of the intervals holds the truth.
+It prints the parameters of every stratum when the first, the last or the best rank of an element decides. With the
+argument ``small``, it prints the share of confidence intervals that contain the true value in strata of 20, 40 and 100
+elements.
 """
 
 import sys
@@ -29,7 +31,7 @@ NAMES = ["1-50", "51-200", "201-500", "501+"]
 
 
 def urn_captures(rng):
-    """Whether each element is in each crawl."""
+    """Return whether each element is in each crawl."""
     core = round(KAPPA * URN)
     histories = simulate(
         times=np.arange(CRAWLS), core=core, shell=URN - core, alpha=ALPHA, coverage=COVERAGE, seed=int(rng.integers(99))
@@ -37,7 +39,7 @@ def urn_captures(rng):
     return np.repeat(histories.seen, histories.elements, axis=0)
 
 
-def urn_ranks_anew(rng):
+def urn_random_ranks(rng):
     seen = urn_captures(rng)
     return seen, np.where(seen, rng.integers(0, len(NAMES), seen.shape), len(NAMES))
 
@@ -45,7 +47,7 @@ def urn_ranks_anew(rng):
 def urn_ranks_by_age(rng):
     seen = urn_captures(rng)
     first = seen.argmax(axis=1)
-    # What was there from the first crawl on is of any age.
+    # Elements of the first crawl can have any age.
     born = np.where(first == 0, -rng.geometric(1 - ALPHA, len(seen)), first)
     age = np.arange(CRAWLS)[None, :] - born[:, None]
     band = np.digitize(-age, [-16, -8, -4], right=True)
@@ -64,7 +66,7 @@ def ranked_list(rng, flicker):
 
 
 def strata_by(take, seen, band):
-    """Counts by stratum when the first, last or best band of an element counts."""
+    """Return counts by stratum when the first, last or best band of an element decides."""
     rows = np.arange(len(seen))
     stratum = {
         "first": band[rows, seen.argmax(axis=1)],
@@ -94,8 +96,8 @@ def estimates(strata):
 
 
 def small_strata(repetitions=40):
-    """Which part of the intervals holds the truth in strata of few elements."""
-    strata_module.FEWEST_ELEMENTS = 1  # what it should be is the question
+    """Print the share of intervals that contain the true value in strata of few elements."""
+    strata_module.FEWEST_ELEMENTS = 1  # this benchmark determines the minimum
     urn = CoreShellUrn(KAPPA, 0.75, COVERAGE)
     for elements in (20, 40, 100):
         core = round(KAPPA * elements)
@@ -118,7 +120,7 @@ def small_strata(repetitions=40):
 
 def main():
     archives = {
-        "urn, ranks drawn anew": (urn_ranks_anew, ("first", "best")),
+        "urn, random ranks": (urn_random_ranks, ("first", "best")),
         "urn, ranks by age": (urn_ranks_by_age, ("first", "last")),
         "list, no flicker": (lambda rng: ranked_list(rng, 0.0), ("first",)),
         "list, flicker": (lambda rng: ranked_list(rng, FLICKER), ("first", "best")),

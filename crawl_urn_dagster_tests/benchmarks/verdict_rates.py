@@ -1,8 +1,8 @@
-"""How often the verdict on an urn that holds is not ``sound``, and which test fails then.
+"""Measure how often a collection that satisfies the model is not classified as ``sound``, and which test fails.
 
 Run ``python -m crawl_urn_dagster_tests.benchmarks.verdict_rates FOLDER``. Each simulated collection adds a line to a
-file of its cell in the folder, and a run goes on where the last one stopped. A Markdown table is printed. Collections
-are those of `interval_coverage`.
+file of its cell in the folder, and a new run continues after the last line. It prints a Markdown table. The collections
+are simulated as in `interval_coverage`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from crawl_urn_dagster_tests.estimates.observed import EXACT, observables
 
 
 def verdict_of(cell: Cell, number: int) -> str:
-    """Verdict on one simulated collection, and the tests that fail."""
+    """Return the verdict on one simulated collection, and the tests that fail."""
     counts = simulated_histories(cell, zlib.crc32(f"{cell.name} {number}".encode()))
     table = estimate_tables(*observables(counts), counts, clock="crawl", error=EXACT)["diagnosis"]
     failed = sorted(set(table.loc[table["verdict"] == "fails", "test"]))
@@ -29,10 +29,10 @@ def verdict_of(cell: Cell, number: int) -> str:
 
 
 def table(folder: Path) -> str:
-    """Markdown table of the files in the folder."""
+    """Return a Markdown table of the files in the folder."""
     lines = [
-        f"Verdicts on urns that hold; {CORE + SHELL:,} elements, seeds from the names of the cells, "
-        f"{dt.datetime.now(dt.timezone.utc):%Y-%m-%d}.",
+        f"Verdicts on collections that satisfy the model; {CORE + SHELL:,} elements, seeds from the names of the "
+        f"cells, {dt.datetime.now(dt.timezone.utc):%Y-%m-%d}.",
         "",
         "| noise, crawls | collections | not sound | binomial error | verdicts, and tests that failed |",
         "|---|---|---|---|---|",
@@ -51,11 +51,11 @@ def table(folder: Path) -> str:
 
 
 def main() -> None:
-    """Run what is missing, and print the table."""
+    """Simulate missing collections, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("folder", type=Path, help="where results are kept")
+    parser.add_argument("folder", type=Path, help="folder of the results")
     parser.add_argument("--collections", type=int, default=100, help="simulated collections in a cell")
-    parser.add_argument("--crawls", type=int, choices=(24, 51), help="only cells of so many crawls")
+    parser.add_argument("--crawls", type=int, choices=(24, 51), help="only cells of this number of crawls")
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
     chosen = [cell for cell in CELLS if arguments.crawls in {None, cell.crawls}]

@@ -1,6 +1,6 @@
-"""Real crawls: what the fits and the violation rule say of them.
+"""Fits and the violation rule on real crawls.
 
-Expected values are those of earlier analyses of the same data, to the digits they were reported with.
+Expected values are from earlier analyses of the same data, with the reported digits.
 """
 
 import json
@@ -21,14 +21,14 @@ from crawl_urn_dagster.urn import (
 
 
 def mean_curve(unions):
-    """Arguments of a discovery fit on the clock of crawls, from U(i..j), NaN where a window is unknown."""
+    """Return the arguments of a discovery fit per crawl, from U(i..j), NaN where a window is unknown."""
     start, end = np.nonzero(np.triu(np.isfinite(unions), k=1))
     t, ratio, _ = mean_by(end - start, unions[start, end] / unions[start, start])
     return np.arange(len(unions)), np.zeros(len(t), dtype=int), t, ratio
 
 
 def pairs_of(shared):
-    """Lag and containment of every pair, from intersections of crawls with their sizes on the diagonal."""
+    """Return lag and containment of every pair, from intersections with sizes on the diagonal."""
     i, j = np.triu_indices(len(shared), k=1)
     return j - i, shared[i, j] / shared[i, i]
 
@@ -50,17 +50,17 @@ def us_gov(shared_reference):
 def test_us_government_hosts_have_a_core_by_containment(us_gov):
     fit = fit_containment_core_shell(*mean_containment(us_gov[0]), form="exact", clock="crawl")
     assert (fit.core_share, fit.kappa) == pytest.approx((0.484, 0.447), abs=5e-4)
-    # Of its shell 1.5 % leaves per crawl, too little in 38 lags to tell it from the core.
+    # 1.5 % of the shell leave per crawl, too few within 38 lags to distinguish it from the core.
     assert fit.status == "not_identified"
 
 
-def test_us_government_hosts_leave_no_shell_by_discovery(us_gov):
+def test_us_government_hosts_lose_no_shell_by_discovery(us_gov):
     fit = fit_discovery_core_shell(*mean_curve(us_gov[1]), clock="crawl")
     assert (fit.status, fit.alpha) == ("at_bound", 1)
 
 
 @pytest.mark.parametrize(("rule", "table"), [("first_returns", 1), ("containment", 0)])
-def test_us_government_hosts_keep_the_rule(us_gov, rule, table):
+def test_us_government_hosts_do_not_violate_the_rule(us_gov, rule, table):
     counts = recaptures_from_unions(us_gov[1]) if rule == "first_returns" else us_gov[table]
     assert apply_violation_rule(rule, np.diagonal(us_gov[0]), counts).violated is False
 
@@ -73,7 +73,7 @@ def test_german_academic_web(shared_data):
     containment = pairs["intersection_est"] / pairs["unique_urls_i"]
     assert len(pairs) == 45
 
-    # The containments were read off a heat map, to 0.01 at worst; the mean curve has 9 of 1 to 9 pairs.
+    # The containments were read off a heat map, with errors of at most 0.01. The mean curve has 9 points.
     reported = {"alpha": 0.714, "coverage": 0.595, "core_share": 0.096, "kappa": 0.059}
     mean = fit_containment_core_shell(*mean_by(lag, containment)[:2], form="exact", clock="crawl")
     every = fit_containment_core_shell(lag, containment, form="exact", clock="crawl")

@@ -1,6 +1,6 @@
 """Two-class mixtures: published estimates, histories enumerated one by one, simulation, and what is not identified."""
 
-import json
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -24,13 +24,8 @@ def published_histories(shared_data):
     return CaptureHistoryCounts(seen, np.ones(len(seen), dtype=np.int64))
 
 
-@pytest.fixture(scope="module")
-def reference(shared_reference):
-    return json.loads((shared_reference / "capture_recapture.json").read_text())["mixture_phi"]
-
-
 def test_published_mixture(published_histories, reference):
-    published = reference["CJSMixture phi(mix)p(.)"]
+    published = reference["mixture_phi"]["CJSMixture phi(mix)p(.)"]
     found = fit_two_classes(published_histories, coverage="common")
     assert found.status == "ok"
     assert found.values == pytest.approx([published[name] for name in ("pi", "phi1", "phi2", "p")], abs=5e-7)
@@ -41,11 +36,11 @@ def test_published_mixture(published_histories, reference):
 def test_published_histories_of_one_class(published_histories, reference):
     sizes = np.diagonal(published_histories.intersections())
     found = fit_cormack_jolly_seber(sizes, published_histories.recaptures())
-    assert found.aicc == pytest.approx(reference["homogeneous_AICc"], abs=5.1e-4)
+    assert found.aicc == pytest.approx(reference["mixture_phi"]["homogeneous_AICc"], abs=5.1e-4)
 
 
 def probability(history, times, alpha, coverage):
-    """Chance of what follows the first capture, summed over the crawl after which the element dies."""
+    """Return the probability after the first capture, summed over the crawl after which the element dies."""
     first, last = np.flatnonzero(history)[[0, -1]]
     total = 0.0
     for final in range(last, len(history)):
@@ -55,33 +50,37 @@ def probability(history, times, alpha, coverage):
     return total
 
 
-@pytest.fixture(scope="module")
-def few_crawls():
-    return simulate(times=UNEVEN, core=400, shell=3_000, alpha=0.5, coverage=0.5, seed=3).counts()
+FEW_CRAWLS = simulate(times=UNEVEN, core=400, shell=3_000, alpha=0.5, coverage=0.5, seed=3).counts()
+
+
+@cache
+def two_classes(*, survival="class", coverage="class"):
+    """Fit two classes to few crawls, once."""
+    return fit_two_classes(FEW_CRAWLS, UNEVEN, survival=survival, coverage=coverage)
 
 
 @pytest.mark.parametrize(("survival", "coverage"), [("class", "class"), ("class", "common"), ("common", "class")])
-def test_likelihood_of_two_classes_is_that_of_each_history(few_crawls, survival, coverage):
-    found = fit_two_classes(few_crawls, UNEVEN, survival=survival, coverage=coverage)
+def test_two_class_likelihood_is_the_product_over_histories(survival, coverage):
+    found = two_classes(survival=survival, coverage=coverage)
     value = {f"{name}_{k}": named(found).get(name) for name in ("alpha", "coverage") for k in (1, 2)} | named(found)
     total = 0.0
-    for history, elements in zip(few_crawls.seen, few_crawls.elements, strict=True):
+    for history, elements in zip(FEW_CRAWLS.seen, FEW_CRAWLS.elements, strict=True):
         chances = [probability(history, UNEVEN, value[f"alpha_{k}"], value[f"coverage_{k}"]) for k in (1, 2)]
         total += elements * np.log(value["share"] * chances[0] + (1 - value["share"]) * chances[1])
     assert found.minus_two_log_likelihood == pytest.approx(-2 * total, rel=1e-9)
 
 
-def test_likelihood_of_core_and_shell_is_that_of_each_history(few_crawls):
-    found = fit_core_and_shell(few_crawls, UNEVEN)
+def test_core_shell_likelihood_is_the_product_over_histories():
+    found = fit_core_and_shell(FEW_CRAWLS, UNEVEN)
     value = named(found)
     total = 0.0
-    for history, elements in zip(few_crawls.seen, few_crawls.elements, strict=True):
+    for history, elements in zip(FEW_CRAWLS.seen, FEW_CRAWLS.elements, strict=True):
         chance = probability(history, UNEVEN, value["alpha"], value["coverage"])
         if history[0]:
             chance = value["core_share"] * history.all() + (1 - value["core_share"]) * chance
         total += elements * np.log(chance)
     assert found.minus_two_log_likelihood == pytest.approx(-2 * total, rel=1e-9)
-    assert found.sample_size == few_crawls.seen[:, :-1].sum(axis=1) @ few_crawls.elements
+    assert found.sample_size == FEW_CRAWLS.seen[:, :-1].sum(axis=1) @ FEW_CRAWLS.elements
 
 
 def test_urn_of_core_and_shell_is_recovered():
@@ -95,11 +94,11 @@ def test_urn_of_core_and_shell_is_recovered():
     assert (found.se < 0.01).all()
 
 
-def test_standard_errors_are_those_of_repeated_urns():
+def test_standard_errors_match_repeated_urns():
     repeats = 100
     urn = {"times": np.arange(6), "core": 200, "shell": 1_000, "alpha": 0.7, "coverage": 0.5}
     found = [fit_core_and_shell(simulate(**urn, seed=seed).counts()) for seed in range(repeats)]
-    # The core is the same in every urn, and so is not the first crawl's share of it: α and c are compared.
+    # The urns have the same core, but not the same core share of the first crawl, so α and c are compared.
     estimates, errors = (np.array([getattr(fit, field)[1:] for fit in found]) for field in ("values", "se"))
     stated = np.sqrt((errors**2).mean(axis=0))
     spread = np.sqrt(((estimates - [0.7, 0.5]) ** 2).mean(axis=0))
@@ -117,7 +116,7 @@ def test_standard_errors_are_those_of_repeated_urns():
     ],
 )
 def test_two_classes_of_one_cohort_are_recovered(classes, varying, seed):
-    # In one cohort of the first crawl the shares are what they are at the first capture.
+    # In one cohort, that of the first crawl, the shares are those at the first capture.
     rng = np.random.default_rng(seed)
     parts = []
     for elements, (alpha, coverage) in zip((30_000, 20_000), classes, strict=True):
@@ -137,20 +136,20 @@ def test_two_classes_of_one_cohort_are_recovered(classes, varying, seed):
     assert found.aicc < fit_cormack_jolly_seber(np.diagonal(counts.intersections()), counts.recaptures()).aicc
 
 
-def test_classes_are_in_order_of_survival_then_coverage(few_crawls):
-    found = named(fit_two_classes(few_crawls, UNEVEN, survival="common"))
+def test_classes_are_in_order_of_survival_then_coverage():
+    found = named(two_classes(survival="common"))
     assert found["coverage_1"] < found["coverage_2"]
-    found = named(fit_two_classes(few_crawls, UNEVEN, coverage="common"))
+    found = named(two_classes(coverage="common"))
     assert found["alpha_1"] < found["alpha_2"]
 
 
-def test_unit_of_time_changes_survival_alone(few_crawls):
-    years, months = fit_core_and_shell(few_crawls, UNEVEN), fit_core_and_shell(few_crawls, 12 * UNEVEN)
+def test_unit_of_time_changes_only_survival():
+    years, months = fit_core_and_shell(FEW_CRAWLS, UNEVEN), fit_core_and_shell(FEW_CRAWLS, 12 * UNEVEN)
     assert months.values * [1, 0, 1] == pytest.approx(years.values * [1, 0, 1], rel=1e-6)
     assert months.values[1] ** 12 == pytest.approx(years.values[1], rel=1e-6)
 
 
-def test_a_homogeneous_urn_has_no_core():
+def test_homogeneous_urn_has_core_share_at_bound():
     counts = simulate(times=np.arange(8), core=0, shell=20_000, alpha=0.9, coverage=0.4, seed=1).counts()
     core = fit_core_and_shell(counts)
     assert (core.status, core.values[0]) == ("at_bound", 0)
@@ -158,8 +157,8 @@ def test_a_homogeneous_urn_has_no_core():
     assert (abs(core.values[1:] - [0.9, 0.4]) < 4 * core.se[1:]).all()
 
 
-def test_histories_of_one_class_do_not_tell_two_apart():
-    # Expected counts of one class, which are whole numbers.
+def test_histories_of_one_class_do_not_identify_two():
+    # These expected counts of one class are whole numbers.
     seen = np.array([(True, *rest) for rest in product([False, True], repeat=3)])
     elements = np.array([6_400 * probability(history, np.arange(4), 0.5, 0.5) for history in seen])
     np.testing.assert_array_equal(elements, elements.astype(np.int64))
@@ -174,7 +173,7 @@ def test_histories_of_one_class_do_not_tell_two_apart():
 
 @pytest.mark.parametrize("rows", [["1"], ["10", "01"], ["100", "010", "001"], ["000"]])
 @pytest.mark.parametrize("fit", [fit_core_and_shell, fit_two_classes])
-def test_no_recaptures(fit, rows):
+def test_no_recaptures_is_too_few_points(fit, rows):
     seen = np.array([[mark == "1" for mark in row] for row in rows])
     found = fit(CaptureHistoryCounts(seen, np.full(len(rows), 5)))
     assert (found.status, found.reason) == ("too_few_points", "No element was captured in two crawls.")
@@ -182,14 +181,14 @@ def test_no_recaptures(fit, rows):
 
 
 @pytest.mark.parametrize("fit", [fit_core_and_shell, fit_two_classes])
-def test_two_crawls_do_not_tell_classes_apart(fit):
+def test_two_crawls_do_not_identify_classes(fit):
     counts = simulate(times=np.arange(2), core=100, shell=1_000, alpha=0.9, coverage=0.4, seed=1).counts()
     found = fit(counts)
     assert (found.status, found.n_parameters) == ("not_identified", 1)
     assert np.isnan(found.values).all()
 
 
-def test_every_element_in_every_crawl():
+def test_every_element_in_every_crawl_has_no_error():
     counts = CaptureHistoryCounts(np.ones((1, 5), dtype=bool), np.array([80]))
     for fit in (fit_core_and_shell, fit_two_classes):
         found = fit(counts)
@@ -207,11 +206,11 @@ def test_an_empty_crawl_does_not_stop_the_fits():
 
 
 @pytest.mark.parametrize(("survival", "coverage"), [*product(["class", "common"], ["class", "common"])])
-def test_more_parameters_fit_no_worse(few_crawls, survival, coverage):
-    sizes = np.diagonal(few_crawls.intersections())
-    one = fit_cormack_jolly_seber(sizes, few_crawls.recaptures(), times=UNEVEN)
-    found = fit_two_classes(few_crawls, UNEVEN, survival=survival, coverage=coverage)
-    every = fit_two_classes(few_crawls, UNEVEN)
+def test_more_parameters_fit_no_worse(survival, coverage):
+    sizes = np.diagonal(FEW_CRAWLS.intersections())
+    one = fit_cormack_jolly_seber(sizes, FEW_CRAWLS.recaptures(), times=UNEVEN)
+    found = two_classes(survival=survival, coverage=coverage)
+    every = two_classes()
     rounding = 1e-6
     assert every.minus_two_log_likelihood <= found.minus_two_log_likelihood + rounding
     assert found.minus_two_log_likelihood <= one.minus_two_log_likelihood + rounding
@@ -225,6 +224,6 @@ def test_more_parameters_fit_no_worse(few_crawls, survival, coverage):
         ({"times": [0, 1]}, r"times has shape \(2,\); expected \(5,\)"),
     ],
 )
-def test_what_is_refused(few_crawls, arguments, message):
+def test_invalid_arguments_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
-        fit_two_classes(few_crawls, **arguments)
+        fit_two_classes(FEW_CRAWLS, **arguments)

@@ -56,7 +56,7 @@ def test_coverage_se_matches_repeated_samples():
         found, _ = good_turing(np.bincount(captures))
         differences.append(found.estimate - chances[captures > 0].sum())
         errors.append(found.se)
-    # Esty's variance is that of the difference from the coverage of the given sample.
+    # Esty's variance refers to the difference from the coverage of the given sample.
     spread, stated = np.sqrt(np.mean(np.square(differences))), np.sqrt(np.mean(np.square(errors)))
     assert spread == pytest.approx(stated, rel=4 / np.sqrt(2 * repeats))
 

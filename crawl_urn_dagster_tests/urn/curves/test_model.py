@@ -1,4 +1,4 @@
-"""The closed forms: against values stepped from the recurrences, at their limits, and by their identities."""
+"""Closed forms: against values stepped from the recurrences, at extreme parameters, and by identities."""
 
 import json
 
@@ -7,17 +7,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from crawl_urn_dagster.urn import (
-    CoreShellUrn,
-    Urn,
-    core_share_from_kappa,
-    kappa_from_core_share,
-    urn_from_tail,
-)
+from crawl_urn_dagster.urn import CoreShellUrn, Urn
 
 FRACTION = st.floats(0, 1)
 INNER = st.floats(0.01, 0.99)
-ROUNDS = np.arange(60)
+CRAWLS = np.arange(60)
 EXACT = {"rtol": 1e-12, "atol": 0}
 
 
@@ -28,16 +22,16 @@ def even_case(request, shared_reference):
 
 def test_reference_values_at_even_cadence(even_case):
     urn = CoreShellUrn(even_case["kappa"], even_case["alpha"], even_case["coverage"])
-    lags, rounds = np.arange(1, 25), np.arange(25)
+    lags, crawls = np.arange(1, 25), np.arange(25)
     terms = urn.shell.operator_terms()
     for computed, name in [
         (urn.core_share, "core_share"),
         (urn.containment(lags), "containment_lag_1_to_24"),
         (urn.containment(lags, form="paper"), "containment_lag_1_to_24_paper_form"),
-        (urn.shell.seen_fraction(rounds), "shell_seen_fraction"),
-        (urn.shell.new_fraction(rounds), "shell_new_fraction"),
-        (urn.discovery_curve(rounds), "discovery_curve"),
-        (urn.discovery_curve_at(rounds), "discovery_curve"),
+        (urn.shell.seen_fraction(crawls), "shell_seen_fraction"),
+        (urn.shell.new_fraction(crawls), "shell_new_fraction"),
+        (urn.discovery_curve(crawls), "discovery_curve"),
+        (urn.discovery_curve_at(crawls), "discovery_curve"),
         (urn.shell.asymptote().nu_inf, "shell_nu_inf"),
         (urn.shell.asymptote().tau_h, "shell_tau_h"),
         (terms.nu_inf, "shell_nu_inf"),
@@ -56,32 +50,32 @@ def test_reference_values_at_uneven_cadence(shared_reference):
 
 
 @given(FRACTION, FRACTION)
-@example(1.0, 5e-324)  # the least coverage that is not 0
+@example(1.0, 5e-324)  # the smallest coverage above 0
 def test_seen_fraction_obeys_its_recurrence(alpha, coverage):
-    seen = Urn(alpha, coverage).seen_fraction(ROUNDS)
+    seen = Urn(alpha, coverage).seen_fraction(CRAWLS)
     assert seen[0] == 0
     np.testing.assert_allclose(seen[1:], alpha * (seen[:-1] + coverage * (1 - seen[:-1])), atol=1e-12)
 
 
 @given(FRACTION, FRACTION)
-def test_new_fractions_are_what_was_not_seen_and_add_up_to_the_discovery_curve(alpha, coverage):
+def test_new_fractions_sum_to_the_discovery_curve(alpha, coverage):
     urn = Urn(alpha, coverage)
-    new = urn.new_fraction(ROUNDS)
-    np.testing.assert_allclose(new, 1 - urn.seen_fraction(ROUNDS), atol=1e-12)
-    np.testing.assert_allclose(urn.discovery_curve(ROUNDS), np.cumsum(new), rtol=1e-12)
+    new = urn.new_fraction(CRAWLS)
+    np.testing.assert_allclose(new, 1 - urn.seen_fraction(CRAWLS), atol=1e-12)
+    np.testing.assert_allclose(urn.discovery_curve(CRAWLS), np.cumsum(new), rtol=1e-12)
 
 
 @given(FRACTION, FRACTION, FRACTION)
-def test_increments_of_the_core_shell_curve_are_its_new_fraction(kappa, alpha, coverage):
+def test_core_shell_new_fractions_sum_to_the_curve(kappa, alpha, coverage):
     urn = CoreShellUrn(kappa, alpha, coverage)
-    np.testing.assert_allclose(urn.discovery_curve(ROUNDS), np.cumsum(urn.new_fraction(ROUNDS)), rtol=1e-12)
+    np.testing.assert_allclose(urn.discovery_curve(CRAWLS), np.cumsum(urn.new_fraction(CRAWLS)), rtol=1e-12)
 
 
 @given(FRACTION, FRACTION, st.floats(0.01, 3))
-def test_equal_gaps_make_the_recurrence_the_closed_form(alpha, coverage, gap):
+def test_recurrence_at_equal_gaps_is_the_closed_form(alpha, coverage, gap):
     np.testing.assert_allclose(
-        Urn(alpha, coverage).discovery_curve_at(ROUNDS * gap),
-        Urn(alpha**gap, coverage).discovery_curve(ROUNDS),
+        Urn(alpha, coverage).discovery_curve_at(CRAWLS * gap),
+        Urn(alpha**gap, coverage).discovery_curve(CRAWLS),
         rtol=1e-11,
     )
 
@@ -111,39 +105,15 @@ def test_fates_sum_to_one(alpha, coverage):
     assert sum(fates) == pytest.approx(1, rel=1e-15)
 
 
-@given(INNER, INNER)
-def test_tail_inverts(alpha, coverage):
-    end = Urn(alpha, coverage).asymptote()
-    assert urn_from_tail(float(end.rho_inf), float(end.tau_h)) == pytest.approx((alpha, coverage), rel=1e-10)
-
-
-def test_tail_of_no_urn_gives_raw_values():
-    assert urn_from_tail(1.2, 0.5) == pytest.approx((1.7 / 1.5, 1.2 / 1.7))
-
-
-@given(FRACTION, st.floats(1e-6, 1))
-def test_core_share_maps_back_to_kappa(kappa, coverage):
-    core_share = core_share_from_kappa(kappa, coverage)
-    assert core_share >= kappa * (1 - 1e-15)
-    assert kappa_from_core_share(core_share, coverage) == pytest.approx(kappa, rel=1e-9)
-
-
-def test_core_share_without_a_core_or_without_a_shell_in_sight():
-    assert core_share_from_kappa(0.0, 0.0) == 0
-    assert core_share_from_kappa(0.3, 0.0) == 1
-    assert kappa_from_core_share(0.3, 0.0) == 0
-    assert kappa_from_core_share(1.0, 0.0) == 1
-
-
 @given(FRACTION, FRACTION, INNER)
-def test_floor_of_containment_is_the_core_share_or_the_printed_kappa(kappa, alpha, coverage):
+def test_containment_tends_to_mu_or_to_the_printed_kappa(kappa, alpha, coverage):
     urn = CoreShellUrn(kappa, alpha * 0.9, coverage)
     assert urn.containment(2_000) == pytest.approx(float(urn.core_share), abs=1e-15)
     assert urn.containment(2_000, form="paper") == pytest.approx(kappa, abs=1e-15)
 
 
 @given(FRACTION, INNER, INNER)
-def test_exact_containment_is_the_count_of_shared_elements(kappa, alpha, coverage):
+def test_exact_containment_counts_shared_elements(kappa, alpha, coverage):
     lags = np.arange(1, 20)
     shared = kappa + (1 - kappa) * coverage**2 * alpha**lags
     size = kappa + (1 - kappa) * coverage
@@ -156,7 +126,7 @@ def test_lag_one_is_in_both_curves(alpha, coverage):
     assert urn.discovery_curve(1) == pytest.approx(2 - urn.containment(1), rel=1e-12)
 
 
-def test_a_survival_per_year_takes_lags_in_years():
+def test_survival_per_year_takes_lags_in_years():
     assert Urn(0.5, 0.8).containment(1.5) == pytest.approx(0.8 * 0.5**1.5)
     assert Urn(0.5, 0.8).containment(0) == 1
 
@@ -164,7 +134,7 @@ def test_a_survival_per_year_takes_lags_in_years():
 @pytest.mark.parametrize(
     ("alpha", "coverage", "curve", "terms"),
     [
-        # life expectancy, sampled, hidden and hiding time, nu_inf, rho_inf
+        # residual lifetime, captured time, missed time, time to resolution, nu_inf, rho_inf
         (1, 1, [1, 1, 1, 1], (np.inf, np.inf, 0, 0, 0, 1)),
         (1, 0.5, [1, 1.5, 1.75, 1.875], (np.inf, np.inf, np.inf, 1, 0, 1)),
         (1, 0, [1, 2, 3, 4], (np.inf, 0, np.inf, np.inf, 1, 0)),
@@ -174,7 +144,7 @@ def test_a_survival_per_year_takes_lags_in_years():
         (0, 0, [1, 2, 3, 4], (0, 0, 0, 0, 1, 0)),
     ],
 )
-def test_edges(alpha, coverage, curve, terms):
+def test_parameters_of_0_and_1(alpha, coverage, curve, terms):
     urn = Urn(alpha, coverage)
     np.testing.assert_array_equal(urn.discovery_curve(np.arange(4)), curve)
     np.testing.assert_array_equal(urn.discovery_curve_at(np.arange(4)), curve)
@@ -183,22 +153,22 @@ def test_edges(alpha, coverage, curve, terms):
 
 
 @pytest.mark.parametrize("gone", [1e-6, 1e-9, 1e-12, 1e-16])
-def test_curve_keeps_its_precision_as_nothing_is_resolved(gone):
-    # U(t)/M to first order in what is seen again; what follows is below gone² t³/3.
-    alpha, coverage, t = 1 - gone, gone, ROUNDS
+def test_curve_keeps_its_precision_at_tiny_rates(gone):
+    # U(t)/M to first order in the captured fraction; the remainder is below gone² t³/3.
+    alpha, coverage, t = 1 - gone, gone, CRAWLS
     first_order = (t + 1) - alpha * coverage * t * (t + 1) / 2
     curve = Urn(alpha, coverage).discovery_curve(t)
     np.testing.assert_allclose(curve, first_order, rtol=1e-15, atol=gone**2 * t.max() ** 3 / 3 + 1e-14)
 
 
-def test_life_of_the_core_is_infinite_and_it_never_hides():
+def test_core_has_infinite_lifetime_and_no_missed_time():
     terms = CoreShellUrn(0.4, 0.75, 0.6).core.operator_terms()
     assert terms == (np.inf, np.inf, 0, 0, 0, 1)
 
 
-def test_a_core_alone_is_one_crawl_for_ever():
-    np.testing.assert_array_equal(CoreShellUrn(1, 0.5, 0.5).discovery_curve(ROUNDS), np.ones(60))
-    np.testing.assert_array_equal(CoreShellUrn(1, 0.5, 0.5).containment(ROUNDS), np.ones(60))
+def test_core_alone_gives_constant_curves():
+    np.testing.assert_array_equal(CoreShellUrn(1, 0.5, 0.5).discovery_curve(CRAWLS), np.ones(60))
+    np.testing.assert_array_equal(CoreShellUrn(1, 0.5, 0.5).containment(CRAWLS), np.ones(60))
 
 
 def test_parameters_broadcast():
@@ -214,7 +184,7 @@ def test_parameters_broadcast():
     assert Urn(alpha, 0.5).containment(np.arange(4)[:, None]).shape == (4, 3)
 
 
-def test_windows_of_their_own_starts_are_rows_of_times():
+def test_rows_of_times_are_separate_windows():
     times = np.array([[0, 1, 3, 3.5], [0, 2, 2.5, 7]])
     curves = Urn(0.8, 0.4).discovery_curve_at(times)
     for row in range(2):
@@ -223,7 +193,7 @@ def test_windows_of_their_own_starts_are_rows_of_times():
 
 @pytest.mark.parametrize("value", [-1e-9, 1.000001, np.nan, np.inf, np.array([0.5, -2.0])])
 @pytest.mark.parametrize("name", ["kappa", "alpha", "coverage"])
-def test_parameters_outside_the_unit_interval_are_refused(name, value):
+def test_parameters_outside_0_to_1_are_refused(name, value):
     bad = value if np.isscalar(value) else value[1]
     with pytest.raises(ValueError, match=f"{name} is {bad}; expected a number from 0 to 1"):
         CoreShellUrn(**{"kappa": 0.5, "alpha": 0.5, "coverage": 0.5, name: value})
@@ -232,7 +202,7 @@ def test_parameters_outside_the_unit_interval_are_refused(name, value):
             Urn(**{"alpha": 0.5, "coverage": 0.5, name: value})
 
 
-def test_lags_rounds_times_and_forms_are_checked():
+def test_invalid_lags_times_and_forms_are_refused():
     urn = CoreShellUrn(0.4, 0.75, 0.6)
     with pytest.raises(ValueError, match="lag is -1"):
         urn.containment([1, -1])

@@ -1,4 +1,4 @@
-"""The algebra of capture-history counts: against set operations on real presence lists, and identities."""
+"""Observables of capture histories: against set operations on real presence lists, and by identities."""
 
 import json
 
@@ -25,7 +25,7 @@ def histories(max_crawls=7):
 
 @pytest.fixture(params=["cc_webgraph_top1000", "us_gov_hosts"], scope="module")
 def real(request, shared_data, shared_reference):
-    """Counts of a real presence list, and what plain set operations on it gave."""
+    """Counts of a real presence list, and the results of set operations on it."""
     rows = pd.read_csv(shared_data / "presence" / f"{request.param}.csv.gz")
     element, crawl = rows["element"].factorize()[0], rows["snapshot"].factorize(sort=True)[0]
     presence = np.zeros((element.max() + 1, crawl.max() + 1), dtype=bool)
@@ -35,7 +35,7 @@ def real(request, shared_data, shared_reference):
     return CaptureHistoryCounts(seen, elements), reference
 
 
-def test_real_presence_lists_give_the_reference_exactly(real):
+def test_real_presence_lists_give_exact_reference_values(real):
     counts, reference = real
     n = counts.n_crawls
     frequency = np.zeros(n + 1, dtype=np.int64)
@@ -54,7 +54,7 @@ def test_real_presence_lists_give_the_reference_exactly(real):
         np.testing.assert_array_equal(unions[start, start:], row)
 
 
-def test_real_m_arrays_account_for_the_never_recaptured(real):
+def test_real_m_arrays_give_the_never_recaptured(real):
     counts, reference = real
     released = np.diagonal(counts.intersections()) - counts.recaptures().sum(axis=1)
     np.testing.assert_array_equal(released, reference["never_recaptured"])
@@ -76,14 +76,14 @@ def test_observables_equal_their_definitions(counts):
 
 
 @given(histories())
-def test_unions_and_recaptures_are_the_same_data(counts):
+def test_unions_and_recaptures_determine_each_other(counts):
     unions = counts.unions()
     recaptures = recaptures_from_unions(unions.astype(np.float64))
     np.testing.assert_array_equal(recaptures, counts.recaptures())
     np.testing.assert_array_equal(unions_from_recaptures(np.diagonal(unions), recaptures), unions)
 
 
-def test_recaptures_are_unknown_exactly_where_a_window_is():
+def test_recaptures_are_unknown_where_a_window_is():
     counts = CaptureHistoryCounts(np.array([[1, 0, 1, 1], [0, 1, 1, 0]], dtype=bool), np.array([5, 7]))
     unions = counts.unions().astype(np.float64)
     unions[0, 3] = np.nan

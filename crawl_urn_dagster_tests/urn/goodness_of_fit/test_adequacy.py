@@ -1,4 +1,4 @@
-"""Whether a joint fit holds: of urns it does, of what is no urn with an immortal core it does not."""
+"""Goodness of fit of the joint fit: on urns, and on collections without a permanent core."""
 
 import json
 
@@ -28,8 +28,8 @@ def in_all(counts):
     return float(counts.elements[counts.seen.all(axis=1)].sum())
 
 
-def with_mortal_core(counts, per_crawl=0.01):
-    """The same histories, but that from each crawl on one in a hundred elements of the core is gone."""
+def with_shrinking_core(counts, per_crawl=0.01):
+    """Return the histories with one in a hundred elements of the core removed from each crawl on."""
     always = counts.seen.all(axis=1)
     core = int(counts.elements[always].sum())
     leavers = np.tri(CRAWLS, dtype=bool)[:-1]
@@ -41,7 +41,7 @@ def with_mortal_core(counts, per_crawl=0.01):
 
 
 @pytest.mark.slow
-def test_an_immortal_core_is_accepted_as_often_as_it_should():
+def test_permanent_core_is_accepted_at_the_nominal_rate():
     tests = []
     for seed in range(8):
         counts = histories(seed)
@@ -53,21 +53,21 @@ def test_an_immortal_core_is_accepted_as_often_as_it_should():
     assert min(test.p_value for test in tests) > 0.001
 
 
-def test_a_mortal_core_is_found():
-    counts = with_mortal_core(histories(1))
+def test_core_that_shrinks_is_rejected():
+    counts = with_shrinking_core(histories(1))
     test = check_core(bootstrap_of(counts), in_all(counts))
     assert test.in_all < test.expected
     assert test.z < -5
     assert test.p_value < 0.001
 
 
-def test_residuals_of_an_urn_are_within_their_errors():
+def test_residuals_of_an_urn_agree_with_their_errors():
     bootstrap = bootstrap_of(histories(2), n_replicates=100)
     lack = lack_of_fit(bootstrap)
     assert lack.kind.tolist() == ["overlap"] * 15 + ["recapture"] * 14
     assert lack.lag.tolist() == [*range(1, 16), *range(2, 16)]
     assert lack.n_points.tolist() == [*range(15, 0, -1), *range(14, 0, -1)]
-    # Of 29 correlated means hardly any is 4 standard errors away.
+    # Hardly any of 29 correlated means deviates by 4 standard errors.
     assert (abs(lack.mean) < 4 * lack.se).all()
     fit = bootstrap.fit
     first = (fit.points.j - fit.points.i == 1) & (fit.points.kind == "overlap")
@@ -75,9 +75,9 @@ def test_residuals_of_an_urn_are_within_their_errors():
     assert lack.mean[0] == pytest.approx(standardised[first].mean(), abs=1e-3)
 
 
-def test_a_crawler_that_waits_lacks_fit_at_the_first_lags():
+def test_revisit_delay_shows_at_the_first_lags():
     counts = histories(3, core=0)
-    # Elements in two neighbouring crawls lose the second capture half of the time.
+    # Half of the histories lose every capture that directly follows another one.
     seen = counts.seen.copy()
     losers = np.arange(len(seen)) % 2 == 0
     for crawl in range(1, CRAWLS):
@@ -89,7 +89,7 @@ def test_a_crawler_that_waits_lacks_fit_at_the_first_lags():
     assert lack.mean[second] > 5 * lack.se[second]
 
 
-def test_new_fractions_of_an_urn_are_expected():
+def test_new_fractions_of_an_urn_agree_with_the_fit():
     counts = histories(4)
     increments = check_increments(bootstrap_of(counts, n_replicates=100))
     first_seen = counts.seen.argmax(axis=1)
@@ -98,7 +98,7 @@ def test_new_fractions_of_an_urn_are_expected():
     assert (abs(increments.observed - increments.expected) < 4 * increments.se).all()
 
 
-def test_a_flood_of_new_elements_is_seen_in_its_crawl():
+def test_flood_of_new_elements_shows_in_its_crawl():
     counts = histories(5)
     flood = np.zeros((1, CRAWLS), dtype=bool)
     flood[0, 9] = True
@@ -108,7 +108,7 @@ def test_a_flood_of_new_elements_is_seen_in_its_crawl():
     assert z.argmax() == 8
 
 
-def test_us_government_hosts_have_no_immortal_core(shared_reference):
+def test_us_government_hosts_have_no_permanent_core(shared_reference):
     known = json.loads((shared_reference / "us_gov_hosts.json").read_text())
     shared = np.array(known["intersection"], dtype=float)
     unions = np.zeros_like(shared)
@@ -117,6 +117,6 @@ def test_us_government_hosts_have_no_immortal_core(shared_reference):
     raw = Counts(np.arange(39.0), np.diagonal(shared), shared, unions)
     bootstrap = bootstrap_joint(fit_joint(raw, model="core_shell", clock="crawl"), seed=1, n_replicates=40)
     test = check_core(bootstrap, float(known["capture_frequency"]["39"]))
-    # 4,543 hosts are in all lists; the core that the other counts ask for has about 6,000, whatever its error.
+    # 4,543 hosts are in all lists, but the fitted core has about 6,000 hosts, far more than its error explains.
     assert test.expected - test.in_all > 1000
     assert test.z < -5

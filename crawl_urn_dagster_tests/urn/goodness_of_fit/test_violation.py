@@ -1,46 +1,9 @@
-"""First returns, block means, and the violation rule: on urns, and on a crawler that avoids refetching."""
+"""First returns and the violation rule: on urns, and on a crawler that avoids recent fetches."""
 
 import numpy as np
 import pytest
 
-from crawl_urn_dagster.urn import CaptureHistoryCounts, apply_violation_rule, block_mean, first_returns, simulate
-
-
-def test_block_mean_of_independent_values_has_the_usual_standard_error():
-    values = np.random.default_rng(5).normal(2, 3, size=40_000)
-    mean, se = block_mean(values)
-    assert mean == pytest.approx(values.mean())
-    # The variance of 10,000 blocks from their differences has a relative error of sqrt(3/10,000).
-    assert se**2 == pytest.approx(9 / 40_000, rel=4 * np.sqrt(3 / 10_000))
-
-
-def test_block_mean_counts_neighbours_that_move_together():
-    independent = np.random.default_rng(5).normal(size=10_000)
-    _, se = block_mean(np.repeat(independent, 4))
-    # The variance of 10,000 blocks from their differences has a relative error of sqrt(3/10,000).
-    assert se**2 == pytest.approx(1 / 10_000, rel=4 * np.sqrt(3 / 10_000))
-
-
-def test_block_mean_by_hand():
-    # Blocks (1 2 3 4 5) and (6 7 8 9): means 3 and 7.5, and half the squared difference over two blocks.
-    assert block_mean([1, 2, 3, np.nan, 4, 5, 6, 7, 8, 9]) == pytest.approx((5, np.sqrt(4.5**2 / 2 / 2)))
-    assert block_mean([1, 2, 6, 10], block=2) == pytest.approx((4.75, np.sqrt(6.5**2 / 2 / 2)))
-
-
-def test_block_mean_of_one_block_or_none_has_no_standard_error():
-    mean, se = block_mean([1, 2, 3, 4, 5, 6, 7])
-    assert mean == 4
-    assert np.isnan(se)
-    assert np.isnan(block_mean([np.nan])).all()
-
-
-def test_one_change_of_regime_does_not_blow_up_the_standard_error():
-    noise = 0.05 * np.random.default_rng(6).normal(size=80)
-    _, quiet = block_mean(noise)
-    _, changed = block_mean(noise + np.repeat([0.0, 0.3], 40))
-    # Of the 19 differences of 20 blocks one changes, by 0.3; the means themselves are 0.15 off their mean.
-    assert changed < quiet + 0.3 / np.sqrt(2 * 19 * 20)
-    assert changed < 0.5 * 0.15 / np.sqrt(20)
+from crawl_urn_dagster.urn import CaptureHistoryCounts, apply_violation_rule, first_returns, simulate
 
 
 def test_first_returns_by_hand():
@@ -52,7 +15,7 @@ def test_first_returns_by_hand():
     assert returns.n_starts.tolist() == [3, 1, 1]
 
 
-def test_lags_that_are_nowhere_known_and_crawls_without_elements_are_left_out():
+def test_unknown_lags_and_empty_crawls_are_left_out():
     recaptures = np.full((4, 4), np.nan)
     recaptures[[0, 1, 2], [1, 2, 3]] = [4, 0, 5]
     returns = first_returns([10, 0, 10, 10], recaptures)
@@ -61,7 +24,7 @@ def test_lags_that_are_nowhere_known_and_crawls_without_elements_are_left_out():
     assert returns.n_starts.tolist() == [2]
 
 
-def test_first_returns_of_an_urn_fall_as_its_chance_to_be_missed():
+def test_first_returns_of_an_urn_match_the_model():
     alpha, coverage = 0.8, 0.3
     histories = simulate(times=np.arange(41), core=0, shell=50_000, alpha=alpha, coverage=coverage, seed=8).counts()
     sizes, recaptures = np.diagonal(histories.intersections()), histories.recaptures()
@@ -76,7 +39,7 @@ def test_first_returns_of_an_urn_fall_as_its_chance_to_be_missed():
 
 
 def avoiding_crawler(crawls, elements, coverage, coverage_of_recent, seed):
-    """Counts of an urn that nothing leaves, of which what was fetched last time is fetched less often."""
+    """Return the counts of a permanent urn whose elements are fetched less often just after a fetch."""
     rng = np.random.default_rng(seed)
     seen = np.zeros((elements, crawls), dtype=bool)
     for crawl in range(crawls):
@@ -86,14 +49,14 @@ def avoiding_crawler(crawls, elements, coverage, coverage_of_recent, seed):
     return CaptureHistoryCounts(distinct, counts)
 
 
-def test_a_crawler_that_avoids_recent_fetches_is_found_by_both_rules():
+def test_revisit_delay_violates_both_rules():
     counts = avoiding_crawler(crawls=20, elements=20_000, coverage=0.3, coverage_of_recent=0.02, seed=9)
     sizes = np.diagonal(counts.intersections())
     returns = apply_violation_rule("first_returns", sizes, counts.recaptures())
     shares = apply_violation_rule("containment", sizes, counts.intersections())
     assert returns.violated is True
     assert shares.violated is True
-    # h(1) = c1 and h(2) = (1 - c1) c, which containment shares at lag 2 but for c1².
+    # h(1) = c1 and h(2) = (1 - c1) c, which containment at lag 2 equals except for c1².
     assert returns.difference == pytest.approx(0.98 * 0.3 - 0.02, abs=4 * returns.se)
     assert shares.difference == pytest.approx(0.98 * 0.3 + 0.02**2 - 0.02, abs=4 * shares.se)
     assert returns.reason.startswith(
@@ -104,7 +67,7 @@ def test_a_crawler_that_avoids_recent_fetches_is_found_by_both_rules():
 
 
 def rising_by(rises):
-    """Sizes and intersections in which g(2) - g(1) is given for each start crawl."""
+    """Return sizes and intersections with given g(2) - g(1) of each start crawl."""
     n = len(rises) + 2
     shared = np.full((n, n), np.nan)
     index = np.arange(n - 1)

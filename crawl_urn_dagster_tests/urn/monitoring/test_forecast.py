@@ -51,7 +51,7 @@ def test_intervals_contain_the_future_at_their_level():
         known = unions[:N, :N]
         low, high = forecast(known, recaptures_from_unions(known), n_futures=200).distinct(0)[1:]
         held.append((low <= unions[0, N:]) & (unions[0, N:] <= high))
-    # The 12 steps of a collection are correlated, so the error is that of 40 collections.
+    # The 12 steps of a collection are correlated, so 40 collections determine the error.
     assert np.mean(held) > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 40)
 
 
