@@ -15,7 +15,7 @@ from crawl_urn_dagster.orchestration.assets.estimates import INFERENCE_TABLES
 from crawl_urn_dagster.sources import Files
 from crawl_urn_dagster.urn import simulate
 from crawl_urn_dagster_tests.pipeline import ALL_BUT_OBSERVABLES, Pipeline
-from crawl_urn_dagster_tests.sources.conftest import WHOLE, Server, captures_of, labels_of, running
+from crawl_urn_dagster_tests.sources.conftest import ALL_CRAWLS, Server, captures_of, labels_of, running
 from crawl_urn_dagster_tests.sources.generated_indexes import serve_tree, write_domains, write_host_index, write_index
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
@@ -175,7 +175,7 @@ def test_a_web_archive(tmp_path):
     files = Files(tmp_path / "cache")
     found = {}
     for name, source in collections.items():
-        listing = source.list_crawls(files, WHOLE)
+        listing = source.list_crawls(files, ALL_CRAWLS)
         found[name] = (labels_of(listing), captures_of(source, files, labels_of(listing)))
     labels, captures = found["archive_urls_by_job"]
     assert labels == [f"ARCHIVE-WEEKLY-2023{month:02}02" for month in range(1, 9)]

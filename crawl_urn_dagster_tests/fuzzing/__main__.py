@@ -1,7 +1,7 @@
-"""Search, guided by coverage, for bytes that a parser takes too long for, too much memory, or an error of another kind.
+"""Search, guided by coverage, for bytes on which a parser is slow, uses too much memory, or raises an unexpected error.
 
-``python -m crawl_urn_dagster_tests.fuzzing TARGET CORPUS -runs=300000 -timeout=10 -rss_limit_mb=2048`` (with the extra
-``fuzz``). TARGET is one of the seeds' names; they are put into the folder CORPUS. The options are libFuzzer's.
+Run ``python -m crawl_urn_dagster_tests.fuzzing TARGET CORPUS -runs=300000 -timeout=10 -rss_limit_mb=2048`` with the
+extra ``fuzz``. TARGET is the name of a parser; its seeds are written to the folder CORPUS. The options are libFuzzer's.
 """
 
 import sys
@@ -17,7 +17,7 @@ MODULES = (archives, common_crawl)
 
 
 def main() -> None:
-    """Fuzz until libFuzzer's options say to stop."""
+    """Run libFuzzer until its options end it."""
     target, corpus = sys.argv[1], Path(sys.argv[2])
     (module,) = (module for module in MODULES if target in module.SEEDS)
     corpus.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
-"""What the parsers of archives' indexes make of any bytes: captures or a `SourceError`.
+"""Run the parsers of the indexes of web archives on any bytes: they return a result or raise `SourceError`.
 
-Here: the parsers and files that are nearly right. Not here: the search for files that are taken otherwise (`__main__`).
+Does not search for bytes; see `mutations` and `__main__`.
 """
 
 import functools
@@ -20,7 +20,7 @@ ELEMENTS = ("url", "url_as_written", "host", "domain")
 _CDX = b"com,a)/ 20140101000000 http://www.a.com/ text/html 200 K - - 9 9 a.warc.gz\n"
 _RANKS = b"#harmonicc_pos\t#harmonicc_val\t#pr_pos\t#pr_val\t#host_rev\t#n_hosts\n1\t3.1e7\t3\t0.01\tcom.example\t12\n"
 
-#: By target, files that are nearly right. The first byte of an index says what is taken from it.
+#: Nearly valid files by parser. The first byte of an index selects the kind of element.
 SEEDS = {
     "index": [
         b"0 CDX N b a m s k r M S V g\n" + _CDX,
@@ -38,7 +38,7 @@ SEEDS = {
 
 
 def parse(target: str, data: bytes, folder: Path) -> object:
-    """Parse data as a file of a target; raises nothing but what a parser may not raise."""
+    """Run a parser on data; an error other than `SourceError` is a fault of the parser."""
     try:
         return _PARSERS[target](data, folder)
     except SourceError:

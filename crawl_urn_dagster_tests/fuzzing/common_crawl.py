@@ -1,6 +1,6 @@
-"""What the parsers of Common Crawl's files make of any bytes: a result or a `SourceError`.
+"""Run the parsers of Common Crawl's files on any bytes: they return a result or raise `SourceError`.
 
-Here: the parsers and files that are nearly right. Not here: the search for files that are taken otherwise (`__main__`).
+Does not search for bytes; see `mutations` and `__main__`.
 """
 
 import bz2
@@ -27,7 +27,7 @@ _REGISTERS = [0, 61, *range(14)]
 _VALUE = {"__type__": "HyperLogLog", "p": 4, "m": 16, "M": _REGISTERS}
 _SKETCH = f'["size_estimate", "url", "{CRAWL}"]\t'
 
-#: By target, files that are nearly right.
+#: Nearly valid files by parser.
 SEEDS = {
     "windows": [b"crawl,1,12,2,3\n2024-01,10,nan,nan,nan\n2024-02,2e1,nan,25.0,nan\n", b"crawl,1\nCC-MAIN-2012,7\n"],
     "counts": [b"crawl,domain,host,tld,url\n2024-01,1,2,3,4\n2024-02,nan,6,7,8\n"],
@@ -41,7 +41,7 @@ SEEDS = {
 
 
 def parse(target: str, data: bytes, folder: Path) -> object:
-    """Parse data as a file of a target; raises nothing but what a parser may not raise."""
+    """Run a parser on data; an error other than `SourceError` is a fault of the parser."""
     path = folder / target
     path.write_bytes(bz2.compress(data, 1) if target == "items" else data)
     local = LocalFile(path, InputFile(target, len(data), "0" * 64))

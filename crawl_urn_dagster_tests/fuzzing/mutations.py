@@ -1,18 +1,18 @@
-"""What is nearly right: seeds of a parser with some pieces of them replaced.
+"""Mutate the seeds of a parser to nearly valid files.
 
-Here: the strategy. Not here: seeds and parsers (`archives`, `common_crawl`).
+Does not define seeds or parsers; see `archives` and `common_crawl`.
 """
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-# A fixture's folder is used again for every example.
+# All examples share the folder of a fixture.
 fuzzed = settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @st.composite
-def nearly_right(draw, seeds, pieces):
-    """One of the seeds, with up to four of its pieces replaced by bytes that mean something, or by any."""
+def mutated(draw, seeds, pieces):
+    """Draw a seed with up to four pieces replaced by meaningful or arbitrary bytes."""
     data = draw(st.sampled_from(seeds))
     for _ in range(draw(st.integers(0, 4))):
         start = draw(st.integers(0, len(data)))

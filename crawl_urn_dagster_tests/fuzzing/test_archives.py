@@ -1,22 +1,22 @@
-"""Parsers of archives' indexes on what is nearly right."""
+"""Test the parsers of web-archive indexes on mutated files."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from crawl_urn_dagster_tests.fuzzing.archives import SEEDS, parse
-from crawl_urn_dagster_tests.fuzzing.mutations import fuzzed, nearly_right
+from crawl_urn_dagster_tests.fuzzing.mutations import fuzzed, mutated
 
 PIECES = [b"\x00", b"\t", b"\n", b" ", b'"', b"{", b")", b",", b"\\", b"%", b"-1", b"9" * 25, b"\x1f\x8b"]
 
 
 @pytest.mark.parametrize("target", SEEDS)
-def test_seeds_are_right(target, tmp_path):
+def test_a_seed_is_parsed(target, tmp_path):
     assert any(parse(target, seed, tmp_path) is not None for seed in SEEDS[target])
 
 
 @pytest.mark.parametrize("target", SEEDS)
 @fuzzed
 @given(data=st.data())
-def test_what_is_nearly_right_is_read_or_explained(target, tmp_path, data):
-    parse(target, data.draw(nearly_right(SEEDS[target], PIECES)), tmp_path)
+def test_mutated_files_are_parsed_or_rejected(target, tmp_path, data):
+    parse(target, data.draw(mutated(SEEDS[target], PIECES)), tmp_path)

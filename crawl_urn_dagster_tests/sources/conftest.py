@@ -1,15 +1,18 @@
-"""Fixtures of the tests of sources: a cache, files to write, a server on loopback that does as it is told."""
+"""Provide a cache, files to write and a configurable server on loopback to the tests of sources."""
 
 import gzip
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
 from crawl_urn_dagster.sources import Files, Selection
 
-WHOLE = Selection()
+ALL_CRAWLS = Selection()
+#: Small excerpts of real data; see its README for sources and licences.
+REAL_DATA = Path(__file__).parents[1] / "data"
 
 
 @pytest.fixture
@@ -19,7 +22,7 @@ def files(tmp_path):
 
 @pytest.fixture
 def write(tmp_path):
-    """Write text or bytes to a file of the test's folder; gives its path as text."""
+    """Return a function that writes text or bytes to a file in the test's folder and returns its path as text."""
 
     def write(name, content):
         path = tmp_path / name
@@ -31,7 +34,7 @@ def write(tmp_path):
 
 
 def captures_of(source, files, crawls):
-    """Sorted captures of some crawls, each of which is said to be complete once, at its end."""
+    """Return the sorted captures of some crawls, and check that each crawl is completed once, at its end."""
     found, complete = [], []
     for crawl, elements, is_complete, *_ in source.captures(files, crawls):
         assert crawl not in complete
@@ -43,9 +46,9 @@ def captures_of(source, files, crawls):
 
 @pytest.fixture
 def read(files):
-    """Read a source: what it lists, and the sorted captures of all that it lists."""
+    """Return a function that reads the listing of a source and the sorted captures of the listed crawls."""
 
-    def read(source, selection=WHOLE):
+    def read(source, selection=ALL_CRAWLS):
         listing = source.list_crawls(files, selection)
         return listing, captures_of(source, files, labels_of(listing))
 
@@ -57,12 +60,12 @@ def labels_of(listing):
 
 
 def gz(content):
-    """Compress, without the time in it: parameters of tests must be the same in every process."""
+    """Compress without a timestamp, because parameters of tests must be the same in every process."""
     return gzip.compress(content, compresslevel=1, mtime=0)
 
 
 class Server(ThreadingHTTPServer):
-    """HTTP on loopback; `answers` maps a path to what is done with a request for it."""
+    """HTTP server on loopback; `answers` maps a path to the function that answers its requests."""
 
     daemon_threads = True
     block_on_close = False
@@ -76,12 +79,12 @@ class Server(ThreadingHTTPServer):
     def url(self, path):
         return f"http://127.0.0.1:{self.server_port}{path}"
 
-    def asked(self, path):
-        """Headers of the requests for a path, in their order."""
-        return [headers for asked_path, headers in self.requests if asked_path == path]
+    def headers_sent_to(self, path):
+        """Return the headers of the requests for a path, in order."""
+        return [headers for requested, headers in self.requests if requested == path]
 
     def handle_error(self, request, client_address):
-        """A client that gave up is what many tests are about."""
+        """Ignore clients that disconnect, as many tests make them."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -101,9 +104,9 @@ def _absent(handler):
 
 
 def serve(body, version='"v1"', *, cut=None, content_range=None):
-    """Answer as a good server of a file does, ranges and conditions included; the flaws are optional.
+    """Return an answer like a correct file server's, with ranges and conditions, and optional flaws.
 
-    cut: hang up after so many bytes. content_range: what is said to be sent of a range.
+    cut: disconnect after this number of bytes. content_range: the header Content-Range to send.
     """
 
     def answer(handler):
@@ -125,7 +128,7 @@ def serve(body, version='"v1"', *, cut=None, content_range=None):
 
 
 def reply(handler, body=b"", status=200, **headers):
-    """Answer as a good server does; header names have _ for -."""
+    """Answer like a correct server; underscores in header names stand for hyphens."""
     if isinstance(body, str):
         body = body.encode()
     handler.send_response(status)
@@ -138,7 +141,7 @@ def reply(handler, body=b"", status=200, **headers):
 
 @contextmanager
 def running(server):
-    """Let a server answer until the block ends."""
+    """Run a server until the block ends."""
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:
@@ -150,8 +153,8 @@ def running(server):
         thread.join()
 
 
-def in_turn(*answers):
-    """Answer with each in turn, the last one from then on."""
+def in_sequence(*answers):
+    """Return an answer that uses each of the given ones once, and the last one from then on."""
     left = list(answers)
 
     def answer(handler):

@@ -1,7 +1,4 @@
-"""Trees of Parquet files as Common Crawl publishes them, generated, and served by ranges.
-
-Here: making and serving them. Not here: what a test asserts of them.
-"""
+"""Generate trees of Parquet files in the layout that Common Crawl publishes, and serve them by ranges."""
 
 import functools
 import gzip
@@ -10,7 +7,7 @@ import duckdb
 
 from crawl_urn_dagster_tests.sources.conftest import reply
 
-#: Columns of the index by era: names, types and order changed over the years.
+#: Columns of the index in two eras, because names, types and order changed over the years.
 ERAS = (
     "url_surtkey, url, url_host_name, host_tld AS url_host_tld, url_host_registered_domain, fetch_time::DATE AS "
     "fetch_time, 200::SMALLINT AS fetch_status, content_digest, warc_filename, warc_record_offset::INTEGER AS "
@@ -53,7 +50,7 @@ def write_list(root, path, paths):
 
 
 def write_index(root, crawls, *, files=2, rows=2000, sites=400):
-    """Write an index whose later half of crawls is of the newer era."""
+    """Write an index whose first half of crawls has the older columns, the second half the newer."""
     for number, crawl in enumerate(crawls):
         paths = []
         for part in range(files):
@@ -66,7 +63,7 @@ def write_index(root, crawls, *, files=2, rows=2000, sites=400):
 
 
 def write_domains(root, domains_of_crawls):
-    """Write an index of given domains, a page of each."""
+    """Write an index of given domains, with one page each."""
     for crawl, domains in domains_of_crawls.items():
         path = f"{index_folder(crawl)}/part-00000-abc.c000.gz.parquet"
         with duckdb.connect() as connection:
@@ -78,7 +75,7 @@ def write_domains(root, domains_of_crawls):
 
 
 def write_host_index(root, crawls, rows=2000):
-    """Write a host index; every third host was not fetched, and ranks differ by crawl."""
+    """Write a host index in which every third host was not fetched."""
     paths = []
     for number, crawl in enumerate(crawls):
         paths.append(f"projects/host-index-testing/v2/crawl={crawl}/part-00000-abc.c000.zstd.parquet")
@@ -96,7 +93,7 @@ def write_host_index(root, crawls, rows=2000):
 
 
 def serve_tree(server, root):
-    """Serve all files of a tree by ranges; gives a counter of bytes by path."""
+    """Serve all files of a tree by ranges; return the numbers of served bytes by path, which are updated."""
     served = {}
     for path in root.rglob("*"):
         if path.is_file():
@@ -106,15 +103,15 @@ def serve_tree(server, root):
 
 
 def answer_range(handler, content, served=None, version='"v1"'):
-    """Answer a request for a range, or for all, as a good server does."""
-    asked = handler.headers.get("Range")
+    """Answer a request for a range, or for the whole file, like a correct server."""
+    requested = handler.headers.get("Range")
     first, last = 0, len(content) - 1
-    if asked:
-        start, _, end = asked.removeprefix("bytes=").partition("-")
+    if requested:
+        start, _, end = requested.removeprefix("bytes=").partition("-")
         first = int(start) if start else max(len(content) - int(end), 0)
         last = int(end) if start and end else last
     body = content[first : last + 1]
     if served is not None:
         served[handler.path] = served.get(handler.path, 0) + len(body)
-    said = {"Content_Range": f"bytes {first}-{last}/{len(content)}"} if asked else {}
-    reply(handler, body, status=206 if asked else 200, ETag=version, **said)
+    headers = {"Content_Range": f"bytes {first}-{last}/{len(content)}"} if requested else {}
+    reply(handler, body, status=206 if requested else 200, ETag=version, **headers)

@@ -1,4 +1,4 @@
-"""Statistics as Common Crawl writes them, of crawls that are drawn."""
+"""Generate sketches and statistics in Common Crawl's format."""
 
 import gzip
 import json
@@ -9,9 +9,9 @@ from crawl_urn_dagster.sources.common_crawl.hyperloglog import cardinality
 
 
 def sketch(keys, p=14):
-    """Registers of 64-bit keys that are random, as hashes are."""
+    """Return the registers of a sketch of random 64-bit keys, which stand for hashes."""
     register = (keys & np.uint64(2**p - 1)).astype(np.intp)
-    # The number of bits of what is left; that of a float is off by one only just below a power of two, hardly ever.
+    # Number of significant bits; a float is off by one only just below a power of two, which is rare.
     bits = np.frexp((keys >> np.uint64(p)).astype(np.float64))[1]
     rank = (64 - p - bits + 1).astype(np.int8)
     registers = np.zeros(2**p, dtype=np.int8)
@@ -32,7 +32,7 @@ def as_json(registers):
 
 
 def statistics(crawl, registers, *, digests=None, space=" ", rows=()):
-    """Lines of a file of statistics, as gzip; the JSON is written with or without spaces."""
+    """Return a gzip-compressed file of statistics, its JSON with or without spaces."""
     digests = registers[: len(registers) // 2] if digests is None else digests
     separators = (f",{space}", f":{space}")
     all_rows = [

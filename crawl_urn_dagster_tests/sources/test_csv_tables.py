@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from crawl_urn_dagster.sources import SourceError
 from crawl_urn_dagster.sources.csv_tables import Row, parse_count, read_header, read_rows
-from crawl_urn_dagster.sources.transport.text_files import MAX_TEXT_CHARACTERS, read_text
 from crawl_urn_dagster_tests.sources.conftest import gz
 
 
@@ -69,11 +68,6 @@ def test_rows_know_their_line(local):
 def test_what_is_no_table(local, content, message):
     with pytest.raises(SourceError, match=message):
         read_rows(local(content), {"union": "union"})
-
-
-def test_size_is_capped_after_decompression(local):
-    with pytest.raises(SourceError, match="longer than the 67,108,864 characters"):
-        read_text(local(gz(b"x" * (MAX_TEXT_CHARACTERS + 1))))
 
 
 def test_header_of_a_long_file_is_read_alone(local):

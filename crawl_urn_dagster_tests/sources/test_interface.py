@@ -1,25 +1,14 @@
-"""What sources share: fingerprints, hints, and configuration that knows its files."""
+"""Test what all sources share: locations in their configuration, and crawls that are announced but not published."""
 
-from crawl_urn_dagster.sources import InputFile, ObservableTablesSource, PresenceListSource, fingerprint
-from crawl_urn_dagster.sources.errors import format_options
+import pytest
+from pydantic import ValidationError
 
-
-def test_fingerprint_depends_on_locations_and_contents_only():
-    a, b = InputFile("a", 1, "0" * 64), InputFile("b", 1, "1" * 64)
-    assert fingerprint((a, b)) == fingerprint((b, a))
-    assert len(fingerprint((a, b))) == 16
-    assert fingerprint((a,)) != fingerprint((InputFile("a", 1, "1" * 64),))
-    assert fingerprint((a,)) != fingerprint((InputFile("c", 1, "0" * 64),))
-    assert fingerprint((a,)) == fingerprint((InputFile("a", 2, "0" * 64),))
+from crawl_urn_dagster.sources import Captures, ObservableTablesSource, PresenceListSource, SimulatedSource
+from crawl_urn_dagster.sources.interface import StratumColumn
+from crawl_urn_dagster_tests.sources.conftest import ALL_CRAWLS, labels_of
 
 
-def test_listed_names_the_closest_and_not_all_of_many():
-    assert format_options("windos", ["pairs", "windows"]) == "did you mean 'windows'? expected one of: pairs, windows"
-    assert format_options("x", ["pairs", "windows"]) == "expected one of: pairs, windows"
-    assert format_options("x", map(str, range(30))).endswith("18, 19, ... (30 in all)")
-
-
-def test_relative_paths_are_taken_from_a_folder(tmp_path):
+def test_relative_paths_are_resolved_against_a_folder(tmp_path):
     source = ObservableTablesSource(pairs="pairs.csv", calendar="https://example.org/crawls.csv")
     placed = source.relative_to(tmp_path)
     assert placed.pairs == str(tmp_path / "pairs.csv")
@@ -33,3 +22,27 @@ def test_missing_files_are_local_ones(tmp_path, write):
     assert source.missing_files() == [f"{tmp_path}/*.csv"]
     write("a.csv", "x")
     assert source.missing_files() == []
+
+
+def test_unpublished_crawls_follow_the_last_listed_crawl(files, write):
+    calendar = write("calendar.csv", "id,from\na,2024-01-01\nb,2024-02-01\nc,2024-03-01\n")
+    source = PresenceListSource(path=write("a.csv", "crawl,element\na,x\nb,x\n"), calendar=calendar)
+    listing = source.list_crawls(files, ALL_CRAWLS)
+    assert labels_of(listing) == ["a", "b"]
+    assert source.unpublished_crawls(files, listing) == ["c"]
+    assert SimulatedSource().unpublished_crawls(files, listing) == []
+
+
+def test_configuration_rejects_unknown_keys():
+    with pytest.raises(ValidationError, match="Extra inputs"):
+        PresenceListSource(path="a.csv", pth="b.csv")
+
+
+def test_a_source_without_columns_rejects_a_stratum():
+    with pytest.raises(ValueError, match="has no column 'rank' to take a stratum from: leave stratum out"):
+        SimulatedSource().with_stratum(StratumColumn("rank", ranks=True))
+
+
+def test_the_end_of_a_crawl_has_no_elements():
+    crawl, elements, is_complete, strata = Captures.end_of("2024-01")
+    assert (crawl, len(elements), is_complete, strata) == ("2024-01", 0, True, None)

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from crawl_urn_dagster.sources import Selection, SimulatedSource, SourceError, fingerprint
-from crawl_urn_dagster_tests.sources.conftest import WHOLE, labels_of
+from crawl_urn_dagster_tests.sources.conftest import ALL_CRAWLS, labels_of
 
 SMALL = {"crawls": 12, "elements": 4000}
 
@@ -49,14 +49,14 @@ def test_same_parameters_give_the_same(read):
 
 def test_listing_needs_no_simulation(files):
     source = SimulatedSource(**SMALL)
-    listing = source.list_crawls(files, WHOLE)
+    listing = source.list_crawls(files, ALL_CRAWLS)
     assert len(listing.crawls) == 12
     assert labels_of(listing)[0] == "2020-01-17"
     assert labels_of(listing) == sorted(labels_of(listing))
     (parameters,) = listing.inputs
     assert parameters.location.startswith("simulated:kappa=0.4,alpha=0.75,coverage=0.6,crawls=12,")
     assert not files.cache.exists()
-    other = SimulatedSource(**SMALL, seed=2).list_crawls(files, WHOLE)
+    other = SimulatedSource(**SMALL, seed=2).list_crawls(files, ALL_CRAWLS)
     assert other.crawls != listing.crawls
     assert fingerprint(other.inputs) != fingerprint(listing.inputs)
 
@@ -78,7 +78,7 @@ def test_truth_is_the_same_urn_on_both_clocks(files):
     assert truth.loc["crawl", ["kappa", "alpha", "coverage"]].tolist() == [0.4, 0.75, 0.6]
     # Of N = 1000 elements a crawl holds 400 of the core and 600 · 0.6 of the shell.
     assert truth["core_share"].tolist() == [pytest.approx(400 / 760)] * 2
-    crawls = labels_of(source.list_crawls(files, WHOLE))
+    crawls = labels_of(source.list_crawls(files, ALL_CRAWLS))
     years = (_ordinal(crawls[-1]) - _ordinal(crawls[0])) / 365.25
     # Over the whole calendar both clocks lose the same.
     assert truth.loc["year", "alpha"] ** years == pytest.approx(0.75**50)

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from crawl_urn_dagster.sources import CommonCrawlCountsSource, Selection, SourceError
-from crawl_urn_dagster_tests.sources.conftest import WHOLE, captures_of, in_turn, labels_of, reply, serve
+from crawl_urn_dagster_tests.sources.conftest import ALL_CRAWLS, captures_of, in_sequence, labels_of, reply, serve
 
 # The second crawl has the smaller number, as real ones have.
 IDS = {"CC-MAIN-2014-49": 99, "CC-MAIN-2014-52": 0}
@@ -80,11 +80,11 @@ def test_other_items(source, read, files, counted, found):
     listing, captures = read(other, Selection(last_crawl="CC-MAIN-2014-49"))
     assert ("CC-MAIN-2014-49", found) in captures
     assert len(captures) == (6 if counted == "host" else 2)
-    assert listing.revisions != source.list_crawls(files, WHOLE).revisions
+    assert listing.revisions != source.list_crawls(files, ALL_CRAWLS).revisions
 
 
 def test_listing_fetches_no_counts_and_reading_keeps_none(served, files, server):
-    listing = served.list_crawls(files, WHOLE)
+    listing = served.list_crawls(files, ALL_CRAWLS)
     assert labels_of(listing) == list(IDS)  # the third is not counted yet
     assert listing.findings == {"crawls_without_files": "CC-MAIN-2015-06"}
     assert [local.location for local in listing.inputs] == [
@@ -104,15 +104,15 @@ def test_what_an_interrupted_run_fetched_is_not_fetched_again(served, files, ser
     next(reading)
     reading.close()
     captures_of(served, files, [crawl])
-    asked = server.asked(f"/{crawl}/part-00000.bz2")
+    asked = server.headers_sent_to(f"/{crawl}/part-00000.bz2")
     assert [headers.get("If-None-Match") for headers in asked] == [None, '"v1"']
 
 
 def test_crawl_that_is_counted_anew_has_another_revision(served, files, server):
-    before = served.list_crawls(files, WHOLE).revisions
+    before = served.list_crawls(files, ALL_CRAWLS).revisions
     crawl = "CC-MAIN-2014-52"
     server.answers[f"/{crawl}/part-00000.bz2"] = serve(contents(crawl)[0], '"v2"')
-    after = served.list_crawls(files, WHOLE).revisions
+    after = served.list_crawls(files, ALL_CRAWLS).revisions
     assert [label for label in IDS if before[label] != after[label]] == [crawl]
 
 
@@ -120,7 +120,7 @@ def test_burst_of_403_and_503_and_a_cut_are_outlasted(served, files, server):
     (crawl, _) = IDS
     content = contents(crawl)[1]
     busy = [lambda handler, status=status: reply(handler, b"SlowDown", status) for status in (403, 503)]
-    server.answers[f"/{crawl}/part-00001.bz2"] = in_turn(*busy, serve(content, cut=30), serve(content))
+    server.answers[f"/{crawl}/part-00001.bz2"] = in_sequence(*busy, serve(content, cut=30), serve(content))
     assert len(captures_of(served, files, [crawl])) == 6
 
 

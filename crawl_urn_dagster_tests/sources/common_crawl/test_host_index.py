@@ -7,7 +7,7 @@ import pytest
 
 from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.sources import CommonCrawlHostIndexSource, SourceError, StratumColumn
-from crawl_urn_dagster_tests.sources.conftest import WHOLE, labels_of, reply
+from crawl_urn_dagster_tests.sources.conftest import ALL_CRAWLS, labels_of, reply
 from crawl_urn_dagster_tests.sources.generated_indexes import serve_tree, write_host_index
 
 CRAWLS = ["CC-MAIN-2024-10", "CC-MAIN-2024-18"]
@@ -64,7 +64,7 @@ HOST = "array_to_string(list_reverse(string_split(surt_host_name, ',')), '.')"
 @pytest.mark.parametrize(("element", "name"), [("host", HOST), ("registered_domain", "url_host_registered_domain")])
 def test_only_what_was_fetched_is_present(files, tree, address, element, name):
     source = source_of(address, element=element)
-    assert labels_of(source.list_crawls(files, WHOLE)) == CRAWLS
+    assert labels_of(source.list_crawls(files, ALL_CRAWLS)) == CRAWLS
     assert strata_of(source, files) == brute_force(tree, f"{name}, NULL")
 
 
@@ -99,4 +99,4 @@ def test_a_stratum_is_a_whole_number_of_a_rank(tree):
 def test_a_list_that_is_none(files, tree, server, address):
     server.answers["/projects/host-index-testing/v2.paths.gz"] = lambda handler: reply(handler, "<html>")
     with pytest.raises(SourceError, match="is a web page"):
-        source_of(address).list_crawls(files, WHOLE)
+        source_of(address).list_crawls(files, ALL_CRAWLS)

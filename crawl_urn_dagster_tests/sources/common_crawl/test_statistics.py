@@ -5,7 +5,7 @@ import csv
 import pytest
 
 from crawl_urn_dagster.sources import CommonCrawlStatisticsSource, Selection, SourceError
-from crawl_urn_dagster_tests.sources.conftest import WHOLE, labels_of
+from crawl_urn_dagster_tests.sources.conftest import ALL_CRAWLS, labels_of
 
 
 def source(windows, calendar=None, relative_error=0.0, **settings):
@@ -23,7 +23,7 @@ TABLE = "crawl,1,12,2,3\n2024-02,20,nan,25,nan\n2024-01,10,nan,nan,NaN\n2024-03,
 
 
 def test_window_ends_at_its_crawl(files, write):
-    tables = source(write("t.csv", TABLE)).read_tables(files, WHOLE)
+    tables = source(write("t.csv", TABLE)).read_tables(files, ALL_CRAWLS)
     assert windows_of(tables) == {
         ("2024-01", "2024-01"): (1, 10),
         ("2024-02", "2024-02"): (1, 20),
@@ -42,7 +42,7 @@ def test_window_ends_at_its_crawl(files, write):
 def test_order_is_the_calendars(files, write):
     calendar = write("crawls.csv", "id,from\n2024-02,2023-01-01\n2024-01,2023-02-01\n2024-03,2023-03-01\n")
     table = write("t.csv", "crawl,1,2\n2024-01,10,25\n2024-02,20,nan\n2024-03,30,45\n")
-    tables = source(table, calendar).read_tables(files, WHOLE)
+    tables = source(table, calendar).read_tables(files, ALL_CRAWLS)
     assert windows_of(tables)["2024-02", "2024-01"] == (2, 25)
     assert windows_of(tables)["2024-01", "2024-03"] == (2, 45)
 
@@ -57,7 +57,7 @@ def test_only_windows_whole_within_the_selection(files, write):
 
 
 def test_unpublished_size_is_unknown(files, write):
-    tables = source(write("t.csv", "crawl,1,2\n2024-01,nan,nan\n2024-02,20,25\n")).read_tables(files, WHOLE)
+    tables = source(write("t.csv", "crawl,1,2\n2024-01,nan,nan\n2024-02,20,25\n")).read_tables(files, ALL_CRAWLS)
     assert tables.crawls["elements"].isna().tolist() == [True, False]
 
 
@@ -70,7 +70,7 @@ def test_selection_without_any_window_is_empty_but_typed(files, write):
 
 def test_estimates_are_rounded(files, write):
     table = write("t.csv", "crawl,1\n2024-01,10.7\n")
-    assert source(table, relative_error=0.01).read_tables(files, WHOLE).crawls["elements"].tolist() == [11]
+    assert source(table, relative_error=0.01).read_tables(files, ALL_CRAWLS).crawls["elements"].tolist() == [11]
 
 
 def test_listing_names_the_crawls_and_both_files(files, write):
@@ -104,7 +104,7 @@ def test_listing_names_the_crawls_and_both_files(files, write):
 )
 def test_what_is_no_table_of_windows(files, write, content, message):
     with pytest.raises(SourceError, match=message):
-        source(write("t.csv", content)).read_tables(files, WHOLE)
+        source(write("t.csv", content)).read_tables(files, ALL_CRAWLS)
 
 
 def test_unknown_crawl_is_named_with_the_closest(files, write):
@@ -116,7 +116,7 @@ def test_unknown_crawl_is_named_with_the_closest(files, write):
 @pytest.mark.parametrize("table", ["url_last_n_crawls.csv", "url_last_n_crawls.older.csv"])
 def test_real_tables(files, shared_data, table, calendar):
     path = shared_data / "common_crawl_statistics" / table
-    tables = source(str(path), str(shared_data / calendar), relative_error=0.008).read_tables(files, WHOLE)
+    tables = source(str(path), str(shared_data / calendar), relative_error=0.008).read_tables(files, ALL_CRAWLS)
     with path.open(newline="") as file:
         rows = {row.pop("crawl"): row for row in csv.DictReader(file)}
     assert set(tables.crawls["crawl"]) == set(rows)
@@ -154,7 +154,7 @@ def test_all_that_is_published_is_given_whatever_is_selected(files, write):
     rows = tables.published.drop(columns="sha256").itertuples(index=False, name=None)
     assert set(rows) == {
         (start, end, length, union, "url", windows)
-        for (start, end), (length, union) in windows_of(source(windows).read_tables(files, WHOLE)).items()
+        for (start, end), (length, union) in windows_of(source(windows).read_tables(files, ALL_CRAWLS)).items()
     } | {("2024-01", "2024-01", 1, 7, "domain", counts)}
     assert [file.location for file in tables.inputs] == [windows, counts]
 
@@ -162,7 +162,7 @@ def test_all_that_is_published_is_given_whatever_is_selected(files, write):
 def test_counts_have_a_row_for_each_crawl(files, write):
     twice = source(write("t.csv", TABLE), counts=write("c.csv", "crawl,domain\n2024-01,7\n2024-01,7\n"))
     with pytest.raises(SourceError, match=r"c\.csv, line 3: 2024-01 occurs twice"):
-        twice.read_tables(files, WHOLE)
+        twice.read_tables(files, ALL_CRAWLS)
 
 
 def test_published_where_common_crawl_publishes_them():

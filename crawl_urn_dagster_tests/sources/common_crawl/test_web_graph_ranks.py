@@ -7,7 +7,7 @@ import pytest
 from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.config.loading import CollectionsError, load_collections
 from crawl_urn_dagster.sources import Files, SourceError, StratumColumn, WebGraphRanksSource
-from crawl_urn_dagster_tests.sources.conftest import WHOLE, captures_of, gz, labels_of
+from crawl_urn_dagster_tests.sources.conftest import ALL_CRAWLS, captures_of, gz, labels_of
 
 RANKS = (
     "#harmonicc_pos\t#harmonicc_val\t#pr_pos\t#pr_val\t#host_rev\t#n_hosts\n"
@@ -28,7 +28,7 @@ def source_of(write, ranks=RANKS):
 @pytest.mark.parametrize(("column", "of_com", "of_uk"), [("harmonicc_pos", "1", "2"), ("pr_pos", "3", "1")])
 def test_captures_get_the_rank_of_their_domain(files, write, column, of_com, of_uk):
     source = source_of(write).with_stratum(StratumColumn(column, ranks=True))
-    listing = source.list_crawls(files, WHOLE)
+    listing = source.list_crawls(files, ALL_CRAWLS)
     found = sorted(
         (crawl, element, stratum if isinstance(stratum, str) else None)
         for crawl, elements, _, strata in source.captures(files, labels_of(listing))
@@ -49,7 +49,7 @@ def test_without_a_stratum_it_is_the_source_itself(files, write):
 
 def test_another_table_makes_every_crawl_new(tmp_path, write):
     revisions = [
-        source_of(write, ranks).list_crawls(Files(tmp_path / "cache"), WHOLE).revisions
+        source_of(write, ranks).list_crawls(Files(tmp_path / "cache"), ALL_CRAWLS).revisions
         for ranks in (RANKS, RANKS.replace("\t12\n", "\t13\n"))
     ]
     assert not set(revisions[0].values()) & set(revisions[1].values())

@@ -11,8 +11,8 @@ from pydantic import ValidationError
 
 from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.sources import CdxSource, Files, Selection, SourceError
-from crawl_urn_dagster.sources.formats.cdx_lines import parse_legend
-from crawl_urn_dagster_tests.sources.conftest import WHOLE, captures_of, gz, labels_of, reply, serve
+from crawl_urn_dagster_tests.sources.conftest import ALL_CRAWLS, captures_of, gz, labels_of, reply, serve
+from crawl_urn_dagster_tests.sources.formats.conftest import converted_files
 
 LEGEND = " CDX N b a m s k r M S V g\n"
 #: Key, time, URL, mime, status, WARC of captures that every form of line can hold.
@@ -80,7 +80,7 @@ KEYS = [capture[0] for capture in CAPTURES]
 
 def read(files, path, **configured):
     source = CdxSource(path=path, **{"crawl_from": "year", **configured})
-    listing = source.list_crawls(files, WHOLE)
+    listing = source.list_crawls(files, ALL_CRAWLS)
     return listing, captures_of(source, files, labels_of(listing))
 
 
@@ -420,16 +420,6 @@ class TestRealFiles:
             )
             assert one == other
 
-    def test_keys_of_the_archives_are_those_made_here(self, files, shared_data):
-        """Of a real index, the key that is made from the URL is the index's own, but for a few odd ones."""
-        import pandas as pd
-
-        from crawl_urn_dagster.sources.formats.canonical_urls import canonical_key
-
-        path = shared_data / "cdx" / "openwayback_test-cdx.txt"
-        rows = pd.read_csv(path, sep=" ", header=None, usecols=[0, 2]).drop_duplicates()
-        assert (rows[2].map(canonical_key) == rows[0]).all()
-
     def test_jobs_of_netarkivet(self, files, shared_data):
         listing, _ = read(
             files,
@@ -456,7 +446,7 @@ def test_any_text_gives_captures_or_a_clear_error(files, write, lines, element):
     path = write("2014", "\n".join(lines).encode("utf-8", "surrogatepass"))
     source = CdxSource(path=path, element=element, max_malformed=1.0)
     try:
-        listing = source.list_crawls(files, WHOLE)
+        listing = source.list_crawls(files, ALL_CRAWLS)
     except SourceError:
         return
     assert listing.findings["captures"] == sum(listing.captures.values())
@@ -464,18 +454,7 @@ def test_any_text_gives_captures_or_a_clear_error(files, write, lines, element):
         assert found
 
 
-@settings(max_examples=100)
-@given(text=st.text(max_size=30))
-def test_legends_are_read_or_refused(text):
-    try:
-        form = parse_legend(text)
-    except ValueError:
-        return
-    assert "b" in form.letters
-
-
 def test_converted_files_carry_no_text_of_captures_that_do_not_count(files, write):
     read(files, write("index.cdx", FORMS["legend of 11"]))
-    kept = [path for path in files.cache.rglob("*") if path.is_file() and path.read_bytes()[:4] == b"PAR1"]
-    (converted,) = [path for path in kept if "element" in pq.read_schema(path).names]
+    (converted,) = converted_files(files)
     assert pq.read_table(converted)["element"].to_pylist() == [KEYS[0], KEYS[2], KEYS[3]]

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from crawl_urn_dagster.sources import ObservableTablesSource, Selection, SourceError
-from crawl_urn_dagster_tests.sources.conftest import WHOLE, labels_of
+from crawl_urn_dagster_tests.sources.conftest import ALL_CRAWLS, labels_of
 
 PAIRS = (
     "crawl_i,crawl_j,lag,size_i,size_j,intersection\n"
@@ -24,7 +24,7 @@ def source(**settings):
 
 
 def test_both_tables(files, write):
-    tables = source(pairs=write("p.csv", PAIRS), windows=write("w.csv", WINDOWS)).read_tables(files, WHOLE)
+    tables = source(pairs=write("p.csv", PAIRS), windows=write("w.csv", WINDOWS)).read_tables(files, ALL_CRAWLS)
     assert tables.crawls["crawl"].tolist() == ["2024-01", "2024-02", "2024-03"]
     assert tables.crawls["elements"].tolist() == [10, 20, 30]
     assert tables.crawls["dated_by"].tolist() == ["label"] * 3
@@ -46,8 +46,8 @@ def test_either_table_may_be_absent(files, write):
     of_pairs, of_windows = source(pairs=write("p.csv", PAIRS)), source(windows=write("w.csv", WINDOWS))
     assert (of_pairs.has_pairs, of_pairs.has_windows) == (True, False)
     assert (of_windows.has_pairs, of_windows.has_windows) == (False, True)
-    assert of_pairs.read_tables(files, WHOLE).windows is None
-    tables = of_windows.read_tables(files, WHOLE)
+    assert of_pairs.read_tables(files, ALL_CRAWLS).windows is None
+    tables = of_windows.read_tables(files, ALL_CRAWLS)
     assert tables.pairs is None
     assert tables.crawls["elements"].isna().tolist() == [False, True, False]
 
@@ -62,7 +62,7 @@ def test_selection_takes_what_lies_whole_within(files, write):
 
 
 def test_dates_of_the_table(files, write):
-    tables = source(pairs=write("p.csv", DATED)).read_tables(files, WHOLE)
+    tables = source(pairs=write("p.csv", DATED)).read_tables(files, ALL_CRAWLS)
     assert tables.crawls["dated_by"].tolist() == ["table"] * 3
     assert tables.crawls["started_at"].dt.strftime("%Y-%m-%d").tolist() == [
         "2024-01-03",
@@ -80,13 +80,13 @@ def test_columns_by_other_names(files, write):
         "size_j": "m",
         "intersection": "in both, est.",
     }
-    assert source(pairs=table, columns=columns).read_tables(files, WHOLE).pairs["intersection"].tolist() == [5]
+    assert source(pairs=table, columns=columns).read_tables(files, ALL_CRAWLS).pairs["intersection"].tolist() == [5]
 
 
 def test_calendar_dates_names(files, write):
     table = write("w.csv", "start,end,union\nspring,summer,5\n")
     calendar = write("c.csv", "id,from\nspring,2024-03-01\nsummer,2024-06-01\n")
-    assert source(windows=table, calendar=calendar).read_tables(files, WHOLE).crawls["dated_by"].tolist() == [
+    assert source(windows=table, calendar=calendar).read_tables(files, ALL_CRAWLS).crawls["dated_by"].tolist() == [
         "calendar",
         "calendar",
     ]
@@ -94,7 +94,7 @@ def test_calendar_dates_names(files, write):
 
 def test_negative_intersections_of_estimates_are_kept(files, write):
     table = write("p.csv", "crawl_i,crawl_j,size_i,size_j,intersection\n2024-01,2024-02,1000.4,2000,-7.6\n")
-    pairs = source(pairs=table, relative_error=0.01).read_tables(files, WHOLE).pairs
+    pairs = source(pairs=table, relative_error=0.01).read_tables(files, ALL_CRAWLS).pairs
     assert pairs[["size_i", "intersection"]].to_numpy().tolist() == [[1000, -8]]
 
 
@@ -102,11 +102,11 @@ def test_size_of_a_crawl_is_its_windows_where_both_tables_have_it(files, write):
     pairs = write("p.csv", "crawl_i,crawl_j,size_i,size_j,intersection\n2024-01,2024-02,1040,2000,7\n")
     windows = write("w.csv", "start,end,union\n2024-01,2024-01,1000\n")
     both = source(pairs=pairs, windows=windows, relative_error=0.01)
-    assert both.read_tables(files, WHOLE).crawls["elements"].tolist() == [1000, 2000]
+    assert both.read_tables(files, ALL_CRAWLS).crawls["elements"].tolist() == [1000, 2000]
     exacter = source(pairs=pairs, windows=windows, relative_error=0.007)
     message = r"p\.csv, line 2: 2024-01 has 1,040 elements, but 1,000 at .*w\.csv, line 2"
     with pytest.raises(SourceError, match=message):
-        exacter.read_tables(files, WHOLE)
+        exacter.read_tables(files, ALL_CRAWLS)
 
 
 PAIR_HEADER = "crawl_i,crawl_j,size_i,size_j,intersection\n"
@@ -171,12 +171,12 @@ PAIR_HEADER = "crawl_i,crawl_j,size_i,size_j,intersection\n"
 )
 def test_what_is_no_such_table(files, write, table, content, message):
     with pytest.raises(SourceError, match=message):
-        source(**{table: write("t.csv", content)}).read_tables(files, WHOLE)
+        source(**{table: write("t.csv", content)}).read_tables(files, ALL_CRAWLS)
 
 
 def test_configured_date_columns_must_be_there(files, write):
     with pytest.raises(SourceError, match="has no column 'start_i'"):
-        source(pairs=write("p.csv", PAIRS), columns={"started_i": "start_i"}).read_tables(files, WHOLE)
+        source(pairs=write("p.csv", PAIRS), columns={"started_i": "start_i"}).read_tables(files, ALL_CRAWLS)
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ class TestRealTables:
             windows=str(folder / "edu_url_discovery_hll.csv"),
             calendar=str(shared_data / "crawls.csv"),
             relative_error=0.016,
-        ).read_tables(files, WHOLE)
+        ).read_tables(files, ALL_CRAWLS)
         with (folder / "edu_url_pairs_hll.csv").open(newline="") as file:
             pairs = {
                 (

@@ -7,16 +7,15 @@ import json
 
 import duckdb
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from crawl_urn_dagster.sources import Files, PresenceListSource, Selection, SourceError, StratumColumn
-from crawl_urn_dagster.sources.formats import parquet_cache
+from crawl_urn_dagster.sources import PresenceListSource, Selection, SourceError, StratumColumn
 from crawl_urn_dagster.sources.formats.presence_list import MAX_CRAWLS
-from crawl_urn_dagster_tests.sources.conftest import WHOLE, captures_of, gz, labels_of, reply
+from crawl_urn_dagster_tests.sources.conftest import ALL_CRAWLS, gz, labels_of, reply
+from crawl_urn_dagster_tests.sources.formats.conftest import converted_files
 
 CAPTURES = [("2024-01", "a"), ("2024-01", "b"), ("2024-02", "b")]
 LIST = "crawl,element\n2024-01,a\n2024-01,b\n2024-02,b\n"
@@ -49,16 +48,6 @@ def test_csv_dialects(read, write, name, content):
     assert captures == CAPTURES
     assert listing.captures == {"2024-01": 2, "2024-02": 1}
     assert [(crawl.crawl, crawl.dated_by) for crawl in listing.crawls] == [("2024-01", "label"), ("2024-02", "label")]
-
-
-def test_inputs_are_the_raw_list_and_the_calendar(files, write):
-    path, calendar = (
-        write("a.csv", LIST.replace("2024-0", "n")),
-        write("c.csv", "id,from\nn1,2024-01-05\nn2,2024-02\n"),
-    )
-    listing = source(path, calendar=calendar).list_crawls(files, WHOLE)
-    assert labels_of(listing) == ["n1", "n2"]
-    assert [file.location for file in listing.inputs] == [path, calendar]
 
 
 def test_columns_by_other_names(read, write):
@@ -94,7 +83,7 @@ def test_the_values_of_a_stratum_come_with_the_captures(files, write, as_parquet
     ]
     assert found == [("2024-01", "a", "7"), ("2024-01", "b", None), ("2024-02", "b", "12")]
     assert all(some.strata is None for some in source(path).captures(files, ["2024-01"]))
-    revisions = [one.list_crawls(files, WHOLE).revisions for one in (ranked, source(path), with_stratum(path))]
+    revisions = [one.list_crawls(files, ALL_CRAWLS).revisions for one in (ranked, source(path), with_stratum(path))]
     assert revisions[0] == revisions[2] != revisions[1]
 
 
@@ -108,12 +97,12 @@ def test_the_values_of_a_stratum_come_with_the_captures(files, write, as_parquet
 def test_a_value_that_is_no_stratum_is_refused(files, write, value, ranks, expected):
     path = write("a.csv", f"{RANKED}2024-02,c,{value}\n")
     with pytest.raises(SourceError, match=rf"a.csv, data row 4: found the stratum .*, expected {expected}"):
-        with_stratum(path, ranks=ranks).list_crawls(files, WHOLE)
+        with_stratum(path, ranks=ranks).list_crawls(files, ALL_CRAWLS)
 
 
 def test_a_list_without_the_column_of_the_stratum_is_refused(files, write):
     with pytest.raises(SourceError, match=r"a.csv: has no column 'rank' \(stratum\)"):
-        with_stratum(write("a.csv", LIST)).list_crawls(files, WHOLE)
+        with_stratum(write("a.csv", LIST)).list_crawls(files, ALL_CRAWLS)
 
 
 def test_repeated_captures_are_given_as_they_are(read, write):
@@ -153,14 +142,14 @@ class TestParquet:
         (tmp_path / "crawl=2024-01").mkdir()
         path = parquet(tmp_path / "crawl=2024-01" / "a.parquet", "SELECT 'a' AS element")
         with pytest.raises(SourceError, match="has no column 'crawl'"):
-            source(path).list_crawls(files, WHOLE)
+            source(path).list_crawls(files, ALL_CRAWLS)
 
     def test_missing_column_and_damage_are_named(self, files, tmp_path, write):
         path = parquet(tmp_path / "a.parquet", "SELECT '2024-01' AS crawl, 'a' AS elements")
         with pytest.raises(SourceError, match=r"a\.parquet: has no column 'element'.*did you mean 'elements'"):
-            source(path).list_crawls(files, WHOLE)
+            source(path).list_crawls(files, ALL_CRAWLS)
         with pytest.raises(SourceError, match=r"b\.parquet: cannot be read: "):
-            source(write("b.parquet", b"PAR1" + b"x" * 40)).list_crawls(files, WHOLE)
+            source(write("b.parquet", b"PAR1" + b"x" * 40)).list_crawls(files, ALL_CRAWLS)
 
 
 class TestOneFilePerCrawl:
@@ -189,81 +178,25 @@ class TestOneFilePerCrawl:
         write("lists/second.csv", "crawl,element\n2024-02,b\n")
         assert read(source(f"{tmp_path}/lists/*.csv"))[1] == CAPTURES
 
-    def test_files_may_share_crawls_and_a_copy_is_an_error(self, files, read, write, tmp_path):
-        write("lists/first.csv", "crawl,element\n2024-01,a\n")
-        write("lists/second.csv", "crawl,element\n2024-01,b\n2024-02,b\n")
-        assert read(source(f"{tmp_path}/lists/*"))[1] == CAPTURES
-        write("lists/first.csv.gz", gz(b"crawl,element\n2024-01,a\n"))
-        with pytest.raises(
-            SourceError, match=r"lists/first\.csv and .*lists/first\.csv\.gz: differ in their endings only"
-        ):
-            source(f"{tmp_path}/lists/*").list_crawls(files, WHOLE)
-
     def test_configured_column_must_be_there(self, files, write, tmp_path):
         write("lists/2024-01.csv", "element\na\n")
         with pytest.raises(SourceError, match=r"2024-01\.csv: has no column 'snapshot'"):
-            source(f"{tmp_path}/lists/*.csv", crawl_column="snapshot").list_crawls(files, WHOLE)
+            source(f"{tmp_path}/lists/*.csv", crawl_column="snapshot").list_crawls(files, ALL_CRAWLS)
 
     @pytest.mark.parametrize("pattern", ["lists/*/*.csv", "lists/?/a.csv", "**/a.csv"])
     def test_pattern_must_have_one_star(self, files, write, tmp_path, pattern):
         write("lists/a/a.csv", "element\na\n")
         with pytest.raises(SourceError, match=r"has not exactly one \*; set crawl_column"):
-            source(f"{tmp_path}/{pattern}").list_crawls(files, WHOLE)
+            source(f"{tmp_path}/{pattern}").list_crawls(files, ALL_CRAWLS)
 
     def test_label_in_a_name_is_checked(self, files, write, tmp_path):
         write("lists/2024-01(1).csv", "element\na\n")
         with pytest.raises(SourceError, match=r"found the crawl label '2024-01\(1\)'"):
-            source(f"{tmp_path}/lists/*.csv").list_crawls(files, WHOLE)
+            source(f"{tmp_path}/lists/*.csv").list_crawls(files, ALL_CRAWLS)
 
     def test_one_file_without_labels_is_an_error(self, files, write):
         with pytest.raises(SourceError, match=r"2024-01\.csv: has no column 'crawl' .*: element"):
-            source(write("2024-01.csv", "element\na\n")).list_crawls(files, WHOLE)
-
-    def test_only_new_files_are_converted(self, files, write, tmp_path):
-        write("lists/2024-01.csv", "element\na\n")
-        configured = source(f"{tmp_path}/lists/*.csv")
-        configured.list_crawls(files, WHOLE)
-        converted = {path: path.stat().st_mtime_ns for path in _converted(files)}
-        write("lists/2024-02.csv", "element\nb\n")
-        assert labels_of(configured.list_crawls(files, WHOLE)) == ["2024-01", "2024-02"]
-        assert len(_converted(files)) == 2
-        assert all(path.stat().st_mtime_ns == mtime for path, mtime in converted.items())
-
-
-def _converted(files):
-    kept = [path for path in files.cache.rglob("*") if path.is_file() and len(path.name) == 64]
-    return [path for path in kept if "element" in pq.read_schema(path).names]
-
-
-def test_raw_list_is_read_once(files, write):
-    """What is converted when crawls are listed is all that reading them needs."""
-    configured = source(write("a.csv", LIST))
-    configured.list_crawls(files, WHOLE)
-    (converted,) = _converted(files)
-    state = converted.stat()
-    assert captures_of(configured, files, ["2024-01", "2024-02"]) == CAPTURES
-    assert _converted(files) == [converted]
-    assert (converted.stat().st_ino, converted.stat().st_mtime_ns) == (state.st_ino, state.st_mtime_ns)
-
-
-def test_changed_list_is_read_again(read, write):
-    read(source(write("a.csv", LIST)))
-    assert read(source(write("a.csv", LIST + "2024-03,c\n")))[1] == [*CAPTURES, ("2024-03", "c")]
-
-
-def test_other_columns_of_the_same_file_are_another_list(read, write):
-    path = write("a.csv", "crawl,element,host\n2024-01,a,x\n")
-    assert read(source(path))[1] == [("2024-01", "a")]
-    assert read(source(path, element_column="host"))[1] == [("2024-01", "x")]
-
-
-def test_selection(read, write):
-    configured = source(write("a.csv", LIST + "2024-03,c\n"))
-    listing, captures = read(configured, Selection("2024-02", "2024-03"))
-    assert captures == [("2024-02", "b"), ("2024-03", "c")]
-    assert labels_of(listing) == ["2024-02", "2024-03"]
-    with pytest.raises(SourceError, match=r"first_crawl '2024-2' .* did you mean '2024-02'"):
-        read(configured, Selection(first_crawl="2024-2"))
+            source(write("2024-01.csv", "element\na\n")).list_crawls(files, ALL_CRAWLS)
 
 
 def test_list_from_a_server(read, server):
@@ -307,63 +240,16 @@ def test_list_from_a_server(read, server):
 )
 def test_what_is_no_list_leaves_nothing(files, write, content, message):
     with pytest.raises(SourceError, match=rf"list: {message}|list, {message}"):
-        source(write("list", content)).list_crawls(files, WHOLE)
+        source(write("list", content)).list_crawls(files, ALL_CRAWLS)
     if "cannot be dated" not in message:
-        assert _converted(files) == []
+        assert converted_files(files) == []
     assert list(files.cache.rglob("*.partial")) == []
-
-
-def test_a_revision_is_of_a_crawls_own_captures(files, write):
-    """Of one file for all crawls, only those that were changed are read again."""
-
-    def revisions(rows):
-        return source(write("a.csv", f"crawl,element\n{rows}")).list_crawls(files, WHOLE).revisions
-
-    before = revisions("2024-01,a\n2024-01,b\n2024-02,b\n")
-    assert revisions("2024-02,b\n2024-01,b\n2024-01,a\n") == before
-    after = revisions("2024-01,a\n2024-01,b\n2024-02,c\n2024-03,b\n")
-    assert after["2024-01"] == before["2024-01"]
-    assert after["2024-02"] != before["2024-02"]
-    assert after["2024-03"] == before["2024-02"]  # labels are no part of it
-
-
-def test_a_revision_is_of_a_crawls_own_files_and_columns(files, write, tmp_path):
-    write("lists/2024-01.csv", "element,host\na,x\n")
-    write("lists/2024-02.csv", "element,host\nb,y\n")
-
-    def revisions(**settings):
-        return source(f"{tmp_path}/lists/*.csv", **settings).list_crawls(files, WHOLE).revisions
-
-    before = revisions()
-    assert revisions() == before
-    write("lists/2024-02.csv", "element,host\nc,y\n")
-    after = revisions()
-    assert after["2024-01"] == before["2024-01"]
-    assert after["2024-02"] != before["2024-02"]
-    assert not set(revisions(element_column="host").values()) & set(after.values())
-
-
-@pytest.mark.parametrize("vectors_at_once", [1, 512])
-def test_a_crawl_may_be_spread_over_files_and_batches(read, write, tmp_path, monkeypatch, vectors_at_once):
-    monkeypatch.setattr(parquet_cache, "VECTORS_PER_CHUNK", vectors_at_once)
-    expected = []
-    for part in range(3):
-        rows = [(f"2024-0{1 + (number * 7 + part) % 3}", f"e{part}-{number}") for number in range(3000)]
-        expected += rows
-        write(f"lists/part{part}.csv", "crawl,element\n" + "".join(f"{crawl},{element}\n" for crawl, element in rows))
-    assert read(source(f"{tmp_path}/lists/*.csv"))[1] == sorted(expected)
-
-
-def test_only_the_crawls_that_are_asked_for_are_read(files, write):
-    configured = source(write("a.csv", LIST + "2024-03,c\n"))
-    assert captures_of(configured, files, ["2024-03", "2024-01"]) == [*CAPTURES[:2], ("2024-03", "c")]
-    assert captures_of(configured, files, []) == []
 
 
 def test_wrong_column_is_noticed_by_its_many_crawls(files, write):
     rows = "".join(f"host{number},2024-01\n" for number in range(MAX_CRAWLS + 1))
     with pytest.raises(SourceError, match=r"has more than 10,000 crawls \('host0', 'host1', \.\.\.\); check which"):
-        source(write("a.csv", f"crawl,element\n{rows}")).list_crawls(files, WHOLE)
+        source(write("a.csv", f"crawl,element\n{rows}")).list_crawls(files, ALL_CRAWLS)
 
 
 @pytest.mark.parametrize(
@@ -412,13 +298,3 @@ class TestRealLists:
         whole = read(source(str(path), crawl_column="snapshot"), Selection(last_crawl=crawls[-1]))
         assert split[1] == whole[1]
         assert split[0].crawls == whole[0].crawls
-
-
-def test_files_of_another_process_are_used(write, tmp_path):
-    """The cache is on disk: a new process does not convert again."""
-    path = write("a.csv", LIST)
-    source(path).list_crawls(Files(tmp_path / "cache"), WHOLE)
-    (converted,) = _converted(Files(tmp_path / "cache"))
-    inode = converted.stat().st_ino
-    source(path).list_crawls(Files(tmp_path / "cache"), WHOLE)
-    assert converted.stat().st_ino == inode

@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 from crawl_urn_dagster.sources import Files, SourceError
-from crawl_urn_dagster_tests.sources.conftest import reply
+from crawl_urn_dagster.sources.errors import AbsentError
+from crawl_urn_dagster_tests.sources.conftest import reply, serve
+
+BODY = bytes(range(256)) * 3000  # a few chunks
 
 
 def sha256(content):
@@ -96,7 +99,7 @@ class TestCache:
         server.answers["/a"] = versioned([b"one"])
         first = files.fetch(server.url("/a"))
         assert files.fetch(server.url("/a")) == first
-        asked = server.asked("/a")
+        asked = server.headers_sent_to("/a")
         assert "If-None-Match" not in asked[0]
         assert asked[1]["If-None-Match"] == f'"{sha256(b"one")[:8]}"'
 
@@ -130,7 +133,7 @@ class TestCache:
     def test_content_without_validators_is_fetched_each_time(self, files, server):
         server.answers["/a"] = lambda handler: reply(handler, b"one")
         assert files.fetch(server.url("/a")) == files.fetch(server.url("/a"))
-        assert len(server.asked("/a")) == 2
+        assert len(server.headers_sent_to("/a")) == 2
 
     @pytest.mark.parametrize("damage", ["content changed", "content gone", "entry cut", "entry of another address"])
     def test_broken_entry_is_fetched_again(self, files, server, damage):
@@ -146,7 +149,7 @@ class TestCache:
         else:
             entry.write_text(entry.read_text().replace("/a", "/b"))
         assert files.fetch(server.url("/a")).path.read_bytes() == b"one"
-        assert "If-None-Match" not in server.asked("/a")[1]
+        assert "If-None-Match" not in server.headers_sent_to("/a")[1]
 
     def test_entry_cannot_name_a_file_outside(self, files, server, write):
         write("secret", b"one")
@@ -217,3 +220,38 @@ class TestDerived:
         for version in ("0" * 64, "1" * 64, "2" * 64):
             files.derive("key", version, lambda path: path.write_text("derived"))
         assert contents(files.cache) == ["1" * 64, "2" * 64]
+
+
+class TestIdentify:
+    def test_is_of_a_version_and_without_content(self, files, server):
+        server.answers["/a"] = serve(BODY)
+        first = files.identify(server.url("/a"))
+        assert (first.location, first.bytes) == (server.url("/a"), len(BODY))
+        assert files.identify(server.url("/a")) == first
+        server.answers["/a"] = serve(BODY, '"v2"')
+        assert files.identify(server.url("/a")) != first
+        assert [path for path in files.cache.rglob("*") if path.is_file()] == []
+
+    def test_of_a_local_file_is_of_its_content(self, files, write):
+        path = write("a.txt", "x")
+        assert files.identify(path) == files.fetch(path).input
+
+    def test_of_nothing_is_an_error(self, files, server):
+        with pytest.raises(AbsentError, match="/none: the server answered 404"):
+            files.identify(server.url("/none"))
+
+    def test_without_a_size_is_an_error(self, files, server):
+        server.answers["/a"] = lambda handler: (handler.send_response(200), handler.end_headers())
+        with pytest.raises(SourceError, match="/a: the server does not report the file's size"):
+            files.identify(server.url("/a"))
+
+
+def test_what_is_forgotten_is_fetched_again(files, server, write):
+    server.answers["/a"] = serve(BODY)
+    for _ in range(2):
+        files.fetch(server.url("/a"))
+        files.forget(server.url("/a"))
+    assert [headers.get("If-None-Match") for headers in server.headers_sent_to("/a")] == [None, None]
+    path = write("a.txt", "x")
+    files.forget(path)
+    assert files.fetch(path).path.read_text() == "x"
