@@ -1,4 +1,4 @@
-"""Calendars, dates in labels, and the run of selected crawls."""
+"""Test calendars, dates in labels, and the selection of crawls."""
 
 # ruff: noqa: DTZ001 - dates of crawls are UTC without a zone
 
@@ -39,7 +39,7 @@ class TestDates:
             ("20240531123015", datetime(2024, 5, 31, 12, 30, 15)),
         ],
     )
-    def test_forms(self, text, date):
+    def test_every_form_is_parsed(self, text, date):
         assert parse_date(text) == date
 
     @pytest.mark.parametrize(
@@ -63,14 +63,14 @@ class TestDates:
             " 2024-05",
         ],
     )
-    def test_what_is_no_date(self, text):
+    def test_other_text_gives_none(self, text):
         assert parse_date(text) is None
 
     @given(
         date=st.datetimes(datetime(1990, 1, 2), datetime(2099, 12, 30)).map(lambda d: d.replace(microsecond=0)),
         hours=st.integers(-12, 12),
     )
-    def test_round_trip(self, date, hours):
+    def test_dates_survive_a_round_trip(self, date, hours):
         assert parse_date(date.isoformat()) == date
         assert parse_date(f"{date:%Y%m%d%H%M%S}") == date
         assert parse_date(f"{date.isoformat()}{hours:+03d}:00") == date - timedelta(hours=hours)
@@ -82,7 +82,7 @@ class TestLabels:
             lambda text: "..." not in text
         )
     )
-    def test_harmless_ones_pass(self, label):
+    def test_valid_labels_are_returned(self, label):
         assert check_label(label, "here") == label
 
     @given(
@@ -90,7 +90,7 @@ class TestLabels:
             lambda text: not set(text) <= set(string.ascii_letters + string.digits + "._:+- ")
         )
     )
-    def test_any_other_character_is_refused(self, label):
+    def test_any_other_character_is_an_error(self, label):
         with pytest.raises(SourceError, match="here: found the crawl label"):
             check_label(label, "here")
 
@@ -117,7 +117,7 @@ class TestLabels:
             "'",
         ],
     )
-    def test_hostile_ones_are_refused(self, label):
+    def test_hostile_labels_are_errors(self, label):
         with pytest.raises(SourceError, match=r"starting with a letter or digit"):
             check_label(label, "here")
 
@@ -126,13 +126,13 @@ class TestCalendar:
     def read(self, files, write, content):
         return read_calendar(files.fetch(write("crawls", content)))
 
-    def test_csv(self, files, write):
+    def test_csv_is_read(self, files, write):
         assert self.read(files, write, "id,name,from,to\nb,,2024-02-01,\na,x,2024-01-01T01:02:03,\nc,,,\n") == {
             "a": datetime(2024, 1, 1, 1, 2, 3),
             "b": datetime(2024, 2, 1),
         }
 
-    def test_collinfo(self, files, write):
+    def test_collinfo_is_read(self, files, write):
         content = json.dumps([{"id": "b", "from": "2024-02-01T00:00:00", "name": "B"}, {"id": "a"}])
         assert self.read(files, write, content) == {"b": datetime(2024, 2, 1)}
 
@@ -156,23 +156,23 @@ class TestCalendar:
             ("<html>", r"is a web page"),
         ],
     )
-    def test_what_is_no_calendar(self, files, write, content, message):
+    def test_other_files_are_errors(self, files, write, content, message):
         with pytest.raises(SourceError, match=message):
             self.read(files, write, content)
 
-    def test_both_real_ones_agree(self, files, shared_data):
+    def test_both_real_calendars_agree(self, files, shared_data):
         listed = read_calendar(files.fetch(str(shared_data / "collinfo.json")))
         copied = read_calendar(files.fetch(str(shared_data / "crawls.csv")))
         assert len(copied) == 128
         assert len(listed) == len(listed.keys() & copied.keys()) > 100
-        # Dates only are copied of the latest crawls.
+        # The copy has dates without times for the latest crawls.
         assert {crawl: date.date() for crawl, date in listed.items()} == {
             crawl: copied[crawl].date() for crawl in listed
         }
 
 
 class TestDating:
-    def test_sources_of_a_date_in_their_order(self):
+    def test_dates_have_an_order_of_precedence(self):
         labels = ["2024-03", "CC-MAIN-2024-10", "CC-MAIN-2024-18", "2024-07-04"]
         crawls = date_crawls(
             labels,
@@ -187,7 +187,7 @@ class TestDating:
             ("2024-07-04", datetime(2024, 7, 4), "label"),
         ]
 
-    def test_iso_week_is_the_monday(self, files, shared_data):
+    def test_iso_week_starts_on_monday(self, files, shared_data):
         """The calendar copy gives the Monday of every id that has a week."""
         rows = (shared_data / "crawls.csv").read_text().splitlines()[1:]
         mondays = {row.split(",")[0]: row.split(",")[-1] for row in rows if not row.endswith(",")}
@@ -196,11 +196,11 @@ class TestDating:
         assert {crawl.crawl: f"{crawl.started_at:%Y-%m-%d}" for crawl in crawls} == mondays
 
     @pytest.mark.parametrize("label", ["spring", "CC-MAIN-2012", "CC-MAIN-2024-60", "CC-MAIN-2024-00"])
-    def test_what_cannot_be_dated_says_what_to_give(self, label):
+    def test_undatable_label_is_an_error_with_a_remedy(self, label):
         with pytest.raises(SourceError, match=rf"here: crawl '{label}' cannot be dated.*set `calendar`"):
             date_crawls([label], where="here")
 
-    def test_misspelt_crawl_gets_the_closest_of_the_calendar(self):
+    def test_misspelt_label_gets_the_closest_of_the_calendar(self):
         with pytest.raises(SourceError, match=r"'sprng' cannot be dated.*did you mean 'spring'\?"):
             date_crawls(["sprng"], where="here", calendar={"spring": datetime(2024, 3, 1)})
 
@@ -217,7 +217,7 @@ class TestSelection:
             ("2024-02", "2024-03", "23"),
         ],
     )
-    def test_runs_include_both_ends(self, first, last, months):
+    def test_both_ends_are_included(self, first, last, months):
         run = select_crawls(self.CRAWLS, Selection(first, last), "here")
         assert "".join(str(crawl.started_at.month) for crawl in run) == months
 
@@ -232,11 +232,11 @@ class TestSelection:
             (Selection("2024-03", "2024-02"), r"first_crawl 2024-03 is later than last_crawl 2024-02"),
         ],
     )
-    def test_what_is_no_run(self, selection, message):
+    def test_impossible_selection_is_an_error(self, selection, message):
         with pytest.raises(SourceError, match=message):
             select_crawls(self.CRAWLS, selection, "here")
 
-    def test_frame(self):
+    def test_frame_has_nullable_sizes(self):
         frame = crawls_frame(self.CRAWLS[:2], {"2024-02": 2**62})
         assert list(frame.columns) == ["crawl", "started_at", "dated_by", "elements"]
         assert frame["started_at"].dtype == "datetime64[us]"

@@ -1,4 +1,4 @@
-"""Small tables as text: dialects, encodings, numbers, and what is said when they are wrong."""
+"""Test small tables as text: dialects, encodings, numbers, and errors."""
 
 import csv
 import io
@@ -14,7 +14,7 @@ from crawl_urn_dagster_tests.sources.conftest import gz
 
 @pytest.fixture
 def local(files, write):
-    """Write a file and fetch it."""
+    """Return a function that writes and fetches a file."""
     return lambda content, name="table.csv": files.fetch(write(name, content))
 
 
@@ -34,16 +34,16 @@ def cells(local_file, columns=None):
         gz(b"\xef\xbb\xbfcrawl,union\na,1\nb,2\n"),
     ],
 )
-def test_dialects(local, content):
+def test_every_dialect_gives_the_same_rows(local, content):
     assert cells(local(content)) == [{"crawl": "a", "union": "1"}, {"crawl": "b", "union": "2"}]
 
 
-def test_columns_are_taken_by_their_name_in_the_file(local):
+def test_columns_are_found_by_their_name_in_the_file(local):
     table = local("x,how many\nignored,7\n")
     assert cells(table, {"union": "how many"}) == [{"union": "7"}]
 
 
-def test_rows_know_their_line(local):
+def test_rows_have_their_line(local):
     _, rows = read_rows(local('crawl,note\n\na,"two\nlines"\nb,x\n'))
     assert [row.where.rsplit(", ", 1)[1] for row in rows] == ["line 4", "line 5"]
 
@@ -65,12 +65,12 @@ def test_rows_know_their_line(local):
         ("<?xml version='1.0'?>", r"is a web page or XML"),
     ],
 )
-def test_what_is_no_table(local, content, message):
+def test_other_files_are_errors(local, content, message):
     with pytest.raises(SourceError, match=message):
         read_rows(local(content), {"union": "union"})
 
 
-def test_header_of_a_long_file_is_read_alone(local):
+def test_header_of_a_long_file_is_read_on_its_own(local):
     assert read_header(local("crawl,element\n" + "a,b\n" * 100_000)) == ["crawl", "element"]
 
 
@@ -79,7 +79,7 @@ TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=st.lists(st.tuples(TEXT, TEXT), max_size=5))
-def test_any_text_survives(local, rows):
+def test_any_text_survives_a_round_trip(local, rows):
     written = io.StringIO(newline="")
     csv.writer(written).writerows([("crawl", "union"), *rows])
     assert cells(local(written.getvalue())) == [{"crawl": crawl, "union": union} for crawl, union in rows]
@@ -94,14 +94,14 @@ class TestCounts:
         ("text", "value"),
         [("0", 0), (" 12 ", 12), ("12.0", 12), ("1e3", 1000), (str(2**63 - 1), 2**63 - 1), ("-0", 0)],
     )
-    def test_whole_numbers(self, text, value):
+    def test_whole_numbers_are_parsed(self, text, value):
         assert self.parse(text) == value
 
     @pytest.mark.parametrize("text", ["nan", "NaN", " nan"])
-    def test_nan_is_not_published(self, text):
+    def test_nan_gives_no_count(self, text):
         assert self.parse(text) is None
 
-    def test_estimates_are_rounded_and_differences_of_them_negative(self):
+    def test_estimates_are_rounded_and_may_be_negative(self):
         assert self.parse("12.6", estimated=True) == 13
         assert self.parse("-12.6", estimated=True, negative=True) == -13
 
@@ -124,11 +124,11 @@ class TestCounts:
             "9" * 5000,
         ],
     )
-    def test_what_is_no_count(self, text):
+    def test_other_text_is_an_error(self, text):
         with pytest.raises(SourceError, match=r"t\.csv, line 2, union: found .*, expected a count of at least 0"):
             self.parse(text)
 
-    def test_fraction_of_an_exact_count(self):
+    def test_fractional_exact_count_is_an_error(self):
         with pytest.raises(SourceError, match=r"found 12\.5, expected a whole number; .* set relative_error"):
             self.parse("12.5")
 

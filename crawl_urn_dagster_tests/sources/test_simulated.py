@@ -1,4 +1,4 @@
-"""The simulated source: its calendar, its truth, and what it writes."""
+"""Test the simulated source: its gaps, its true parameters and its captures."""
 
 from collections import Counter
 from datetime import date
@@ -13,7 +13,7 @@ from crawl_urn_dagster_tests.sources.conftest import ALL_CRAWLS, labels_of
 SMALL = {"crawls": 12, "elements": 4000}
 
 
-def test_default_is_large_enough_and_like_common_crawl(read):
+def test_default_has_200_000_elements_and_uneven_gaps(read):
     listing, captures = read(SimulatedSource())
     elements = {element for _, element in captures}
     assert len(elements) >= 200_000
@@ -28,8 +28,8 @@ def test_default_is_large_enough_and_like_common_crawl(read):
     assert {crawl.dated_by for crawl in listing.crawls} == {"label"}
 
 
-def test_sizes_are_binomial_around_what_is_listed(read):
-    """Every crawl holds the core, and of the shell a binomial number."""
+def test_sizes_are_binomial_around_the_listed_ones(read):
+    """Every crawl captures the core and a binomial number of shell elements."""
     listing, captures = read(SimulatedSource(**SMALL, kappa=0.25, coverage=0.6))
     assert set(listing.captures.values()) == {1000 + 3000 * 0.6}
     assert len(set(captures)) == len(captures)
@@ -38,7 +38,7 @@ def test_sizes_are_binomial_around_what_is_listed(read):
     assert max(abs(sizes[crawl] - expected) for crawl, expected in listing.captures.items()) < 4.5 * standard_error
 
 
-def test_same_parameters_give_the_same(read):
+def test_same_parameters_give_the_same_captures(read):
     (first, captures), (again, captures_again) = read(SimulatedSource(**SMALL)), read(SimulatedSource(**SMALL))
     other, other_captures = read(SimulatedSource(**SMALL, seed=2))
     assert captures == captures_again
@@ -47,7 +47,7 @@ def test_same_parameters_give_the_same(read):
     assert not set(first.revisions.values()) & set(other.revisions.values())
 
 
-def test_listing_needs_no_simulation(files):
+def test_listing_does_not_simulate(files):
     source = SimulatedSource(**SMALL)
     listing = source.list_crawls(files, ALL_CRAWLS)
     assert len(listing.crawls) == 12
@@ -61,7 +61,7 @@ def test_listing_needs_no_simulation(files):
     assert fingerprint(other.inputs) != fingerprint(listing.inputs)
 
 
-def test_selection_takes_captures_of_the_same_simulation(read, files):
+def test_selection_does_not_change_the_simulation(read, files):
     source = SimulatedSource(**SMALL)
     listing, whole = read(source)
     crawls = labels_of(listing)
@@ -72,15 +72,15 @@ def test_selection_takes_captures_of_the_same_simulation(read, files):
         source.list_crawls(files, Selection(last_crawl="2020-01-18"))
 
 
-def test_truth_is_the_same_urn_on_both_clocks(files):
+def test_truth_is_consistent_between_clocks(files):
     source = SimulatedSource(kappa=0.4, alpha=0.75, coverage=0.6)
     truth = source.truth().set_index("clock")
     assert truth.loc["crawl", ["kappa", "alpha", "coverage"]].tolist() == [0.4, 0.75, 0.6]
-    # Of N = 1000 elements a crawl holds 400 of the core and 600 · 0.6 of the shell.
+    # Of N = 1000 eligible elements, a crawl captures 400 in the core and 600 · 0.6 in the shell.
     assert truth["core_share"].tolist() == [pytest.approx(400 / 760)] * 2
     crawls = labels_of(source.list_crawls(files, ALL_CRAWLS))
     years = (_ordinal(crawls[-1]) - _ordinal(crawls[0])) / 365.25
-    # Over the whole calendar both clocks lose the same.
+    # Both clocks give the same survival from the first to the last crawl.
     assert truth.loc["year", "alpha"] ** years == pytest.approx(0.75**50)
 
 
@@ -88,8 +88,8 @@ def _ordinal(label):
     return date.fromisoformat(label).toordinal()
 
 
-def test_survival_is_per_year_so_that_gaps_matter(read):
-    """Without a core and fully covered, what a crawl shares with the next is the survival over the gap."""
+def test_survival_depends_on_the_gap(read):
+    """Without a core and with full coverage, containment at lag 1 is the survival over the gap."""
     source = SimulatedSource(kappa=0, coverage=1, crawls=30, elements=20_000)
     alpha = source.truth().set_index("clock").loc["year", "alpha"]
     by_crawl = {}
@@ -114,6 +114,6 @@ def test_survival_is_per_year_so_that_gaps_matter(read):
         {"seed": -1},
     ],
 )
-def test_parameters_are_checked(wrong):
+def test_wrong_parameters_are_errors(wrong):
     with pytest.raises(ValidationError):
         SimulatedSource(**wrong)

@@ -27,7 +27,7 @@ from crawl_urn_dagster_tests.sources.generated_indexes import (
 )
 
 
-def test_crawls_are_those_of_the_calendar_that_have_files(files, tree, served):
+def test_listed_crawls_have_a_date_and_files(files, tree, served):
     for root in (tree, served[0]):
         listing = source_of(root).list_crawls(files, ALL_CRAWLS)
         assert labels_of(listing) == CRAWLS
@@ -41,7 +41,7 @@ def test_crawls_are_those_of_the_calendar_that_have_files(files, tree, served):
         source_of(tree).list_crawls(files, Selection(last_crawl="CC-MAIN-2026-10"))
 
 
-def test_s3_is_read_with_its_own_requests(files, server, tree, monkeypatch):
+def test_s3_gives_the_same_elements(files, server, tree, monkeypatch):
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
@@ -53,11 +53,11 @@ def test_s3_is_read_with_its_own_requests(files, server, tree, monkeypatch):
     assert elements_of(source, files, CRAWLS[:1]) == brute_force(tree, "url_host_registered_domain", CRAWLS[:1])
 
 
-def test_only_the_column_is_read(files, server, tmp_path):
-    """The end of each file, where the footer is, and one column are served."""
+def test_only_one_column_is_downloaded(files, server, tmp_path):
+    """Only the end of each file, which holds the footer, and one column are served."""
     tree = tmp_path / "tree"
     write_index(tree, CRAWLS[2:], rows=20_000)
-    counted = serve_tree(server, tree)
+    served_bytes = serve_tree(server, tree)
     elements_of(source_of(server.url("")), files, CRAWLS[2:])
     with duckdb.connect() as connection:
         for path in (tree / index_folder(CRAWLS[2])).iterdir():
@@ -66,11 +66,11 @@ def test_only_the_column_is_read(files, server, tmp_path):
                 [str(path), "url_host_registered_domain"],
             ).fetchone()[0]
             name = f"/{path.relative_to(tree).as_posix()}"
-            assert counted[name] <= column + 2**16 + 1000
-            assert counted[name] < path.stat().st_size / 5
+            assert served_bytes[name] <= column + 2**16 + 1000
+            assert served_bytes[name] < path.stat().st_size / 5
 
 
-def test_a_sample_is_what_is_kept(files, tree):
+def test_sample_filters_the_elements(files, tree):
     source = source_of(tree, element="url")
     whole = elements_of(source, files)
     sample = source.with_sample(Sample(4, lambda texts: [text.endswith("7") for text in texts]))
@@ -79,20 +79,20 @@ def test_a_sample_is_what_is_kept(files, tree):
     }
 
 
-def test_what_was_read_is_not_read_again_after_an_interruption(files, tree, served):
-    root, counted = served
+def test_interrupted_run_resumes_with_the_next_file(files, tree, served):
+    root, served_bytes = served
     source = source_of(root, parallel_requests=1)
     reading = source.captures(files, CRAWLS[:1])
     next(reading)
     reading.close()
-    counted.pop(FIRST_FILE)
+    served_bytes.pop(FIRST_FILE)
     assert elements_of(source, files, CRAWLS[:1]) == brute_force(tree, "url_host_registered_domain", CRAWLS[:1])
-    assert FIRST_FILE not in counted
-    # The crawl is done: what was kept of it is gone.
+    assert FIRST_FILE not in served_bytes
+    # The crawl is complete, so its cached files are removed.
     assert not [path for path in files.cache.rglob("*") if path.is_file() and path.read_bytes()[:4] == b"PAR1"]
 
 
-def test_requests_at_once_are_limited(files, tree, served, server):
+def test_parallel_requests_are_limited(files, tree, served, server):
     at_once, most, lock = [0], [0], threading.Lock()
     crawl = "CC-MAIN-2019-05"
     paths = [f"{index_folder(crawl)}/part-0000{part}-abc.c000.gz.parquet" for part in range(8)]
@@ -115,7 +115,7 @@ def test_requests_at_once_are_limited(files, tree, served, server):
     assert 1 < most[0] <= 3
 
 
-class TestServersThatMisbehave:
+class TestFaultyServers:
     def bursts(self, status):
         asked = []
 
@@ -154,15 +154,15 @@ class TestServersThatMisbehave:
         return answer
 
     @pytest.mark.parametrize("flaw", ["403", "503", "429", "cut", "slow"])
-    def test_passing_trouble_gives_the_right_elements(self, files, tree, server, served, flaw):
+    def test_transient_trouble_does_not_change_elements(self, files, tree, server, served, flaw):
         content = (tree / FIRST_FILE[1:]).read_bytes()
         answer = self.bursts(int(flaw)) if flaw.isdecimal() else getattr(self, flaw)()
         server.answers[FIRST_FILE] = lambda handler: answer(handler, content)
         found = elements_of(source_of(served[0]), files, CRAWLS[:1])
         assert found == brute_force(tree, "url_host_registered_domain", CRAWLS[:1])
 
-    def test_lasting_trouble_is_an_error_and_no_captures(self, tmp_path, tree, server, served):
-        wide = big_footer(tmp_path)  # a second part of the file is asked for
+    def test_lasting_trouble_is_an_error(self, tmp_path, tree, server, served):
+        wide = big_footer(tmp_path)  # Its footer takes a second request.
         versions = iter(range(1000))
         loop = server.url(FIRST_FILE)
         flaws = {
@@ -193,7 +193,7 @@ def big_footer(folder):
     return path.read_bytes()
 
 
-def test_settings_that_are_wrong(tmp_path):
+def test_settings_are_checked_and_resolved(tmp_path):
     with pytest.raises(ValidationError, match="neither a folder nor an address"):
         CommonCrawlIndexSource(data="ftp://x")
     moved = CommonCrawlIndexSource(data="mirror", calendar="c.json").relative_to(tmp_path)
@@ -203,13 +203,13 @@ def test_settings_that_are_wrong(tmp_path):
 
 
 @pytest.mark.slow
-def test_five_million_rows(files, server, tmp_path):
-    """Domains of a tree of two eras equal brute force, and a small part of it is served."""
+def test_five_million_rows_equal_brute_force(files, server, tmp_path):
+    """The domains of two eras equal brute force, and less than a tenth of the bytes is served."""
     root = tmp_path / "tree"
     write_index(root, CRAWLS[1:], files=2, rows=1_250_000, sites=200_000)
     (root / "collinfo.json").write_text(calendar(CRAWLS[1:]))
-    counted = serve_tree(server, root)
+    served_bytes = serve_tree(server, root)
     found = elements_of(source_of(server.url("")), files, CRAWLS[1:])
     assert found == brute_force(root, "url_host_registered_domain", CRAWLS[1:])
     tree_bytes = sum(path.stat().st_size for path in root.rglob("*.parquet"))
-    assert sum(counted.values()) < tree_bytes / 10
+    assert sum(served_bytes.values()) < tree_bytes / 10

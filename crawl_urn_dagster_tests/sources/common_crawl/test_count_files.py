@@ -1,4 +1,4 @@
-"""Common Crawl's count files, from disk and from servers that misbehave."""
+"""Test Common Crawl's count files, from disk and from faulty servers."""
 
 import bz2
 import json
@@ -8,13 +8,13 @@ import pytest
 from crawl_urn_dagster.sources import CommonCrawlCountsSource, Selection, SourceError
 from crawl_urn_dagster_tests.sources.conftest import ALL_CRAWLS, captures_of, in_sequence, labels_of, reply, serve
 
-# The second crawl has the smaller number, as real ones have.
+# As in real files, a later crawl may have a smaller number.
 IDS = {"CC-MAIN-2014-49": 99, "CC-MAIN-2014-52": 0}
 CALENDAR = "id,from\nCC-MAIN-2014-52,2014-12-17\nCC-MAIN-2014-49,2014-11-20\n"
 
 
 def lines(number, domains, space=" "):
-    """A part as the count job writes it: types by number, counts as one number when they are equal."""
+    """Return a part as the count job writes it: types are numbers, and equal counts are one number."""
     separators = (f",{space}", f":{space}")
     rows = [([2, f"www.{domain}", number], [3, 2, 1]) for domain in domains]
     rows += [([3, domain, number], 7 if at % 2 else [9, 2]) for at, domain in enumerate(domains)]
@@ -31,7 +31,7 @@ def lines(number, domains, space=" "):
 
 
 def contents(crawl):
-    """The two parts of a crawl; domains with escapes, spaces and quotes."""
+    """Return the two parts of a crawl, with escapes, spaces and quotes in domains."""
     number = IDS[crawl]
     return [
         lines(number, [f"{letter}{number}.org" for letter in "ab"] + ["example.org"], space=""),
@@ -63,7 +63,7 @@ def served(server):
     return CommonCrawlCountsSource(path=server.url("/{crawl}/part-{part}.bz2"), parts=2, calendar=server.url("/c.csv"))
 
 
-def test_items_of_each_crawl_in_time_order(source, read):
+def test_items_are_read_by_crawl(source, read):
     listing, captures = read(source)
     assert labels_of(listing) == ["CC-MAIN-2014-49", "CC-MAIN-2014-52"]
     assert captures == sorted((crawl, item) for crawl in IDS for item in expected(crawl))
@@ -75,7 +75,7 @@ def test_items_of_each_crawl_in_time_order(source, read):
     ("counted", "found"),
     [("host", "www.example.org"), ("tld", "org"), ("surt_domain", "org,example")],
 )
-def test_other_items(source, read, files, counted, found):
+def test_other_types_of_item_are_read(source, read, files, counted, found):
     other = source.model_copy(update={"counted": counted})
     listing, captures = read(other, Selection(last_crawl="CC-MAIN-2014-49"))
     assert ("CC-MAIN-2014-49", found) in captures
@@ -83,9 +83,9 @@ def test_other_items(source, read, files, counted, found):
     assert listing.revisions != source.list_crawls(files, ALL_CRAWLS).revisions
 
 
-def test_listing_fetches_no_counts_and_reading_keeps_none(served, files, server):
+def test_listing_and_reading_leave_no_count_files(served, files, server):
     listing = served.list_crawls(files, ALL_CRAWLS)
-    assert labels_of(listing) == list(IDS)  # the third is not counted yet
+    assert labels_of(listing) == list(IDS)  # The third has no counts yet.
     assert listing.findings == {"crawls_without_files": "CC-MAIN-2015-06"}
     assert [local.location for local in listing.inputs] == [
         *(server.url(f"/{crawl}/part-00000.bz2") for crawl in IDS),
@@ -98,7 +98,7 @@ def test_listing_fetches_no_counts_and_reading_keeps_none(served, files, server)
     ) == 1
 
 
-def test_what_an_interrupted_run_fetched_is_not_fetched_again(served, files, server):
+def test_interrupted_run_keeps_its_downloads(served, files, server):
     (crawl, _) = IDS
     reading = served.captures(files, [crawl])
     next(reading)
@@ -108,7 +108,7 @@ def test_what_an_interrupted_run_fetched_is_not_fetched_again(served, files, ser
     assert [headers.get("If-None-Match") for headers in asked] == [None, '"v1"']
 
 
-def test_crawl_that_is_counted_anew_has_another_revision(served, files, server):
+def test_recounted_crawl_has_another_revision(served, files, server):
     before = served.list_crawls(files, ALL_CRAWLS).revisions
     crawl = "CC-MAIN-2014-52"
     server.answers[f"/{crawl}/part-00000.bz2"] = serve(contents(crawl)[0], '"v2"')
@@ -116,7 +116,7 @@ def test_crawl_that_is_counted_anew_has_another_revision(served, files, server):
     assert [label for label in IDS if before[label] != after[label]] == [crawl]
 
 
-def test_burst_of_403_and_503_and_a_cut_are_outlasted(served, files, server):
+def test_busy_answers_and_a_truncation_are_retried(served, files, server):
     (crawl, _) = IDS
     content = contents(crawl)[1]
     busy = [lambda handler, status=status: reply(handler, b"SlowDown", status) for status in (403, 503)]
@@ -146,28 +146,28 @@ BAD = {
 
 
 @pytest.mark.parametrize(("content", "message"), BAD.items(), ids=range(len(BAD)))
-def test_what_is_no_count_file_is_an_error(served, files, server, content, message):
+def test_other_files_are_errors(served, files, server, content, message):
     (crawl, _) = IDS
     server.answers[f"/{crawl}/part-00001.bz2"] = serve(content)
     with pytest.raises(SourceError, match=f"{crawl}/part-00001.bz2.*{message}"):
         captures_of(served, files, [crawl])
 
 
-def test_part_that_is_absent_is_an_error(served, source, files, server):
+def test_missing_part_is_an_error(served, source, files, server):
     with pytest.raises(SourceError, match=r"part-00002\.bz2: the server answered 404"):
         captures_of(served.model_copy(update={"parts": 3}), files, list(IDS))
     with pytest.raises(SourceError, match=r"part-00002\.bz2: there is no such file"):
         captures_of(source.model_copy(update={"parts": 3}), files, list(IDS))
 
 
-def test_files_of_another_crawl_are_noticed(source, files, write):
+def test_misplaced_files_are_an_error(source, files, write):
     for part, content in enumerate(contents("CC-MAIN-2014-49")):
         write(f"counts/CC-MAIN-2014-52/count/part-0000{part}.bz2", content)
     with pytest.raises(SourceError, match=r"2014-52.*numbers \[99\], of which CC-MAIN-2014-49 has one"):
         captures_of(source, files, list(IDS))
 
 
-def test_part_without_lines_and_file_of_several_streams(source, files, write):
+def test_parts_may_be_empty_or_of_several_streams(source, files, write):
     first, second = contents("CC-MAIN-2014-49")
     write("counts/CC-MAIN-2014-49/count/part-00000.bz2", bz2.compress(b""))
     write("counts/CC-MAIN-2014-49/count/part-00001.bz2", first + second)
@@ -175,7 +175,7 @@ def test_part_without_lines_and_file_of_several_streams(source, files, write):
     assert [item for _, item in captures] == expected("CC-MAIN-2014-49")
 
 
-def test_a_crawl_without_what_is_counted_is_an_error(source, files, write):
+def test_crawl_without_the_type_is_an_error(source, files, write):
     for part in range(2):
         write(f"counts/CC-MAIN-2014-52/count/part-0000{part}.bz2", bz2.compress(b'[3, "a.org", 0]\t1\n'))
     hosts = source.model_copy(update={"counted": "host"})
@@ -183,6 +183,6 @@ def test_a_crawl_without_what_is_counted_is_an_error(source, files, write):
         captures_of(hosts, files, list(IDS))
 
 
-def test_half_a_character_stays_as_it_is_written(source, files, write):
+def test_lone_surrogate_stays_escaped(source, files, write):
     write("counts/CC-MAIN-2014-49/count/part-00000.bz2", bz2.compress(rb'[3, "\ud800.org", 99]' + b"\t1\n"))
     assert ("CC-MAIN-2014-49", "\\ud800.org") in captures_of(source, files, ["CC-MAIN-2014-49"])

@@ -1,4 +1,4 @@
-"""The ready-made examples of Common Crawl, run with a server on loopback in place of the network."""
+"""Test the examples of Common Crawl's collections, with a server on loopback instead of the network."""
 
 import bz2
 import json
@@ -25,7 +25,7 @@ COLLINFO = [{"id": crawl, "from": f"{2018 + at}-01-20T10:00:00"} for at, crawl i
 
 @pytest.fixture(scope="module")
 def drawn():
-    """An urn at the times of the crawls, and what each crawl has of it."""
+    """Simulated histories at the times of the crawls, and the elements that each crawl captures."""
     urn = simulate(times=np.arange(len(CRAWLS)), core=800, shell=1_200, alpha=0.75, coverage=0.6, seed=3)
     return urn, [urn.captured(crawl) for crawl in range(len(CRAWLS))]
 
@@ -45,7 +45,7 @@ def lines(server, tmp_path):
 
 
 def table_of_windows(urn, crawls):
-    """Unions of the last 1, 2, 3 and 4 of some crawls."""
+    """Return a table of the distinct elements of the last 1, 2, 3 and 4 crawls."""
     lengths = (1, 2, 3, 4)
     rows = ["crawl," + ",".join(map(str, lengths))]
     for at, crawl in enumerate(crawls):
@@ -58,8 +58,8 @@ def table_of_windows(urn, crawls):
 
 
 @pytest.mark.parametrize("without", [ALL_BUT_OBSERVABLES, pytest.param(FIGURES, marks=pytest.mark.slow)])
-def test_urls_of_the_published_tables_and_their_revision(server, lines, drawn, without):
-    """A crawl that was missing is added: what moved is shown, and everything is computed anew."""
+def test_published_tables_and_their_revision(server, lines, drawn, without):
+    """When a missing crawl is added, the revised counts are shown and all tables are recomputed."""
     urn, _ = drawn
     tables = "/commoncrawl/cc-crawl-statistics/master/plots/crawlsize/"
     missing = [crawl for crawl in CRAWLS if crawl != CRAWLS[-2]]
@@ -91,7 +91,7 @@ def test_urls_of_the_published_tables_and_their_revision(server, lines, drawn, w
         assert shown in line.page()
 
 
-def test_urls_and_contents_of_the_sketches(server, lines, drawn):
+def test_sketches_of_urls_and_contents(server, lines, drawn):
     urn, captured = drawn
     keys = np.random.default_rng(4).integers(0, 2**64, len(urn.packed), dtype=np.uint64)
     for crawl, elements in zip(CRAWLS, captured, strict=True):
@@ -112,8 +112,8 @@ def test_urls_and_contents_of_the_sketches(server, lines, drawn):
     assert read.crawls["elements"].to_numpy(dtype=float) == pytest.approx(halves, rel=4 * relative_error(14))
 
 
-def test_hosts_of_the_count_files(server, lines, drawn):
-    """Every part of every crawl; the sample keeps the same hosts in every crawl."""
+def test_hosts_from_count_files(server, lines, drawn):
+    """Every part of every crawl is read, and a sample keeps the same hosts in every crawl."""
     _, captured = drawn
     for number, (crawl, elements) in enumerate(zip(CRAWLS, captured, strict=True)):
         for part in range(10):

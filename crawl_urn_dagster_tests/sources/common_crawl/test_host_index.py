@@ -1,4 +1,4 @@
-"""Common Crawl's host index: what was fetched, and ranks as strata."""
+"""Test Common Crawl's host index: fetched hosts, and ranks as strata."""
 
 import json
 
@@ -62,7 +62,7 @@ HOST = "array_to_string(list_reverse(string_split(surt_host_name, ',')), '.')"
 
 
 @pytest.mark.parametrize(("element", "name"), [("host", HOST), ("registered_domain", "url_host_registered_domain")])
-def test_only_what_was_fetched_is_present(files, tree, address, element, name):
+def test_only_fetched_hosts_are_present(files, tree, address, element, name):
     source = source_of(address, element=element)
     assert labels_of(source.list_crawls(files, ALL_CRAWLS)) == CRAWLS
     assert strata_of(source, files) == brute_force(tree, f"{name}, NULL")
@@ -72,13 +72,13 @@ def test_only_what_was_fetched_is_present(files, tree, address, element, name):
     ("column", "ranks", "value"),
     [("hcrank10", False, "hcrank10"), ("prank10", False, "prank10"), ("hcrank", True, "hcrank")],
 )
-def test_a_domain_has_the_best_rank_of_its_hosts(files, tree, address, column, ranks, value):
+def test_domain_has_the_best_rank_of_its_hosts(files, tree, address, column, ranks, value):
     source = source_of(address, element="registered_domain").with_stratum(StratumColumn(column, ranks))
     expected = brute_force(tree, f"url_host_registered_domain, floor(max({value}))::BIGINT::VARCHAR")
     assert strata_of(source, files) == expected
 
 
-def test_a_stratum_is_a_whole_number_of_a_rank(tree):
+def test_scale_cannot_be_divided_into_bands(tree):
     def collection(**stratum):
         return Collection.model_validate(
             {
@@ -96,7 +96,7 @@ def test_a_stratum_is_a_whole_number_of_a_rank(tree):
         collection(column="hcrank1")
 
 
-def test_a_list_that_is_none(files, tree, server, address):
+def test_web_page_instead_of_the_list_is_an_error(files, tree, server, address):
     server.answers["/projects/host-index-testing/v2.paths.gz"] = lambda handler: reply(handler, "<html>")
     with pytest.raises(SourceError, match="is a web page"):
         source_of(address).list_crawls(files, ALL_CRAWLS)

@@ -1,4 +1,4 @@
-"""Sketches against the library that Common Crawl writes them with, and their error against what is stated."""
+"""Test sketches against the library that Common Crawl writes them with."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from crawl_urn_dagster.sources.common_crawl.hyperloglog import (
 
 
 def reference(registers):
-    """What `hyperloglog` counts from the same registers."""
+    """Return the count of `hyperloglog` from the same registers."""
     p = len(registers).bit_length() - 1
     sketch = HyperLogLog(1.04 / 2 ** (p / 2) * 1.0001)
     assert sketch.p == p
@@ -23,21 +23,21 @@ def reference(registers):
 
 
 def sketched(rng, n, p=14):
-    """Registers after n elements: the maximum of a Poisson number of geometric ranks in each."""
+    """Return registers after n elements: each is the maximum of a Poisson number of geometric ranks."""
     fewest = -np.log(rng.random(2**p)) / (n / 2**p)
     return np.clip(np.ceil(-np.log2(fewest)), 0, 64 - p + 1).astype(np.int8)
 
 
 @pytest.mark.parametrize("p", [4, 7, 12, 14, 16])
 @pytest.mark.parametrize("load", [0.0, 0.01, 0.3, 0.7, 1.0, 2.5, 4.9, 5.1, 1e3, 1e6])
-def test_counts_what_hyperloglog_counts(p, load):
-    """From none over linear counting and the correction of bias to billions."""
+def test_cardinality_equals_that_of_hyperloglog(p, load):
+    """Loads range from an empty sketch through linear counting and bias correction to billions."""
     rng = np.random.default_rng(p)
     registers = sketched(rng, load * 2**p, p) if load else np.zeros(2**p, dtype=np.int8)
     assert cardinality(registers) == pytest.approx(reference(registers), rel=1e-12)
 
 
-def test_of_real_elements_and_their_union():
+def test_union_of_real_elements():
     first, second = HyperLogLog(0.01), HyperLogLog(0.01)
     for number in range(3000):
         first.add(f"https://example.org/{number}")
@@ -50,7 +50,7 @@ def test_of_real_elements_and_their_union():
     assert unions[0, 1] == len(first) == pytest.approx(4500, rel=5 * relative_error(14))
 
 
-def test_pairs_and_windows_are_unions_of_what_they_name():
+def test_unions_have_the_named_crawls():
     rng = np.random.default_rng(5)
     registers = np.stack([sketched(rng, n) for n in (1e5, 3e5, 2e5)])
     pairs, windows = pair_unions(registers), window_unions(registers)
@@ -62,7 +62,7 @@ def test_pairs_and_windows_are_unions_of_what_they_name():
 GOOD = {"__type__": "HyperLogLog", "p": 4, "m": 16, "M": [0, 1, 61] + [2] * 13}
 
 
-def test_registers_are_decoded():
+def test_valid_registers_are_decoded():
     assert decode_registers(GOOD).tolist() == GOOD["M"]
 
 
@@ -83,6 +83,6 @@ def test_registers_are_decoded():
         ({"M": [0] * 15 + [True]}, "not a whole number"),
     ],
 )
-def test_what_is_no_sketch(wrong, message):
+def test_other_values_are_errors(wrong, message):
     with pytest.raises(ValueError, match=message):
         decode_registers(GOOD | wrong if isinstance(wrong, dict) else wrong)

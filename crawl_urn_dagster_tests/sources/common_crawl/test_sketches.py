@@ -1,4 +1,4 @@
-"""Common Crawl's statistics with sketches, from files and from servers that misbehave."""
+"""Test Common Crawl's statistics with sketches, from files and from faulty servers."""
 
 import gzip
 import json
@@ -17,7 +17,7 @@ CALENDAR = json.dumps([{"id": crawl, "from": f"2024-0{month}-01T00:00:00"} for m
 
 @pytest.fixture(scope="module")
 def keys():
-    """Hashes of three crawls of 40,000 elements: half of them in all, a quarter in this and the next."""
+    """Hashes of three crawls of 40,000 elements: half in all crawls, a quarter in a crawl and the next."""
     drawn = np.random.default_rng(1).integers(0, 2**64, 100_000, dtype=np.uint64)
     core, rest = drawn[:20_000], drawn[20_000:]
     return [np.concatenate([core, rest[10_000 * i : 10_000 * (i + 2)]]) for i in range(3)]
@@ -26,8 +26,8 @@ def keys():
 @pytest.fixture(scope="module")
 def contents(keys):
     return [
-        statistics(crawl, sketch(of_crawl), space=space)
-        for crawl, of_crawl, space in zip(CRAWLS, keys, ["", " ", " "], strict=True)
+        statistics(crawl, sketch(crawl_keys), space=space)
+        for crawl, crawl_keys, space in zip(CRAWLS, keys, ["", " ", " "], strict=True)
     ]
 
 
@@ -40,7 +40,7 @@ def source(write, contents):
 
 @pytest.fixture
 def served(server, contents):
-    """The same files on a server, with a crawl that is listed and has none yet."""
+    """The same files on a server, with a fourth crawl that is listed but not published."""
     listed = [*json.loads(CALENDAR), {"id": "CC-MAIN-2024-26", "from": "2024-06-01"}]
     server.answers["/collinfo.json"] = serve(json.dumps(listed).encode())
     for crawl, content in zip(CRAWLS, contents, strict=True):
@@ -48,7 +48,7 @@ def served(server, contents):
     return CommonCrawlSketchesSource(path=server.url("/{crawl}/stats.gz"), calendar=server.url("/collinfo.json"))
 
 
-def test_any_crawls_are_united(source, files, keys):
+def test_pairs_and_windows_equal_the_true_counts(source, files, keys):
     tables = source.read_tables(files, ALL_CRAWLS)
     error = relative_error(14)
     assert tables.crawls["elements"].to_numpy(dtype=float) == pytest.approx(40_000, rel=4 * error)
@@ -60,18 +60,18 @@ def test_any_crawls_are_united(source, files, keys):
     for row in tables.pairs.itertuples():
         i, j = CRAWLS.index(row.crawl_i), CRAWLS.index(row.crawl_j)
         true = len(np.intersect1d(keys[i], keys[j]))
-        # An intersection has the error of the union.
+        # An intersection carries the error of the union.
         assert row.intersection == pytest.approx(true, abs=4 * error * len(np.union1d(keys[i], keys[j])))
     assert tables.not_published == ()
 
 
-def test_digests_have_sketches_of_their_own(source, files):
+def test_digests_have_their_own_sketches(source, files):
     digests = source.model_copy(update={"counted": "digest", "relative_error": relative_error(13)})
     urls, other = (one.read_tables(files, ALL_CRAWLS).crawls["elements"] for one in (source, digests))
     assert (urls != other).all()
 
 
-def test_crawl_that_is_listed_before_it_is_published_is_left_out(served, files):
+def test_unpublished_crawl_is_left_out(served, files):
     tables = served.read_tables(files, ALL_CRAWLS)
     assert tables.crawls["crawl"].tolist() == CRAWLS
     assert tables.not_published == ("CC-MAIN-2024-26",)
@@ -85,7 +85,7 @@ def test_crawl_that_is_listed_before_it_is_published_is_left_out(served, files):
 
 
 @pytest.mark.parametrize("selection", [ALL_CRAWLS, Selection(CRAWLS[0], CRAWLS[-1])])
-def test_when_no_crawl_has_files_it_says_what_was_looked_for(served, files, selection):
+def test_no_published_crawl_is_an_error(served, files, selection):
     moved = served.model_copy(update={"path": served.path.replace("stats", "moved")})
     message = (
         r"\{crawl\}/moved.gz: none of the \d crawls listed, CC-MAIN-2024-10 to .*for http.*/CC-MAIN-2024-2\d/moved"
@@ -94,7 +94,7 @@ def test_when_no_crawl_has_files_it_says_what_was_looked_for(served, files, sele
         moved.list_crawls(files, selection)
 
 
-def test_what_is_held_is_not_sent_again(served, files, server):
+def test_current_statistics_are_not_downloaded_again(served, files, server):
     first = served.read_tables(files, ALL_CRAWLS)
     second = served.read_tables(files, ALL_CRAWLS)
     assert first.pairs.equals(second.pairs)
@@ -105,13 +105,13 @@ def test_what_is_held_is_not_sent_again(served, files, server):
         ]
 
 
-def test_only_selected_crawls_are_asked_for(served, files, server):
+def test_only_selected_crawls_are_requested(served, files, server):
     tables = served.read_tables(files, Selection(CRAWLS[1], CRAWLS[2]))
     assert tables.crawls["crawl"].tolist() == CRAWLS[1:]
     assert server.headers_sent_to(f"/{CRAWLS[0]}/stats.gz") == []
 
 
-def test_burst_of_403_and_503_is_outlasted(served, files, server, contents):
+def test_busy_answers_are_retried(served, files, server, contents):
     busy = [lambda handler, status=status: reply(handler, b"SlowDown", status) for status in (403, 503)]
     server.answers[f"/{CRAWLS[1]}/stats.gz"] = in_sequence(*busy, serve(contents[1]))
     assert len(served.read_tables(files, ALL_CRAWLS).crawls) == 3
@@ -133,13 +133,13 @@ def test_burst_of_403_and_503_is_outlasted(served, files, server, contents):
         (gzip.compress(b"\xff\xfe", mtime=0), "is not UTF-8"),
     ],
 )
-def test_what_is_no_statistics_is_an_error(served, files, server, content, message):
+def test_other_files_are_errors(served, files, server, content, message):
     server.answers[f"/{CRAWLS[1]}/stats.gz"] = serve(content)
     with pytest.raises(SourceError, match=f"{CRAWLS[1]}/stats.gz.*{message}"):
         served.read_tables(files, ALL_CRAWLS)
 
 
-def test_sketches_that_do_not_go_together_are_errors(write, files):
+def test_inconsistent_sketches_are_errors(write, files):
     calendar = write("c.json", CALENDAR)
     good, wide = np.ones(2**14, dtype=np.int8), np.ones(2**12, dtype=np.int8)
 
@@ -168,7 +168,7 @@ def test_sketches_that_do_not_go_together_are_errors(write, files):
         ({"relative_error": 0}, "greater than 0"),
     ],
 )
-def test_settings_that_make_no_sense(settings, message):
+def test_wrong_settings_are_errors(settings, message):
     with pytest.raises(ValueError, match=message):
         CommonCrawlSketchesSource(**settings)
 

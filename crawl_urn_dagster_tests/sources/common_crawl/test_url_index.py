@@ -1,4 +1,4 @@
-"""Common Crawl's columnar index: from HTTP, S3 and a folder; eras, columns, what servers do wrong."""
+"""Test Common Crawl's columnar index: columns of two eras, lists of files and mirrored folders."""
 
 import pytest
 
@@ -11,13 +11,13 @@ from crawl_urn_dagster_tests.sources.conftest import ALL_CRAWLS, reply
     ("element", "column"),
     [("registered_domain", "url_host_registered_domain"), ("host", "url_host_name"), ("url", "url_surtkey")],
 )
-def test_elements_equal_brute_force_in_both_eras(files, tree, served, element, column):
+def test_elements_equal_brute_force(files, tree, served, element, column):
     expected = brute_force(tree, column)
     assert elements_of(source_of(served[0], element=element), files) == expected
     assert elements_of(source_of(tree, element=element), files) == expected
 
 
-def test_a_mirrored_folder_needs_no_lists(files, tree, tmp_path):
+def test_mirrored_folder_needs_no_lists(files, tree, tmp_path):
     mirror = tmp_path / "mirror"
     mirror.mkdir()
     (mirror / "cc-index").symlink_to(tree / "cc-index")
@@ -25,7 +25,7 @@ def test_a_mirrored_folder_needs_no_lists(files, tree, tmp_path):
     assert elements_of(source_of(mirror), files) == brute_force(tree, "url_host_registered_domain")
 
 
-def test_a_column_that_an_era_lacks_is_named(files, tree):
+def test_missing_column_of_an_era_is_an_error(files, tree):
     with pytest.raises(SourceError, match=r"2018-05.*has no column 'url_host_private_domain'; did you mean"):
         elements_of(source_of(tree, element="private_domain"), files, CRAWLS[:1])
     assert elements_of(source_of(tree, element="private_domain"), files, CRAWLS[2:]) == brute_force(
@@ -33,7 +33,7 @@ def test_a_column_that_an_era_lacks_is_named(files, tree):
     )
 
 
-def test_no_crawl_with_files_is_an_error(files, tree, tmp_path):
+def test_no_published_crawl_is_an_error(files, tree, tmp_path):
     (tmp_path / "empty").mkdir()
     source = CommonCrawlIndexSource(data=str(tmp_path / "empty"), calendar=f"{tree}/collinfo.json")
     with pytest.raises(

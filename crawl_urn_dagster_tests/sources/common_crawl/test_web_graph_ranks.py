@@ -1,4 +1,4 @@
-"""Ranks of a web graph joined to a collection of domains."""
+"""Test ranks of a web graph as strata of a collection of domains."""
 
 from pathlib import Path
 
@@ -25,8 +25,8 @@ def source_of(write, ranks=RANKS):
     )
 
 
-@pytest.mark.parametrize(("column", "of_com", "of_uk"), [("harmonicc_pos", "1", "2"), ("pr_pos", "3", "1")])
-def test_captures_get_the_rank_of_their_domain(files, write, column, of_com, of_uk):
+@pytest.mark.parametrize(("column", "com_rank", "uk_rank"), [("harmonicc_pos", "1", "2"), ("pr_pos", "3", "1")])
+def test_captures_have_the_rank_of_their_domain(files, write, column, com_rank, uk_rank):
     source = source_of(write).with_stratum(StratumColumn(column, ranks=True))
     listing = source.list_crawls(files, ALL_CRAWLS)
     found = sorted(
@@ -35,19 +35,19 @@ def test_captures_get_the_rank_of_their_domain(files, write, column, of_com, of_
         for element, stratum in zip(elements, strata, strict=True)
     )
     assert found == [
-        ("2024-01", "example.co.uk", of_uk),
-        ("2024-01", "example.com", of_com),
-        ("2024-02", "example.com", of_com),
+        ("2024-01", "example.co.uk", uk_rank),
+        ("2024-01", "example.com", com_rank),
+        ("2024-02", "example.com", com_rank),
         ("2024-02", "new.example", None),
     ]
 
 
-def test_without_a_stratum_it_is_the_source_itself(files, write):
+def test_without_stratum_captures_are_unchanged(files, write):
     source = source_of(write)
     assert captures_of(source, files, ["2024-01", "2024-02"]) == captures_of(source.of, files, ["2024-01", "2024-02"])
 
 
-def test_another_table_makes_every_crawl_new(tmp_path, write):
+def test_new_table_revises_every_crawl(tmp_path, write):
     revisions = [
         source_of(write, ranks).list_crawls(Files(tmp_path / "cache"), ALL_CRAWLS).revisions
         for ranks in (RANKS, RANKS.replace("\t12\n", "\t13\n"))
@@ -69,13 +69,13 @@ def test_another_table_makes_every_crawl_new(tmp_path, write):
         ),
     ],
 )
-def test_tables_that_are_none(files, write, ranks, message):
+def test_other_tables_are_errors(files, write, ranks, message):
     source = source_of(write, ranks).with_stratum(StratumColumn("pr_pos", ranks=True))
     with pytest.raises(SourceError, match=message):
         list(source.captures(files, ["2024-01"]))
 
 
-def test_ranks_are_in_the_configuration(tmp_path, write):
+def test_configured_ranks_need_bands(tmp_path, write):
     source_of(write)
     settings = {"type": "web_graph_ranks", "ranks": "ranks.txt.gz", "of": {"type": "presence_list", "path": "list.csv"}}
     collection = Collection.model_validate(
@@ -101,7 +101,7 @@ def test_ranks_are_in_the_configuration(tmp_path, write):
         ("{type: nope}", r"\(a\)\.source\.of\.type: found 'nope'; expected one of"),
     ],
 )
-def test_errors_of_the_inner_source_name_its_keys(write, of, message):
+def test_errors_name_the_keys_of_the_inner_source(write, of, message):
     path = write(
         "c.yaml",
         f"collections:\n- name: a\n  granularity: domain\n  source: {{type: web_graph_ranks, ranks: x, of: {of}}}\n",

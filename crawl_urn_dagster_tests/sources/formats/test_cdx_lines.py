@@ -27,7 +27,7 @@ def test_format_of_a_file(line, form):
     assert form.is_line(line) != ("CDX" in line)
 
 
-def test_a_configured_legend_applies_without_a_legend_in_the_file():
+def test_configured_legend_applies_to_files_without_one():
     legend = LineFormat("bas")
     assert detect_format(["2014 http://a.com/ 200"], legend, "index") == legend
     assert detect_format([" CDX N b"], legend, "index") == LineFormat("Nb")

@@ -1,4 +1,4 @@
-"""Tables of pairs and of windows."""
+"""Test tables of pairs and of windows."""
 
 import csv
 
@@ -23,7 +23,7 @@ def source(**settings):
     return ObservableTablesSource(**settings)
 
 
-def test_both_tables(files, write):
+def test_pairs_and_windows_are_read(files, write):
     tables = source(pairs=write("p.csv", PAIRS), windows=write("w.csv", WINDOWS)).read_tables(files, ALL_CRAWLS)
     assert tables.crawls["crawl"].tolist() == ["2024-01", "2024-02", "2024-03"]
     assert tables.crawls["elements"].tolist() == [10, 20, 30]
@@ -42,17 +42,17 @@ def test_both_tables(files, write):
     assert [file.location.rsplit("/", 1)[1] for file in tables.inputs] == ["p.csv", "w.csv"]
 
 
-def test_either_table_may_be_absent(files, write):
-    of_pairs, of_windows = source(pairs=write("p.csv", PAIRS)), source(windows=write("w.csv", WINDOWS))
-    assert (of_pairs.has_pairs, of_pairs.has_windows) == (True, False)
-    assert (of_windows.has_pairs, of_windows.has_windows) == (False, True)
-    assert of_pairs.read_tables(files, ALL_CRAWLS).windows is None
-    tables = of_windows.read_tables(files, ALL_CRAWLS)
+def test_either_table_may_be_missing(files, write):
+    pairs_only, windows_only = source(pairs=write("p.csv", PAIRS)), source(windows=write("w.csv", WINDOWS))
+    assert (pairs_only.has_pairs, pairs_only.has_windows) == (True, False)
+    assert (windows_only.has_pairs, windows_only.has_windows) == (False, True)
+    assert pairs_only.read_tables(files, ALL_CRAWLS).windows is None
+    tables = windows_only.read_tables(files, ALL_CRAWLS)
     assert tables.pairs is None
     assert tables.crawls["elements"].isna().tolist() == [False, True, False]
 
 
-def test_selection_takes_what_lies_whole_within(files, write):
+def test_selection_keeps_pairs_and_windows_within_it(files, write):
     both = source(pairs=write("p.csv", PAIRS), windows=write("w.csv", WINDOWS))
     tables = both.read_tables(files, Selection(last_crawl="2024-02"))
     assert tables.crawls["crawl"].tolist() == ["2024-01", "2024-02"]
@@ -61,7 +61,7 @@ def test_selection_takes_what_lies_whole_within(files, write):
     assert labels_of(both.list_crawls(files, Selection(first_crawl="2024-02"))) == ["2024-02", "2024-03"]
 
 
-def test_dates_of_the_table(files, write):
+def test_table_dates_its_crawls(files, write):
     tables = source(pairs=write("p.csv", DATED)).read_tables(files, ALL_CRAWLS)
     assert tables.crawls["dated_by"].tolist() == ["table"] * 3
     assert tables.crawls["started_at"].dt.strftime("%Y-%m-%d").tolist() == [
@@ -71,7 +71,7 @@ def test_dates_of_the_table(files, write):
     ]
 
 
-def test_columns_by_other_names(files, write):
+def test_columns_may_have_any_name(files, write):
     table = write("p.csv", 'from,"to;",n,m,"in both, est."\n2024-01,2024-02,10,20,5\n')
     columns = {
         "crawl_i": "from",
@@ -83,7 +83,7 @@ def test_columns_by_other_names(files, write):
     assert source(pairs=table, columns=columns).read_tables(files, ALL_CRAWLS).pairs["intersection"].tolist() == [5]
 
 
-def test_calendar_dates_names(files, write):
+def test_calendar_dates_labels(files, write):
     table = write("w.csv", "start,end,union\nspring,summer,5\n")
     calendar = write("c.csv", "id,from\nspring,2024-03-01\nsummer,2024-06-01\n")
     assert source(windows=table, calendar=calendar).read_tables(files, ALL_CRAWLS).crawls["dated_by"].tolist() == [
@@ -92,13 +92,13 @@ def test_calendar_dates_names(files, write):
     ]
 
 
-def test_negative_intersections_of_estimates_are_kept(files, write):
+def test_negative_estimated_intersections_are_kept(files, write):
     table = write("p.csv", "crawl_i,crawl_j,size_i,size_j,intersection\n2024-01,2024-02,1000.4,2000,-7.6\n")
     pairs = source(pairs=table, relative_error=0.01).read_tables(files, ALL_CRAWLS).pairs
     assert pairs[["size_i", "intersection"]].to_numpy().tolist() == [[1000, -8]]
 
 
-def test_size_of_a_crawl_is_its_windows_where_both_tables_have_it(files, write):
+def test_window_of_one_crawl_gives_its_size(files, write):
     pairs = write("p.csv", "crawl_i,crawl_j,size_i,size_j,intersection\n2024-01,2024-02,1040,2000,7\n")
     windows = write("w.csv", "start,end,union\n2024-01,2024-01,1000\n")
     both = source(pairs=pairs, windows=windows, relative_error=0.01)
@@ -169,12 +169,12 @@ PAIR_HEADER = "crawl_i,crawl_j,size_i,size_j,intersection\n"
         ("windows", "start,end,union\n2024-01,autumn,1\n", r"crawl 'autumn' cannot be dated"),
     ],
 )
-def test_what_is_no_such_table(files, write, table, content, message):
+def test_wrong_rows_are_errors(files, write, table, content, message):
     with pytest.raises(SourceError, match=message):
         source(**{table: write("t.csv", content)}).read_tables(files, ALL_CRAWLS)
 
 
-def test_configured_date_columns_must_be_there(files, write):
+def test_missing_configured_date_column_is_an_error(files, write):
     with pytest.raises(SourceError, match="has no column 'start_i'"):
         source(pairs=write("p.csv", PAIRS), columns={"started_i": "start_i"}).read_tables(files, ALL_CRAWLS)
 
@@ -195,7 +195,7 @@ def test_configuration_is_checked(settings, message):
 
 
 class TestRealTables:
-    def test_edu_is_read_whole(self, files, shared_data):
+    def test_edu_tables_are_read_completely(self, files, shared_data):
         folder = shared_data / "edu_hll"
         tables = source(
             pairs=str(folder / "edu_url_pairs_hll.csv"),
@@ -218,9 +218,9 @@ class TestRealTables:
         assert set(tables.windows.itertuples(index=False, name=None)) == windows
         assert len(tables.crawls) == 65
         assert set(tables.crawls["dated_by"]) == {"calendar"}
-        assert (tables.pairs["intersection"] < 0).any()  # sketched, and kept
+        assert (tables.pairs["intersection"] < 0).any()  # Estimates from sketches are kept.
 
-    def test_edu_to_2016(self, files, shared_data):
+    def test_edu_to_2016_has_every_pair(self, files, shared_data):
         tables = source(
             pairs=str(shared_data / "edu_hll" / "edu_url_pairs_hll.csv"),
             calendar=str(shared_data / "collinfo.json"),
@@ -230,7 +230,7 @@ class TestRealTables:
         assert tables.crawls["crawl"].iloc[-1] == "CC-MAIN-2016-50"
         assert len(tables.pairs) == n * (n - 1) // 2
 
-    def test_german_academic_web(self, files, shared_data):
+    def test_german_academic_web_is_dated_by_its_table(self, files, shared_data):
         tables = source(
             pairs=str(shared_data / "gaw" / "gaw_pairs_2012-2018.csv"),
             columns={

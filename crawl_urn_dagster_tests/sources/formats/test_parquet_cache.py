@@ -15,8 +15,8 @@ def source(path, **settings):
     return PresenceListSource(path=path, **settings)
 
 
-def test_raw_list_is_read_once(files, write):
-    """What is converted when crawls are listed is all that reading them needs."""
+def test_raw_file_is_converted_once(files, write):
+    """Reading captures needs only the files that were converted for the listing."""
     configured = source(write("a.csv", LIST))
     configured.list_crawls(files, ALL_CRAWLS)
     (converted,) = converted_files(files)
@@ -26,12 +26,12 @@ def test_raw_list_is_read_once(files, write):
     assert (converted.stat().st_ino, converted.stat().st_mtime_ns) == (state.st_ino, state.st_mtime_ns)
 
 
-def test_changed_list_is_read_again(read, write):
+def test_changed_file_is_converted_again(read, write):
     read(source(write("a.csv", LIST)))
     assert read(source(write("a.csv", LIST + "2024-03,c\n")))[1] == [*CAPTURES, ("2024-03", "c")]
 
 
-def test_other_columns_of_the_same_file_are_another_list(read, write):
+def test_other_columns_are_another_conversion(read, write):
     path = write("a.csv", "crawl,element,host\n2024-01,a,x\n")
     assert read(source(path))[1] == [("2024-01", "a")]
     assert read(source(path, element_column="host"))[1] == [("2024-01", "x")]
@@ -48,7 +48,7 @@ def test_only_new_files_are_converted(files, write, tmp_path):
     assert all(path.stat().st_mtime_ns == mtime for path, mtime in converted.items())
 
 
-def test_files_may_share_crawls_and_a_copy_is_an_error(files, read, write, tmp_path):
+def test_files_may_share_crawls_but_copies_are_errors(files, read, write, tmp_path):
     write("lists/first.csv", "crawl,element\n2024-01,a\n")
     write("lists/second.csv", "crawl,element\n2024-01,b\n2024-02,b\n")
     assert read(source(f"{tmp_path}/lists/*"))[1] == CAPTURES
@@ -57,7 +57,7 @@ def test_files_may_share_crawls_and_a_copy_is_an_error(files, read, write, tmp_p
         source(f"{tmp_path}/lists/*").list_crawls(files, ALL_CRAWLS)
 
 
-def test_selection(read, write):
+def test_selection_applies_to_listing_and_captures(read, write):
     configured = source(write("a.csv", LIST + "2024-03,c\n"))
     listing, captures = read(configured, Selection("2024-02", "2024-03"))
     assert captures == [("2024-02", "b"), ("2024-03", "c")]
@@ -66,8 +66,8 @@ def test_selection(read, write):
         read(configured, Selection(first_crawl="2024-2"))
 
 
-def test_a_revision_is_of_a_crawls_own_captures(files, write):
-    """Of one file for all crawls, only those that were changed are read again."""
+def test_revision_depends_on_the_crawls_own_captures(files, write):
+    """In one file of several crawls, only the changed crawls have a new revision."""
 
     def revisions(rows):
         return source(write("a.csv", f"crawl,element\n{rows}")).list_crawls(files, ALL_CRAWLS).revisions
@@ -77,10 +77,10 @@ def test_a_revision_is_of_a_crawls_own_captures(files, write):
     after = revisions("2024-01,a\n2024-01,b\n2024-02,c\n2024-03,b\n")
     assert after["2024-01"] == before["2024-01"]
     assert after["2024-02"] != before["2024-02"]
-    assert after["2024-03"] == before["2024-02"]  # labels are no part of it
+    assert after["2024-03"] == before["2024-02"]  # The label does not enter the revision.
 
 
-def test_a_revision_is_of_a_crawls_own_files_and_columns(files, write, tmp_path):
+def test_revision_depends_on_own_files_and_columns(files, write, tmp_path):
     write("lists/2024-01.csv", "element,host\na,x\n")
     write("lists/2024-02.csv", "element,host\nb,y\n")
 
@@ -97,7 +97,7 @@ def test_a_revision_is_of_a_crawls_own_files_and_columns(files, write, tmp_path)
 
 
 @pytest.mark.parametrize("vectors_at_once", [1, 512])
-def test_a_crawl_may_be_spread_over_files_and_batches(read, write, tmp_path, monkeypatch, vectors_at_once):
+def test_crawl_may_span_files_and_chunks(read, write, tmp_path, monkeypatch, vectors_at_once):
     monkeypatch.setattr(parquet_cache, "VECTORS_PER_CHUNK", vectors_at_once)
     expected = []
     for part in range(3):
@@ -107,14 +107,14 @@ def test_a_crawl_may_be_spread_over_files_and_batches(read, write, tmp_path, mon
     assert read(source(f"{tmp_path}/lists/*.csv"))[1] == sorted(expected)
 
 
-def test_only_the_crawls_that_are_asked_for_are_read(files, write):
+def test_only_requested_crawls_are_read(files, write):
     configured = source(write("a.csv", LIST + "2024-03,c\n"))
     assert captures_of(configured, files, ["2024-03", "2024-01"]) == [*CAPTURES[:2], ("2024-03", "c")]
     assert captures_of(configured, files, []) == []
 
 
-def test_files_of_another_process_are_used(write, tmp_path):
-    """The cache is on disk: a new process does not convert again."""
+def test_conversion_is_shared_between_processes(write, tmp_path):
+    """The cache is on disk, so a new process does not convert again."""
     path = write("a.csv", LIST)
     source(path).list_crawls(Files(tmp_path / "cache"), ALL_CRAWLS)
     (converted,) = converted_files(Files(tmp_path / "cache"))
@@ -123,7 +123,7 @@ def test_files_of_another_process_are_used(write, tmp_path):
     assert converted.stat().st_ino == inode
 
 
-def test_inputs_are_the_raw_list_and_the_calendar(files, write):
+def test_inputs_are_the_raw_file_and_the_calendar(files, write):
     path, calendar = (
         write("a.csv", LIST.replace("2024-0", "n")),
         write("c.csv", "id,from\nn1,2024-01-05\nn2,2024-02\n"),

@@ -1,4 +1,4 @@
-"""Presence lists as CSV and Parquet."""
+"""Test presence lists in CSV and Parquet."""
 
 import csv
 import gzip
@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from crawl_urn_dagster.sources import PresenceListSource, Selection, SourceError, StratumColumn
 from crawl_urn_dagster.sources.formats.presence_list import MAX_CRAWLS
-from crawl_urn_dagster_tests.sources.conftest import ALL_CRAWLS, gz, labels_of, reply
+from crawl_urn_dagster_tests.sources.conftest import ALL_CRAWLS, REAL_DATA, gz, labels_of, reply
 from crawl_urn_dagster_tests.sources.formats.conftest import converted_files
 
 CAPTURES = [("2024-01", "a"), ("2024-01", "b"), ("2024-02", "b")]
@@ -50,7 +50,7 @@ def test_csv_dialects(read, write, name, content):
     assert [(crawl.crawl, crawl.dated_by) for crawl in listing.crawls] == [("2024-01", "label"), ("2024-02", "label")]
 
 
-def test_columns_by_other_names(read, write):
+def test_columns_may_have_any_name(read, write):
     hostile = 'x" FROM x; DROP TABLE y; --'
     text = io.StringIO(newline="")
     csv.writer(text).writerows([["crawl", hostile, "{element}"], *(("no", *row) for row in CAPTURES)])
@@ -58,7 +58,7 @@ def test_columns_by_other_names(read, write):
     assert read(configured)[1] == CAPTURES
 
 
-def test_names_that_differ_in_case_are_different(read, write):
+def test_column_names_are_case_sensitive(read, write):
     path = write("a.csv", "CRAWL,crawl,Element,element\nx,2024-01,x,a\nx,2024-01,x,b\nx,2024-02,x,b\n")
     assert read(source(path))[1] == CAPTURES
 
@@ -71,7 +71,7 @@ def with_stratum(path, *, ranks=True):
 
 
 @pytest.mark.parametrize("as_parquet", [False, True])
-def test_the_values_of_a_stratum_come_with_the_captures(files, write, as_parquet):
+def test_captures_have_their_stratum(files, write, as_parquet):
     path = write("a.csv", RANKED)
     if as_parquet:
         path = parquet(f"{path}.parquet", f"SELECT crawl, element, rank::INTEGER AS rank FROM '{path}'")
@@ -94,18 +94,18 @@ def test_the_values_of_a_stratum_come_with_the_captures(files, write, as_parquet
         *((value, False, "1 to 64 letters") for value in ("a|b", "<b>", "x" * 65, "=1")),
     ],
 )
-def test_a_value_that_is_no_stratum_is_refused(files, write, value, ranks, expected):
+def test_invalid_stratum_is_an_error(files, write, value, ranks, expected):
     path = write("a.csv", f"{RANKED}2024-02,c,{value}\n")
     with pytest.raises(SourceError, match=rf"a.csv, data row 4: found the stratum .*, expected {expected}"):
         with_stratum(path, ranks=ranks).list_crawls(files, ALL_CRAWLS)
 
 
-def test_a_list_without_the_column_of_the_stratum_is_refused(files, write):
+def test_missing_stratum_column_is_an_error(files, write):
     with pytest.raises(SourceError, match=r"a.csv: has no column 'rank' \(stratum\)"):
         with_stratum(write("a.csv", LIST)).list_crawls(files, ALL_CRAWLS)
 
 
-def test_repeated_captures_are_given_as_they_are(read, write):
+def test_repeated_captures_are_kept(read, write):
     listing, captures = read(source(write("a.csv", LIST + "2024-02,b\n2024-02,b\n")))
     assert captures == [*CAPTURES, ("2024-02", "b"), ("2024-02", "b")]
     assert listing.captures == {"2024-01": 2, "2024-02": 3}
@@ -116,7 +116,7 @@ TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"
 
 @settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(elements=st.lists(TEXT.filter(lambda text: text.strip(" ")), min_size=1, max_size=40))
-def test_any_element_survives(read, write, elements):
+def test_any_element_survives_a_round_trip(read, write, elements):
     text = io.StringIO(newline="")
     writer = csv.writer(text, quoting=csv.QUOTE_ALL)
     writer.writerows([("crawl", "element"), *(("2024-01", element) for element in elements)])
@@ -138,7 +138,7 @@ class TestParquet:
         configured = source(path, crawl_column='Fetch "day"', element_column="url")
         assert read(configured)[1] == [("2024-01-05", "ü")]
 
-    def test_folder_gives_no_column(self, files, tmp_path):
+    def test_hive_partition_is_not_a_column(self, files, tmp_path):
         (tmp_path / "crawl=2024-01").mkdir()
         path = parquet(tmp_path / "crawl=2024-01" / "a.parquet", "SELECT 'a' AS element")
         with pytest.raises(SourceError, match="has no column 'crawl'"):
@@ -153,7 +153,7 @@ class TestParquet:
 
 
 class TestOneFilePerCrawl:
-    def test_label_is_what_the_star_matches(self, read, write, tmp_path):
+    def test_star_matches_the_label(self, read, write, tmp_path):
         write("lists/hosts_2024-01.csv", "element\na\nb\n")
         write("lists/hosts_2024-02.csv", "element\nb\n")
         listing, captures = read(source(f"{tmp_path}/./lists//hosts_*.csv"))
@@ -161,24 +161,24 @@ class TestOneFilePerCrawl:
         assert [file.location.rsplit("_", 1)[1] for file in listing.inputs] == ["2024-01.csv", "2024-02.csv"]
 
     @pytest.mark.parametrize("of", ["lists", "lists/", "lists/*", "lists/*.gz", "lists/*.csv.gz"])
-    def test_a_label_has_no_ending_of_a_file(self, read, write, tmp_path, of):
+    def test_label_has_no_extension(self, read, write, tmp_path, of):
         write("lists/2024-01.csv.gz", gz(b"element\na\nb\n"))
         write("lists/2024-02.csv.gz", gz(b"element\nb\n"))
         assert read(source(f"{tmp_path}/{of}"))[1] == CAPTURES
 
-    def test_star_may_be_a_folder(self, read, tmp_path):
+    def test_star_may_match_a_folder(self, read, tmp_path):
         for crawl in ("2024-01", "2024-02"):
             (tmp_path / f"crawl={crawl}").mkdir()
             elements = [element for label, element in CAPTURES if label == crawl]
             parquet(tmp_path / f"crawl={crawl}" / "a.parquet", f"SELECT unnest({elements}) AS element")
         assert read(source(f"{tmp_path}/crawl=*/a.parquet"))[1] == CAPTURES
 
-    def test_column_goes_before_the_name(self, read, write, tmp_path):
+    def test_crawl_column_has_precedence_over_the_name(self, read, write, tmp_path):
         write("lists/first.csv", "crawl,element\n2024-01,a\n2024-01,b\n")
         write("lists/second.csv", "crawl,element\n2024-02,b\n")
         assert read(source(f"{tmp_path}/lists/*.csv"))[1] == CAPTURES
 
-    def test_configured_column_must_be_there(self, files, write, tmp_path):
+    def test_missing_configured_column_is_an_error(self, files, write, tmp_path):
         write("lists/2024-01.csv", "element\na\n")
         with pytest.raises(SourceError, match=r"2024-01\.csv: has no column 'snapshot'"):
             source(f"{tmp_path}/lists/*.csv", crawl_column="snapshot").list_crawls(files, ALL_CRAWLS)
@@ -199,7 +199,7 @@ class TestOneFilePerCrawl:
             source(write("2024-01.csv", "element\na\n")).list_crawls(files, ALL_CRAWLS)
 
 
-def test_list_from_a_server(read, server):
+def test_list_is_read_from_a_server(read, server):
     server.answers["/list?format=csv"] = lambda handler: reply(handler, gz(LIST.encode()))
     configured = source(server.url("/list?format=csv"))
     listing, captures = read(configured)
@@ -238,7 +238,7 @@ def test_list_from_a_server(read, server):
         (b"\x1f\x8bgarbage", r"is damaged gzip"),
     ],
 )
-def test_what_is_no_list_leaves_nothing(files, write, content, message):
+def test_other_files_are_errors_and_leave_no_file(files, write, content, message):
     with pytest.raises(SourceError, match=rf"list: {message}|list, {message}"):
         source(write("list", content)).list_crawls(files, ALL_CRAWLS)
     if "cannot be dated" not in message:
@@ -246,7 +246,7 @@ def test_what_is_no_list_leaves_nothing(files, write, content, message):
     assert list(files.cache.rglob("*.partial")) == []
 
 
-def test_wrong_column_is_noticed_by_its_many_crawls(files, write):
+def test_column_with_too_many_crawls_is_an_error(files, write):
     rows = "".join(f"host{number},2024-01\n" for number in range(MAX_CRAWLS + 1))
     with pytest.raises(SourceError, match=r"has more than 10,000 crawls \('host0', 'host1', \.\.\.\); check which"):
         source(write("a.csv", f"crawl,element\n{rows}")).list_crawls(files, ALL_CRAWLS)
@@ -267,7 +267,7 @@ def test_configuration_is_checked(settings, message):
 
 class TestRealLists:
     @pytest.mark.parametrize("name", ["us_gov_hosts", "cc_webgraph_top1000"])
-    def test_crawls_and_sizes_are_the_independent_ones(self, read, shared_data, shared_reference, name):
+    def test_crawls_and_sizes_equal_the_reference(self, read, shared_data, shared_reference, name):
         path = shared_data / "presence" / f"{name}.csv.gz"
         reference = json.loads((shared_reference / f"{name}.json").read_text())
         listing, captures = read(source(str(path), crawl_column="snapshot"))
@@ -276,7 +276,7 @@ class TestRealLists:
         with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
             assert captures == sorted((row["snapshot"], row["element"]) for row in csv.DictReader(file))
 
-    def test_ranked_list_gives_the_same_domains(self, read, shared_data):
+    def test_ranked_list_has_the_same_domains(self, read, shared_data):
         folder = shared_data / "presence"
         ranked = source(
             str(folder / "cc_webgraph_top1000_ranks.csv.gz"), crawl_column="snapshot", element_column="domain"
@@ -285,7 +285,7 @@ class TestRealLists:
         last = Selection(first_crawl="2026-01-01")
         assert read(ranked, last)[1] == read(plain, last)[1]
 
-    def test_one_file_per_crawl_gives_the_same(self, read, shared_data, write, tmp_path):
+    def test_one_file_per_crawl_gives_the_same_captures(self, read, shared_data, write, tmp_path):
         path = shared_data / "presence" / "us_gov_hosts.csv.gz"
         by_crawl = {}
         with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
@@ -298,3 +298,14 @@ class TestRealLists:
         whole = read(source(str(path), crawl_column="snapshot"), Selection(last_crawl=crawls[-1]))
         assert split[1] == whole[1]
         assert split[0].crawls == whole[0].crawls
+
+
+def test_excerpt_of_real_hosts_has_its_crawls_and_captures(read):
+    """The hosts below hud.gov, nps.gov and weather.gov in 39 lists of United States government hosts."""
+    listing, captures = read(source(str(REAL_DATA / "us_gov_hosts_excerpt.csv.gz"), crawl_column="snapshot"))
+    with gzip.open(REAL_DATA / "us_gov_hosts_excerpt.csv.gz", "rt", encoding="utf-8", newline="") as file:
+        rows = sorted((row["snapshot"], row["element"]) for row in csv.DictReader(file))
+    assert captures == rows
+    assert len(listing.crawls) == 39
+    assert sum(listing.captures.values()) == len(rows) == 1741
+    assert len({element for _, element in captures}) == 78

@@ -1,4 +1,4 @@
-"""Downloads from a server on loopback that is busy, slow, moved, broken or hostile."""
+"""Test downloads from a server on loopback that is slow, truncated or interrupted."""
 
 import hashlib
 import os
@@ -15,7 +15,7 @@ from crawl_urn_dagster_tests.sources.conftest import in_sequence, reply, serve
 
 @pytest.fixture
 def hasty(tmp_path):
-    """Files that give up after a second and take 1,000 bytes."""
+    """Files with a deadline of one second and at most 1,000 bytes."""
     return Files(tmp_path / "cache", deadline_seconds=1, max_bytes=1000)
 
 
@@ -24,12 +24,12 @@ def kept(files):
 
 
 def truncated(handler):
-    """Promise 100 bytes, send 10, hang up."""
+    """Announce 100 bytes, send 10, close the connection."""
     reply(handler, b"0123456789", Content_Length="100")
 
 
 def endless(handler):
-    """Send without a length until the client hangs up."""
+    """Send a body of unknown length until the client disconnects."""
     handler.send_response(200)
     handler.end_headers()
     while not handler.server.stopping.is_set():
@@ -37,7 +37,7 @@ def endless(handler):
 
 
 def slow_body(handler):
-    """Send a byte of the body every 50 ms for as long as anybody listens."""
+    """Send a byte of the body every 50 ms until the server stops."""
     handler.send_response(200)
     handler.send_header("Content-Length", "900")
     handler.end_headers()
@@ -46,7 +46,7 @@ def slow_body(handler):
 
 
 def slow_headers(handler):
-    """Send a byte of a header every 50 ms: no socket ever waits long."""
+    """Send a byte of a header every 50 ms, which no socket time-out detects."""
     handler.wfile.write(b"HTTP/1.0 200 OK\r\nX-Slow: ")
     while not handler.server.stopping.wait(0.05):
         handler.wfile.write(b"x")
@@ -61,31 +61,31 @@ def test_truncated_file_is_an_error(hasty, server):
     assert kept(hasty) == []
 
 
-def test_file_that_was_truncated_once_is_fetched_again(files, server):
+def test_truncated_file_is_downloaded_again(files, server):
     server.answers["/a"] = in_sequence(truncated, lambda handler: reply(handler, b"whole"))
     assert files.fetch(server.url("/a")).path.read_bytes() == b"whole"
 
 
-def test_size_that_is_announced_is_capped_before_anything_is_sent(hasty, server):
+def test_announced_size_is_capped_before_the_transfer(hasty, server):
     server.answers["/a"] = lambda handler: reply(handler, b"", Content_Length="1001")
     with pytest.raises(SourceError, match="/a: larger than the 1,000 bytes"):
         hasty.fetch(server.url("/a"))
 
 
-def test_size_that_is_not_announced_is_capped(hasty, server):
+def test_unannounced_size_is_capped(hasty, server):
     server.answers["/a"] = endless
     with pytest.raises(SourceError, match="/a: larger than the 1,000 bytes"):
         hasty.fetch(server.url("/a"))
     assert kept(hasty) == []
 
 
-def test_length_that_is_no_number_is_not_believed(hasty, server):
+def test_invalid_length_is_ignored(hasty, server):
     server.answers["/a"] = lambda handler: reply(handler, b"fine", Content_Length="many")
     assert hasty.fetch(server.url("/a")).path.read_bytes() == b"fine"
 
 
 @pytest.mark.parametrize("slow", [slow_headers, slow_body])
-def test_deadline_holds_against_a_server_that_drips(hasty, server, slow):
+def test_deadline_ends_a_slow_transfer(hasty, server, slow):
     server.answers["/a"] = slow
     with pytest.raises(SourceError, match="/a: not received whole by the deadline"):
         hasty.fetch(server.url("/a"))
@@ -95,7 +95,7 @@ def test_deadline_holds_against_a_server_that_drips(hasty, server, slow):
 BODY = bytes(range(256)) * 3000  # a few chunks
 
 
-def test_rest_of_an_interrupted_file_is_asked_for(files, server):
+def test_interrupted_download_is_resumed(files, server):
     server.answers["/a"] = in_sequence(serve(BODY, cut=200_000), serve(BODY, cut=300_000), serve(BODY))
     local = files.fetch(server.url("/a"))
     assert local.path.read_bytes() == BODY
@@ -105,8 +105,8 @@ def test_rest_of_an_interrupted_file_is_asked_for(files, server):
     assert sorted(kept(files)) == sorted([local.input.sha256, "entry.json"])
 
 
-def test_file_that_changed_meanwhile_is_asked_for_anew(files, server):
-    """The condition says so, and the server sends the whole of the new version."""
+def test_changed_file_is_downloaded_from_its_start(files, server):
+    """The condition of the request fails, and the server sends the whole new version."""
     server.answers["/a"] = in_sequence(serve(BODY, cut=200_000), serve(BODY[::-1], '"v2"'))
     assert files.fetch(server.url("/a")).path.read_bytes() == BODY[::-1]
     assert len(server.headers_sent_to("/a")) == 2
@@ -122,13 +122,13 @@ def test_file_that_changed_meanwhile_is_asked_for_anew(files, server):
     ],
     ids=["another start", "no range", "another version", "no such range"],
 )
-def test_rest_that_is_no_rest_is_not_taken(files, server, wrong):
+def test_wrong_range_is_discarded(files, server, wrong):
     server.answers["/a"] = in_sequence(serve(BODY, cut=200_000), wrong, serve(BODY))
     assert files.fetch(server.url("/a")).path.read_bytes() == BODY
     assert "Range" not in server.headers_sent_to("/a")[2]
 
 
-def test_rest_that_ends_before_the_size_of_the_whole_is_gone_on_from(files, server):
+def test_incomplete_rest_is_resumed(files, server):
     def short(handler):
         part = BODY[200_000:300_000]
         reply(handler, part, 206, ETag='"v1"', Content_Range=f"bytes 200000-299999/{len(BODY)}")
@@ -138,22 +138,22 @@ def test_rest_that_ends_before_the_size_of_the_whole_is_gone_on_from(files, serv
     assert server.headers_sent_to("/a")[2]["Range"] == "bytes=300000-"
 
 
-def test_file_without_a_version_is_asked_for_whole(files, server):
-    """Nor is a weak ETag one: what it names may differ byte by byte."""
+def test_file_without_a_version_is_not_resumed(files, server):
+    """A weak ETag is not a version: the bytes that it names may differ."""
     weak = serve(BODY, 'W/"v1"', cut=200_000)
     server.answers["/a"] = in_sequence(weak, lambda handler: reply(handler, BODY))
     assert files.fetch(server.url("/a")).path.read_bytes() == BODY
     assert "Range" not in server.headers_sent_to("/a")[1]
 
 
-def test_size_is_capped_when_the_rest_is_asked_for(hasty, server):
+def test_size_is_capped_when_resuming(hasty, server):
     server.answers["/a"] = in_sequence(serve(b"x" * 900, cut=500), serve(b"x" * 1001))
     with pytest.raises(SourceError, match="/a: larger than the 1,000 bytes"):
         hasty.fetch(server.url("/a"))
     assert kept(hasty) == []
 
 
-def test_killed_process_loses_nothing(files, server):
+def test_download_of_a_killed_process_is_resumed(files, server):
     def stalling(handler):
         serve(BODY, cut=400_000)(handler)
         handler.wfile.flush()
@@ -178,7 +178,7 @@ def test_killed_process_loses_nothing(files, server):
     assert 300_000 <= resumed_at <= 400_000
 
 
-def test_one_process_downloads_and_another_says_so(files, hasty, server):
+def test_second_process_waits_until_its_deadline(files, hasty, server):
     from filelock import FileLock
 
     server.answers["/a"] = serve(b"x")
@@ -188,7 +188,7 @@ def test_one_process_downloads_and_another_says_so(files, hasty, server):
 
 
 @pytest.mark.slow
-def test_progress_is_told(tmp_path, server):
+def test_progress_is_reported(tmp_path, server):
     def slow(handler):
         handler.send_response(200)
         handler.send_header("Content-Length", str(len(BODY)))

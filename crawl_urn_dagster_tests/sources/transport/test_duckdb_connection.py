@@ -1,4 +1,4 @@
-"""The DuckDB connection that raw lists are read through."""
+"""Test the DuckDB connection that reads raw lists."""
 
 import duckdb
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from crawl_urn_dagster.sources.transport.duckdb_connection import connect
 
 
-def test_it_spills_below_the_folder_and_leaves_nothing(tmp_path):
+def test_connection_spills_to_the_folder_and_cleans_up(tmp_path):
     with connect(tmp_path / "new") as connection:
         (spill,) = (tmp_path / "new").iterdir()
         setting = connection.execute("SELECT current_setting('temp_directory')").fetchone()
@@ -16,7 +16,7 @@ def test_it_spills_below_the_folder_and_leaves_nothing(tmp_path):
         connection.execute("SELECT 1")
 
 
-def test_it_installs_and_loads_no_extension_by_itself(tmp_path):
+def test_connection_loads_no_extension(tmp_path):
     settings = ("autoinstall_known_extensions", "autoload_known_extensions")
     with connect(tmp_path) as connection:
         for name in settings:

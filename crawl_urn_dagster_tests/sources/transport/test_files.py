@@ -1,4 +1,4 @@
-"""Files: hashing of local files, the cache of remote ones, what is derived once."""
+"""Test the hashing of local files, the cache of remote files, and derived files."""
 
 import hashlib
 import json
@@ -21,12 +21,12 @@ def sha256(content):
 
 
 def contents(folder):
-    """Files of the cache that are whole contents."""
+    """Return the names of the complete contents in the cache."""
     return sorted(path.name for path in folder.rglob("*") if len(path.name) == 64 and path.is_file())
 
 
 def versioned(pages):
-    """Answer with the current page and its ETag, or 304 to a client that has it."""
+    """Return an answer with the latest page and its ETag, or 304 to a client that has it."""
 
     def answer(handler):
         body = pages[-1]
@@ -61,21 +61,21 @@ class TestLocal:
         os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
         assert Files(tmp_path / "other").fetch(path).input.sha256 == first
 
-    def test_missing_file_is_named(self, files, tmp_path):
+    def test_missing_file_is_an_error(self, files, tmp_path):
         with pytest.raises(SourceError, match=r"nothing\.csv: there is no such file"):
             files.fetch(str(tmp_path / "nothing.csv"))
 
-    def test_glob_without_match_is_named(self, files, tmp_path):
+    def test_glob_without_match_is_an_error(self, files, tmp_path):
         with pytest.raises(SourceError, match=r"\*\.csv: there is no such file"):
             files.fetch_all(str(tmp_path / "*.csv"))
 
-    def test_folder_is_no_file(self, files, tmp_path):
+    def test_folder_is_not_a_file(self, files, tmp_path):
         with pytest.raises(SourceError, match="no such file"):
             files.fetch(str(tmp_path))
 
 
 class TestCache:
-    def test_download_is_described_beside_it(self, files, server):
+    def test_download_has_an_entry_next_to_it(self, files, server):
         server.answers["/a.csv"] = lambda handler: reply(
             handler, b"crawl\n", ETag='"x"', Last_Modified="Sat, 01 Mar 2025 00:00:00 GMT"
         )
@@ -90,12 +90,12 @@ class TestCache:
             "bytes": 6,
         }
 
-    def test_nothing_but_the_entry_is_left(self, files, server):
+    def test_only_content_and_entry_remain(self, files, server):
         server.answers["/a"] = lambda handler: reply(handler, b"x")
         folder = files.fetch(server.url("/a")).path.parent
         assert sorted(path.name for path in folder.iterdir()) == sorted([sha256(b"x"), "entry.json", ".lock"])
 
-    def test_current_copy_is_not_sent_again(self, files, server):
+    def test_current_copy_is_not_downloaded_again(self, files, server):
         server.answers["/a"] = versioned([b"one"])
         first = files.fetch(server.url("/a"))
         assert files.fetch(server.url("/a")) == first
@@ -103,7 +103,7 @@ class TestCache:
         assert "If-None-Match" not in asked[0]
         assert asked[1]["If-None-Match"] == f'"{sha256(b"one")[:8]}"'
 
-    def test_last_modified_is_asked_with(self, files, server):
+    def test_last_modified_is_sent_as_condition(self, files, server):
         date = "Sat, 01 Mar 2025 00:00:00 GMT"
         server.answers["/a"] = lambda handler: (
             reply(handler, status=304)
@@ -120,7 +120,7 @@ class TestCache:
         new = files.fetch(server.url("/a"))
         assert new.path.read_bytes() == b"two"
         assert new.input.sha256 != old.input.sha256
-        assert old.path.read_bytes() == b"one"  # for a process that was just given it
+        assert old.path.read_bytes() == b"one"  # A process may still be reading it.
 
     def test_only_two_versions_are_kept(self, files, server):
         pages = []
@@ -130,13 +130,13 @@ class TestCache:
             files.fetch(server.url("/a"))
         assert contents(files.cache) == sorted([sha256(b"two"), sha256(b"three")])
 
-    def test_content_without_validators_is_fetched_each_time(self, files, server):
+    def test_content_without_validators_is_always_downloaded(self, files, server):
         server.answers["/a"] = lambda handler: reply(handler, b"one")
         assert files.fetch(server.url("/a")) == files.fetch(server.url("/a"))
         assert len(server.headers_sent_to("/a")) == 2
 
     @pytest.mark.parametrize("damage", ["content changed", "content gone", "entry cut", "entry of another address"])
-    def test_broken_entry_is_fetched_again(self, files, server, damage):
+    def test_broken_entry_is_downloaded_again(self, files, server, damage):
         server.answers["/a"] = versioned([b"one"])
         local = files.fetch(server.url("/a"))
         entry = local.path.parent / "entry.json"
@@ -151,19 +151,19 @@ class TestCache:
         assert files.fetch(server.url("/a")).path.read_bytes() == b"one"
         assert "If-None-Match" not in server.headers_sent_to("/a")[1]
 
-    def test_entry_cannot_name_a_file_outside(self, files, server, write):
+    def test_entry_cannot_name_a_file_outside_the_cache(self, files, server, write):
         write("secret", b"one")
         server.answers["/a"] = versioned([b"one"])
         entry = files.fetch(server.url("/a")).path.parent / "entry.json"
         entry.write_text(entry.read_text().replace(sha256(b"one"), "../../secret"))
         assert files.fetch(server.url("/a")).path.name == sha256(b"one")
 
-    def test_address_is_no_path(self, files, server):
+    def test_address_cannot_leave_the_cache(self, files, server):
         server.answers["/..%2F..%2Foutside"] = lambda handler: reply(handler, b"x")
         local = files.fetch(server.url("/..%2F..%2Foutside"))
         assert files.cache in local.path.parents
 
-    def test_outage_is_an_error_though_a_copy_is_held(self, tmp_path, server):
+    def test_outage_is_an_error_despite_a_cached_copy(self, tmp_path, server):
         files = Files(tmp_path / "cache", deadline_seconds=1)
         pages = [b"one"]
         server.answers["/a"] = versioned(pages)
@@ -172,7 +172,7 @@ class TestCache:
         with pytest.raises(SourceError, match=r"/a: the server answered 500"):
             files.fetch(server.url("/a"))
 
-    def test_processes_that_fetch_at_once_all_get_whole_files(self, files, server):
+    def test_concurrent_processes_get_complete_files(self, files, server):
         pages = [b"a" * 200_000, b"b" * 300_000]
         turns = iter(range(1000))
         server.answers["/a"] = lambda handler: reply(handler, pages[next(turns) % 2])
@@ -207,7 +207,7 @@ class TestDerived:
         assert len(made) == 3
         assert first.read_text() == "derived"
 
-    def test_failure_leaves_nothing(self, files):
+    def test_failure_leaves_no_file(self, files):
         def make(path):
             path.write_text("half")
             raise SourceError("no")
@@ -223,7 +223,7 @@ class TestDerived:
 
 
 class TestIdentify:
-    def test_is_of_a_version_and_without_content(self, files, server):
+    def test_remote_file_is_identified_without_download(self, files, server):
         server.answers["/a"] = serve(BODY)
         first = files.identify(server.url("/a"))
         assert (first.location, first.bytes) == (server.url("/a"), len(BODY))
@@ -232,21 +232,21 @@ class TestIdentify:
         assert files.identify(server.url("/a")) != first
         assert [path for path in files.cache.rglob("*") if path.is_file()] == []
 
-    def test_of_a_local_file_is_of_its_content(self, files, write):
+    def test_local_file_is_identified_by_its_content(self, files, write):
         path = write("a.txt", "x")
         assert files.identify(path) == files.fetch(path).input
 
-    def test_of_nothing_is_an_error(self, files, server):
+    def test_missing_remote_file_is_absent(self, files, server):
         with pytest.raises(AbsentError, match="/none: the server answered 404"):
             files.identify(server.url("/none"))
 
-    def test_without_a_size_is_an_error(self, files, server):
+    def test_remote_file_without_size_is_an_error(self, files, server):
         server.answers["/a"] = lambda handler: (handler.send_response(200), handler.end_headers())
         with pytest.raises(SourceError, match="/a: the server does not report the file's size"):
             files.identify(server.url("/a"))
 
 
-def test_what_is_forgotten_is_fetched_again(files, server, write):
+def test_forgotten_file_is_downloaded_again(files, server, write):
     server.answers["/a"] = serve(BODY)
     for _ in range(2):
         files.fetch(server.url("/a"))

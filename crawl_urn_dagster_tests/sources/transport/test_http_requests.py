@@ -8,7 +8,7 @@ from crawl_urn_dagster_tests.sources.conftest import in_sequence, reply
 
 @pytest.fixture
 def hasty(tmp_path):
-    """Files that give up after a second."""
+    """Files with a deadline of one second."""
     return Files(tmp_path / "cache", deadline_seconds=1, max_bytes=1000)
 
 
@@ -16,7 +16,7 @@ def busy(status, **headers):
     return lambda handler: reply(handler, b"busy", status, **headers)
 
 
-def test_busy_server_is_asked_again(files, server):
+def test_busy_server_is_retried(files, server):
     server.answers["/a"] = in_sequence(busy(503), busy(429, Retry_After="1"), lambda handler: reply(handler, b"fine"))
     assert files.fetch(server.url("/a")).path.read_bytes() == b"fine"
     assert len(server.headers_sent_to("/a")) == 3
@@ -27,10 +27,12 @@ def test_server_that_stays_busy_is_an_error(hasty, server, status):
     server.answers["/a"] = busy(status)
     with pytest.raises(SourceError, match=rf"/a: the server answered {status} .*try again later"):
         hasty.fetch(server.url("/a"))
-    assert len(server.headers_sent_to("/a")) == 2  # after 0.5 seconds; the next would be past the deadline
+    assert (
+        len(server.headers_sent_to("/a")) == 2
+    )  # The second follows after 0.5 seconds; a third would be past the deadline.
 
 
-def test_retry_after_past_the_deadline_is_not_waited_for(files, server):
+def test_retry_after_beyond_the_deadline_is_an_error(files, server):
     server.answers["/a"] = busy(429, Retry_After="3600")
     with pytest.raises(SourceError, match=r"answered 429 .*3600 to wait"):
         files.fetch(server.url("/a"))
@@ -45,13 +47,13 @@ def test_other_answers_are_errors_at_once(files, server, status):
     assert len(server.headers_sent_to("/a")) == 1
 
 
-def test_server_that_hangs_up_is_an_error(hasty, server):
+def test_closed_connection_is_an_error(hasty, server):
     server.answers["/a"] = lambda handler: handler.connection.close()
     with pytest.raises(SourceError, match="/a: the connection failed"):
         hasty.fetch(server.url("/a"))
 
 
-def test_no_server_is_an_error(hasty, server):
+def test_unreachable_server_is_an_error(hasty, server):
     address = server.url("/a")
     server.shutdown()
     server.server_close()
@@ -94,6 +96,6 @@ def test_redirect_leads_to_http_only(files, server, target):
         files.fetch(server.url("/a"))
 
 
-def test_address_that_makes_no_sense_is_an_error(files):
+def test_invalid_address_is_an_error(files):
     with pytest.raises(SourceError, match="cannot be requested"):
         files.fetch("http://:80:80/")

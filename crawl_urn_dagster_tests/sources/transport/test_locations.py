@@ -1,4 +1,4 @@
-"""What a location may be, and which files it stands for."""
+"""Test valid locations and the files that they stand for."""
 
 from pathlib import Path
 
@@ -33,7 +33,7 @@ def test_paths_and_addresses_are_locations(location):
         ("https://example.org/a?X-Amz-Signature=secret", "'X-Amz-Signature', which may be a secret"),
     ],
 )
-def test_others_are_not(location, expected):
+def test_other_texts_are_errors(location, expected):
     with pytest.raises(ValidationError, match=expected):
         CHECKED.validate_python(location)
 
@@ -43,13 +43,13 @@ def test_users_and_queries_are_masked():
     assert mask_addresses(text) == "found 'https://...@example.org/a?...', 's3://...@bucket/b' and a?b"
 
 
-def test_relative_paths_are_taken_from_the_folder():
+def test_relative_paths_are_resolved_against_the_folder():
     assert resolve_location(Path("/conf"), "lists/*.csv") == "/conf/lists/*.csv"
     assert resolve_location(Path("/conf"), "/data/a.csv") == "/data/a.csv"
     assert resolve_location(Path("/conf"), "https://example.org/a") == "https://example.org/a"
 
 
-def test_glob_stands_for_its_files_in_order(tmp_path, write):
+def test_glob_gives_its_files_in_order(tmp_path, write):
     paths = [write(name, "x") for name in ("lists/b.csv", "lists/a.csv", "lists/a.txt")]
     (tmp_path / "lists" / "folder.csv").mkdir()
     assert existing_files(f"{tmp_path}/lists//*.csv") == [paths[1], paths[0]]
@@ -63,5 +63,5 @@ def test_file_whose_name_looks_like_a_glob_is_a_file(write):
     assert existing_files(path) == [path]
 
 
-def test_what_is_not_there_stands_for_nothing(tmp_path):
+def test_missing_files_give_an_empty_list(tmp_path):
     assert existing_files(str(tmp_path / "a.csv")) == existing_files(str(tmp_path / "*.csv")) == []

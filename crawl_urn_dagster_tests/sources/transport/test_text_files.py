@@ -40,7 +40,7 @@ def test_damage_is_reported_with_the_location(files, write, content, message):
 
 
 def test_compressed_transfer_is_read_as_gzip(files, server):
-    """A server may compress although the request asks for the file as it is stored."""
+    """A server may compress the file although the request forbids it."""
     server.answers["/a"] = lambda handler: reply(handler, gzip.compress(b"id,from\n"), Content_Encoding="gzip")
     local = files.fetch(server.url("/a"))
     assert server.headers_sent_to("/a")[0]["Accept-Encoding"] == "identity"
