@@ -1,4 +1,4 @@
-"""A source of one's own: sitemaps that were kept as text, a URL per line and a file per crawl, named by its date."""
+"""Define a source of sitemaps stored as text: one URL per line, one file per crawl, named by the crawl's date."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SitemapSource(PresenceSource):
     path: str
 
     def list_crawls(self, files: Files, selection: Selection) -> Listing:
-        """List the files; the hash of each tells whether its crawl is new or revised."""
+        """List the files; the hash of each shows whether its crawl is new or revised."""
         found = self._by_crawl(files)
         crawls = select_crawls(date_crawls(found, where=self.path), selection, self.path)
         inputs = {crawl.crawl: found[crawl.crawl].input for crawl in crawls}
@@ -47,7 +47,7 @@ class SitemapSource(PresenceSource):
             urls = urls[:-1] if urls[-1] == "" else urls
             for number, url in enumerate(urls, start=1):
                 if not url.startswith(("http://", "https://")):
-                    raise SourceError(f"{path}, line {number}: found {url[:80]!r}, expected a URL; mend the line")
+                    raise SourceError(f"{path}, line {number}: found {url[:80]!r}, expected a URL; correct the line")
             yield Captures(crawl, np.array(urls, dtype=np.object_), complete=True)
 
     def _by_crawl(self, files: Files) -> dict[str, LocalFile]:

@@ -174,9 +174,8 @@ def test_default_locations_are_common_crawls():
 
 def test_excerpts_of_real_tables_are_read_completely(files, write):
     """The first 24 crawls of Common Crawl's tables; three early ids have no week and need a calendar."""
-    calendar = write(
-        "c.csv", "id,from\nCC-MAIN-2008-2009,2008-05-09\nCC-MAIN-2009-2010,2009-07-02\nCC-MAIN-2012,2012-01-27"
-    )
+    early = "CC-MAIN-2008-2009,2008-05-09\nCC-MAIN-2009-2010,2009-07-02\nCC-MAIN-2012,2012-01-27\n"
+    calendar = write("c.csv", f"id,from\n{early}")
     windows, counts = (str(REAL_DATA / f"{name}_excerpt.csv") for name in ("url_last_n_crawls", "domain"))
     tables = source(windows, calendar, 0.0081, counts=counts).read_tables(files, ALL_CRAWLS)
     assert len(tables.crawls) == 24

@@ -29,7 +29,7 @@ def test_server_that_stays_busy_is_an_error(hasty, server, status):
         hasty.fetch(server.url("/a"))
     assert (
         len(server.headers_sent_to("/a")) == 2
-    )  # The second follows after 0.5 seconds; a third would be past the deadline.
+    )  # A third attempt would be past the deadline.
 
 
 def test_retry_after_beyond_the_deadline_is_an_error(files, server):
