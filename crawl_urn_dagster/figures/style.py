@@ -113,7 +113,9 @@ def in_style(draw: Callable[_P, Figure]) -> Callable[_P, Figure]:
     def draw_in_style(*args: _P.args, **kwargs: _P.kwargs) -> Figure:
         with style():
             figure = draw(*args, **kwargs)
-            figure.draw_without_rendering()
+            layout = figure.get_layout_engine()
+            if layout is not None and figure.axes:
+                layout.execute(figure)
             figure.set_layout_engine(None)  # with any other engine, also "none", matplotlib draws each file twice
         return figure
 

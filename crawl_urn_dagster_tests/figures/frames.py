@@ -1,16 +1,20 @@
 """Make small tables for figures, and read texts, lines and layout problems from a figure."""
 
+from contextlib import contextmanager
 from functools import cache
 from typing import NamedTuple
+from unittest import mock
 
 import numpy as np
 import pandas as pd
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Text
 
 from crawl_urn_dagster.estimates.capture_recapture import capture_recapture_tables
 from crawl_urn_dagster.estimates.drift import drift_tables
 from crawl_urn_dagster.estimates.forecast import forecast_table, planning_table
 from crawl_urn_dagster.estimates.inference import estimate_tables
+from crawl_urn_dagster.figures import draw
 from crawl_urn_dagster.figures.style import WIDTHS, page_columns, style
 from crawl_urn_dagster.observables.schema import PARAMETER_HISTORY, PARAMETERS
 from crawl_urn_dagster.observables.tables import crawls_table, tables_from_histories
@@ -76,6 +80,19 @@ def estimated():
         "parameter_history": history_of(crawls, window_crawls=8),
         "truth": pd.DataFrame([truth]),
     }
+
+
+@cache
+def drawn(name, columns=2):
+    """Return a figure of the tables of `estimated`; callers must not modify it."""
+    return draw(name, estimated(), title=TITLE, clock="crawl", columns=columns)
+
+
+@contextmanager
+def without_layout():
+    """Skip the layout of figures, which takes most of the time, in tests that read only lines and texts."""
+    with mock.patch.object(ConstrainedLayoutEngine, "execute"):
+        yield
 
 
 def history_of(crawls, *, window_crawls):
@@ -175,7 +192,7 @@ def observed(axes):
 
 
 def faults(figure, *, smallest=8):
-    """Describe the layout problems of a figure: texts that are cut off, smaller than `smallest` points, or overlapping."""
+    """Describe the layout problems of a figure: texts cut off, smaller than `smallest` points, or overlapping."""
     with page_columns(1 if figure.get_figwidth() == WIDTHS[1] else 2), style():
         figure.draw_without_rendering()  # as in a saved file
     found = texts(figure)

@@ -2,7 +2,6 @@
 
 import doctest
 import re
-from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from crawl_urn_dagster.observables.database import ObservablesFile
 from crawl_urn_dagster.observables.schema import SYMBOLS, TABLES
 from crawl_urn_dagster.urn import Urn
 from crawl_urn_dagster.urn.fits.status import WITHHELD
-from crawl_urn_dagster_tests.figures.frames import TITLE, estimated, faults
+from crawl_urn_dagster_tests.figures.frames import TITLE, drawn, estimated, faults
 
 #: Numbers of captions that do not depend on the collection: levels, tolerances, dates and names.
 _FIXED = re.compile(r"95 %|1 % (of a crawl|tolerance)|2 % per 24 crawls|from 0 to 1|\d{4}-\d\d(-\d\d)?|1-50|51\+")
@@ -26,11 +25,6 @@ _NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?")
 @pytest.fixture(scope="module")
 def frames():
     return estimated()
-
-
-@cache
-def drawn(name, columns=2):
-    return draw(name, estimated(), title=TITLE, clock="crawl", columns=columns)
 
 
 def numbers(text):

@@ -13,7 +13,7 @@ from crawl_urn_dagster.figures.diagnostics import (
 )
 from crawl_urn_dagster.figures.style import CONTAINMENT_COLOUR, DISCOVERY_COLOUR, tint
 from crawl_urn_dagster.observables.schema import DIAGNOSIS, KAPPA_PROFILE, PER_CRAWL
-from crawl_urn_dagster_tests.figures.frames import TITLE, estimated, faults, legend_entries, text_of
+from crawl_urn_dagster_tests.figures.frames import TITLE, drawn, estimated, faults, legend_entries, text_of
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def frames():
 
 
 def test_profile_has_each_observable_and_rings_the_best_fit(frames):
-    figure = identifiability(frames["kappa_profile"], title=TITLE)
+    figure = drawn("identifiability")
     assert faults(figure) == []
     left, *others = figure.axes
     assert {"containment alone", "discovery curve alone", "both, joint fit"} == set(legend_entries(figure))
@@ -34,7 +34,7 @@ def test_profile_has_each_observable_and_rings_the_best_fit(frames):
 
 def test_profile_is_thick_within_tolerance_of_the_best_fit(frames):
     profile = frames["kappa_profile"]
-    _, _, coverage = identifiability(profile, title=TITLE).axes
+    _, _, coverage = drawn("identifiability").axes
     for projection, colour in (("containment", CONTAINMENT_COLOUR), ("discovery_curve", DISCOVERY_COLOUR)):
         rows = profile[profile["projection"] == projection].sort_values("kappa")
         near = rows[rows["residual_rms"] <= rows["residual_rms"].min() + 0.01]
@@ -64,7 +64,7 @@ def test_profile_is_thin_at_kappa_outside_the_tolerance():
 
 def test_residuals_are_ringed_where_the_fit_fails(frames):
     diagnosis = frames["diagnosis"]
-    figure = residuals_by_lag(diagnosis, title=TITLE)
+    figure = drawn("residuals_by_lag")
     assert faults(figure) == []
     assert "all explained" in " ".join(text_of(figure).split())
     lag_three = diagnosis.index[diagnosis["subject"] == "overlap, lag 3"]
@@ -91,7 +91,7 @@ def test_residual_bar_beyond_the_axes_has_a_triangle(frames):
 
 
 def test_every_crawl_has_survival_and_coverage(frames):
-    figure = survival_and_coverage_by_crawl(frames["per_crawl"], frames["crawls"], title=TITLE)
+    figure = drawn("survival_and_coverage_by_crawl")
     assert faults(figure) == []
     rows = frames["per_crawl"].query("estimator == 'cormack_jolly_seber' and se == se")
     shown = sum(len(container[0].get_xdata()) for axes in figure.axes for container in axes.containers)

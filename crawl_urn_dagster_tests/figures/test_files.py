@@ -1,20 +1,21 @@
 """Test the contents of figure files and that they are replaced atomically."""
 
 import hashlib
+import inspect
 import io
 import json
 import os
+import pickle
 import re
 import subprocess
 import sys
 from xml.etree import ElementTree
 
-import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from PIL import Image
 
-from crawl_urn_dagster.figures import Caption, caption, draw
+from crawl_urn_dagster.figures import Caption, draw
 from crawl_urn_dagster.figures.files import SUFFIXES, preview_png, remove_figure, render_png, save_figure
 from crawl_urn_dagster_tests.figures.frames import TITLE, tables
 
@@ -22,15 +23,30 @@ CAPTION = Caption("gov <hosts> & (κ)", "κ = 0.400 (0.399–0.401) & more.", "A
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def drawn(n_crawls=3, name="containment_by_lag"):
-    made = tables(n_crawls)._asdict()
-    return [draw(name, made, title=TITLE, clock="crawl", columns=columns) for columns in (2, 1)]
+def save_all(frames, caption, folder):
+    """Save two figures of observables, and return their paths; the first figure is ``containment_by_lag``."""
+    paths = []
+    for name in ("containment_by_lag", "discovery_heat_map"):
+        figures = (draw(name, frames, title="", clock="crawl", columns=columns) for columns in (2, 1))
+        paths += save_figure(*figures, folder / name, caption)
+    return paths
 
 
 @pytest.fixture(scope="module")
-def saved(tmp_path_factory):
-    paths = save_figure(*drawn(), tmp_path_factory.mktemp("saved") / "a.figure", CAPTION)
-    return {path.name.removeprefix("a.figure"): path for path in paths}
+def all_paths(tmp_path_factory):
+    return save_all(tables(4)._asdict(), CAPTION, tmp_path_factory.mktemp("saved"))
+
+
+@pytest.fixture
+def saved(all_paths):
+    """The files of ``containment_by_lag`` by suffix."""
+    return {path.name.removeprefix("containment_by_lag"): path for path in all_paths[: len(SUFFIXES)]}
+
+
+def plain_figure():
+    figure = Figure(figsize=(1, 1))
+    figure.subplots().plot([1, 2])
+    return figure
 
 
 def test_files_have_the_format_of_their_suffix(saved):
@@ -38,7 +54,7 @@ def test_files_have_the_format_of_their_suffix(saved):
     assert {path.suffix for path in saved[".png"].parent.iterdir()} == {".png", ".svg", ".pdf", ".json"}
     with Image.open(saved[".png"]) as image:
         assert image.format == "PNG"
-        assert image.size == tuple(np.floor(drawn()[0].get_size_inches() * 150))
+        assert image.size == (1080, 540)  # 7.2 in by 3.6 in at 150 dpi
     assert ElementTree.parse(saved[".svg"]).getroot().tag == f"{SVG}svg"
     for suffix, width in ((".pdf", 7.2), (".one_column.pdf", 3.5)):
         (box,) = re.findall(rb"/MediaBox \[ 0 0 ([\d.]+) [\d.]+ \]", saved[suffix].read_bytes())
@@ -68,11 +84,12 @@ def test_files_embed_fonts_and_have_no_dates(saved):
     assert "<dc:date>" not in svg
 
 
-def test_save_replaces_files_without_temporary_ones(tmp_path):
+def test_save_of_any_figure_replaces_files(tmp_path):
     (tmp_path / "lag.png").write_bytes(b"old")
-    paths = save_figure(*drawn(), tmp_path / "lag", CAPTION)
+    paths = save_figure(plain_figure(), plain_figure(), tmp_path / "lag", CAPTION)
     assert paths[0].read_bytes().startswith(b"\x89PNG")
     assert sorted(tmp_path.iterdir()) == sorted(paths)
+    assert all(path.stat().st_size for path in paths)
     (tmp_path / "lag.png.other").write_bytes(b"")
     remove_figure(tmp_path / "lag")
     remove_figure(tmp_path / "lag")
@@ -82,12 +99,12 @@ def test_save_replaces_files_without_temporary_ones(tmp_path):
 def test_failed_save_leaves_no_temporary_file(tmp_path):
     (tmp_path / "lag.png").mkdir()
     with pytest.raises(OSError, match=r"lag\.png"):
-        save_figure(*drawn(), tmp_path / "lag", CAPTION)
+        save_figure(plain_figure(), plain_figure(), tmp_path / "lag", CAPTION)
     assert [path.name for path in tmp_path.iterdir()] == ["lag.png"]
 
 
 def test_preview_has_fewer_colours_and_pixels_if_needed():
-    png = render_png(drawn(40, "discovery_curves_by_start")[0])
+    png = render_png(draw("discovery_curves_by_start", tables(40)._asdict(), title=TITLE, clock="crawl"))
     assert preview_png(png, 10**7) == png
     reduced, small = preview_png(png, len(png) - 1), preview_png(png, 15_000)
     assert len(reduced) < len(png)
@@ -98,35 +115,29 @@ def test_preview_has_fewer_colours_and_pixels_if_needed():
         preview_png(png, 100)
 
 
-def test_any_matplotlib_figure_can_be_saved(tmp_path):
-    figure = Figure(figsize=(3.5, 2))
-    figure.subplots().plot([1, 2])
-    assert all(path.stat().st_size for path in save_figure(figure, figure, tmp_path / "own", CAPTION))
+#: Calls `save_all` in a process that does not import the tests, which is faster.
+_SCRIPT = f"""
+import hashlib, pathlib, pickle, sys
+from crawl_urn_dagster.figures import draw
+from crawl_urn_dagster.figures.files import save_figure
 
-
-_SAVE = """
-import sys, hashlib, pathlib
-from crawl_urn_dagster_tests.figures.test_files import save_all
-print(hashlib.sha256(b"".join(path.read_bytes() for path in save_all(pathlib.Path(sys.argv[1])))).hexdigest())
+{inspect.getsource(save_all)}
+folder = pathlib.Path(sys.argv[1])
+paths = save_all(*pickle.loads((folder / "arguments").read_bytes()), folder)
+print(hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest())
 """
 
 
-def save_all(folder):
-    """Save two figures of observables."""
-    made = tables(4)._asdict()
-    paths = []
-    for name in ("discovery_heat_map", "containment_by_lag"):
-        figures = (draw(name, made, title=TITLE, clock="crawl", columns=columns) for columns in (2, 1))
-        paths += save_figure(*figures, folder / name, caption(name, made, title=TITLE, clock="crawl"))
-    return paths
-
-
 @pytest.mark.slow
-def test_same_input_gives_the_same_bytes_in_any_process(tmp_path):
-    first, again = (b"".join(path.read_bytes() for path in save_all(tmp_path / name)) for name in ("first", "again"))
+def test_same_input_gives_the_same_bytes_in_any_process(all_paths, tmp_path):
+    arguments = tables(4)._asdict(), CAPTION
+    first, again = (
+        b"".join(path.read_bytes() for path in paths) for paths in (all_paths, save_all(*arguments, tmp_path))
+    )
     assert first == again
+    (tmp_path / "arguments").write_bytes(pickle.dumps(arguments))
     elsewhere = subprocess.run(
-        [sys.executable, "-c", _SAVE, str(tmp_path / "elsewhere")],
+        [sys.executable, "-c", _SCRIPT, str(tmp_path)],
         env={**os.environ, "PYTHONHASHSEED": "1"},
         check=True,
         capture_output=True,

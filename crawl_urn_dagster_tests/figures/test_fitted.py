@@ -1,5 +1,7 @@
 """Test the figures of the fits: points, curves and legend."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -22,6 +24,7 @@ from crawl_urn_dagster_tests.figures.frames import (
     parameters,
     tables,
     text_of,
+    without_layout,
 )
 
 CONTAINMENT, DISCOVERY, JOINT = (CONTAINMENT_COLOUR, "o"), (DISCOVERY_COLOUR, "s"), (JOINT_COLOUR, "v")
@@ -33,9 +36,10 @@ def made():
     return tables(24)
 
 
-def draw(figure_of, fits, made, *, clock="crawl", **options):
-    both = {"containment": made.containment, "discovery_curve": made.discovery_curve}
-    return figure_of(fits, made.crawls, title=TITLE, clock=clock, **{**both, **options})
+def draw(figure_of, fits, made, *, clock="crawl", has_layout=False, **options):
+    tables_of_observables = {"containment": made.containment, "discovery_curve": made.discovery_curve, **options}
+    with nullcontext() if has_layout else without_layout():
+        return figure_of(fits, made.crawls, title=TITLE, clock=clock, **tables_of_observables)
 
 
 def test_points_are_means_on_clock_crawl(made):
@@ -218,7 +222,7 @@ def test_truth_of_a_simulation_has_a_curve(made):
         }
     )
     for figure_of, fits in ((homogeneous_fits, homogeneous()), (core_shell_fits, core_shell())):
-        figure = draw(figure_of, parameters(fits), made, truth=truth)
+        figure = draw(figure_of, parameters(fits), made, truth=truth, has_layout=True)
         by_lag, by_length = (curves(axes)[TRUTH] for axes in figure.axes)
         urn = CoreShellUrn(0.4, 0.75, 0.6)
         np.testing.assert_allclose(by_lag.get_ydata(), urn.containment(by_lag.get_xdata()), rtol=1e-12)
@@ -250,7 +254,7 @@ def test_missing_observable_has_no_panel(made):
         ("discovery_curve", "lag (crawls)"),
         ("containment", "crawls after the start crawl, T"),
     ):
-        figure = draw(core_shell_fits, fits, made, **{missing: None})
+        figure = draw(core_shell_fits, fits, made, **{missing: None}, has_layout=True)
         assert [axes.get_xlabel() for axes in figure.axes] == [label]
         assert set(curves(figure.axes[0])) == {CONTAINMENT}
         assert faults(figure) == []
@@ -287,7 +291,7 @@ def test_unknown_values_are_skipped_and_negative_ones_drawn(made):
 @pytest.mark.parametrize("clock", ["crawl", "year"])
 def test_one_crawl_has_no_points_and_no_curves(clock):
     one = tables(1)
-    figure = draw(core_shell_fits, parameters(core_shell(clock=clock)), one, clock=clock)
+    figure = draw(core_shell_fits, parameters(core_shell(clock=clock)), one, clock=clock, has_layout=True)
     assert [observed(axes).get_xdata().size for axes in figure.axes] == [0, 0]
     assert [curves(axes) for axes in figure.axes] == [{}, {}]
     assert faults(figure) == []
