@@ -45,12 +45,7 @@ class LocalEngine(BaseModel):
         """Raise an `EngineMissingError` if the engine cannot run here; this engine always can."""
 
     def count_histories(
-        self,
-        partitions: Sequence[Partition],
-        *,
-        state: Path,
-        memory_bytes: int,
-        report: Callable[[str], object],
+        self, partitions: Sequence[Partition], *, state: Path, memory_bytes: int, report: Callable[[str], object]
     ) -> CaptureHistoryCounts:
         """Count the histories of partitions in time order; see `kept_histories.KeptHistories.count`."""
         from crawl_urn_dagster.observables.kept_histories import KeptHistories

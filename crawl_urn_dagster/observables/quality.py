@@ -29,10 +29,7 @@ SECONDS_PER_DAY = 86_400
 
 
 def broken_rules(
-    crawls: pd.DataFrame,
-    containment: pd.DataFrame | None,
-    discovery_curve: pd.DataFrame | None,
-    relative_error: float,
+    crawls: pd.DataFrame, containment: pd.DataFrame | None, discovery_curve: pd.DataFrame | None, relative_error: float
 ) -> dict[str, pd.DataFrame]:
     """Return the rows of a collection's tables that break a rule, by rule; rules without such rows are left out."""
     found = {STARTS_INCREASE: calendar_disorder(crawls), IN_CALENDAR: dated_by_week(crawls)}

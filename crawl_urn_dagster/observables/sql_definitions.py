@@ -104,13 +104,7 @@ def _differences(name: str, stored: pd.DataFrame, recomputed: pd.DataFrame) -> p
         labels = [" ".join(f"{part}={row[part]}" for part in key) for row in rows.loc[differs, key].to_dict("records")]
         found.append(
             pd.DataFrame(
-                {
-                    "table": name,
-                    "row": labels,
-                    "column": column,
-                    "stored": ours[differs],
-                    "recomputed": theirs[differs],
-                }
+                {"table": name, "row": labels, "column": column, "stored": ours[differs], "recomputed": theirs[differs]}
             )
         )
     return pd.concat(found, ignore_index=True)

@@ -34,12 +34,7 @@ def crawls():
 
 def windows(*unions):
     return pd.DataFrame(
-        {
-            "start_crawl": "a",
-            "end_crawl": ["a", "b", "c"],
-            "window_crawls": [1, 2, 3],
-            "distinct_elements": unions,
-        }
+        {"start_crawl": "a", "end_crawl": ["a", "b", "c"], "window_crawls": [1, 2, 3], "distinct_elements": unions}
     )
 
 

@@ -8,11 +8,7 @@ import pytest
 from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.observables.database import ObservablesFile
 from crawl_urn_dagster.observables.sql_definitions import history_pairs, observables_differences
-from crawl_urn_dagster.observables.tables import (
-    capture_history_counts_table,
-    crawls_table,
-    tables_from_histories,
-)
+from crawl_urn_dagster.observables.tables import capture_history_counts_table, crawls_table, tables_from_histories
 from crawl_urn_dagster.urn import CaptureHistoryCounts, CountingError
 from crawl_urn_dagster_tests.collections_for_tests import (
     avoiding_histories,

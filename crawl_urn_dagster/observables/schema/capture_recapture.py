@@ -35,9 +35,7 @@ PER_CRAWL = Table(
     (
         required("crawl", "VARCHAR", "label of the crawl; survival and births are from this crawl to the next"),
         required(
-            "quantity",
-            "VARCHAR",
-            "alpha (per unit of the clock), coverage, marked, population or births (elements)",
+            "quantity", "VARCHAR", "alpha (per unit of the clock), coverage, marked, population or births (elements)"
         ),
         required("estimator", "VARCHAR", "cormack_jolly_seber: maximum likelihood; jolly_seber: closed form"),
         required("clock", "VARCHAR", "crawl or year"),

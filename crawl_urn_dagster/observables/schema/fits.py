@@ -38,11 +38,7 @@ PARAMETERS = Table(
             "unit of the fitted observable",
         ),
         required("n_points", "INTEGER", "points fitted", "points"),
-        required(
-            "status",
-            "VARCHAR",
-            "model_violation, too_few_points, not_converged, at_bound, not_identified or ok",
-        ),
+        required("status", "VARCHAR", "model_violation, too_few_points, not_converged, at_bound, not_identified or ok"),
         Column("reason", "VARCHAR", "why the status is not ok, in words"),
         required("headline", "BOOLEAN", "whether this is the selected fit of the collection, or of its stratum"),
     ),
