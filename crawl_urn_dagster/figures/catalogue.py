@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 class Entry:
     """Description of a figure; in its module, ``<name>`` draws it and ``<name>_caption`` describes it.
 
+    Both functions take the tables in order. The first also takes ``title``, the name of the collection, and returns the
+    figure. The second returns the caption and the alternative text.
+
     Parameters
     ----------
     module
@@ -94,10 +97,7 @@ CATALOGUE = {
         "fitted", "The core–shell urn fitted to each observable.", ("parameters", "crawls"), **_FIT_OPTIONS
     ),
     "identifiability": Entry(
-        "diagnostics",
-        "Profile of κ: best fit at each fixed κ, by observable.",
-        ("kappa_profile",),
-        has_parameters=True,
+        "diagnostics", "Profile of κ: best fit at each fixed κ, by observable.", ("kappa_profile",), has_parameters=True
     ),
     "residuals_by_lag": Entry(
         "diagnostics",

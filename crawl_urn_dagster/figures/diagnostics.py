@@ -11,19 +11,7 @@ import numpy as np
 
 from crawl_urn_dagster.figures.axes import crawl_ticks, date_axis, message_figure, show_message
 from crawl_urn_dagster.figures.labels import crawl_range, with_interval
-from crawl_urn_dagster.figures.style import (
-    CONTAINMENT_COLOUR,
-    DISCOVERY_COLOUR,
-    JOINT_COLOUR,
-    MISSING_COLOUR,
-    elements,
-    in_style,
-    is_narrow,
-    new_figure,
-    panels,
-    plain_text,
-    tint,
-)
+from crawl_urn_dagster.figures.style import Colour, elements, in_style, is_narrow, new_figure, panels, plain_text, tint
 from crawl_urn_dagster.formatting import count_noun, format_share
 from crawl_urn_dagster.urn.fits.status import FITTED_MOVE
 
@@ -33,15 +21,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _PROFILES = {
-    "containment": (CONTAINMENT_COLOUR, "o", "containment alone"),
-    "discovery_curve": (DISCOVERY_COLOUR, "s", "discovery curve alone"),
-    "joint": (JOINT_COLOUR, "D", "both, joint fit"),
+    "containment": (Colour.CONTAINMENT, "o", "containment alone"),
+    "discovery_curve": (Colour.DISCOVERY, "s", "discovery curve alone"),
+    "joint": (Colour.JOINT, "D", "both, joint fit"),
 }
 #: Colour, marker, offset along the axis of lags and label of the kinds of counts.
 _COUNTS = {
-    "overlap": (CONTAINMENT_COLOUR, "o", -0.12, "pairs: {elements} in both crawls"),
-    "recapture": (DISCOVERY_COLOUR, "s", 0.12, "first returns: {elements} by lag of the return"),
-    "window": (DISCOVERY_COLOUR, "^", 0.12, "windows: distinct {elements}"),
+    "overlap": (Colour.CONTAINMENT, "o", -0.12, "pairs: {elements} in both crawls"),
+    "recapture": (Colour.DISCOVERY, "s", 0.12, "first returns: {elements} by lag of the return"),
+    "window": (Colour.DISCOVERY, "^", 0.12, "windows: distinct {elements}"),
 }
 
 
@@ -52,13 +40,6 @@ def identifiability(profile: pd.DataFrame, *, title: str) -> Figure:
     A distinct minimum means that the observable identifies κ. In the panels of μ and c, a curve is thick where the fit
     is within 1 % of a crawl size of the best fit. Containment determines μ, so its thick part is level in the panel of
     μ. The thick part of the discovery curve slopes across the panel.
-
-    Parameters
-    ----------
-    profile
-        Table `kappa_profile`; may have no rows.
-    title
-        Name of the collection, for example ``us_gov_hosts (host)``.
     """
     heading = "profile of κ by observable"
     if profile.empty:
@@ -75,13 +56,11 @@ def identifiability(profile: pd.DataFrame, *, title: str) -> Figure:
             for axes, column in zip(all_axes, ("standardised_rms", "core_share", "coverage"), strict=True):
                 _draw_profile(axes, rows, column, colour, marker)
             residual_axes.plot([], [], color=colour, linewidth=0.8, marker=marker, markersize=2.5, label=label)
+    core_share_axes.plot([0, 1], [0, 1], color=Colour.MISSING, linestyle=":", linewidth=0.8)
+    labels = ("RMS standardised residual", "core share of a crawl, μ\n(dotted: μ = κ)", "shell coverage, c")
+    for axes, label in zip(all_axes, labels, strict=True):
+        axes.set(xlabel="core fraction of the urn, κ", ylabel=label)
     _tick_residuals(residual_axes)
-    residual_axes.set_ylabel("RMS standardised residual")
-    core_share_axes.plot([0, 1], [0, 1], color=MISSING_COLOUR, linestyle=":", linewidth=0.8)
-    core_share_axes.set_ylabel("core share of a crawl, μ\n(dotted: μ = κ)")
-    coverage_axes.set_ylabel("shell coverage, c")
-    for axes in all_axes:
-        axes.set_xlabel("core fraction of the urn, κ")
     for axes in (core_share_axes, coverage_axes):
         axes.set_ylim(-0.03, 1.03)  # a κ fixed too high gives an invalid μ above 1
     figure.legend(loc="outside lower left", ncols=1 if is_narrow() else 3)
@@ -153,15 +132,7 @@ def _tick_residuals(axes: Axes) -> None:
 
 @in_style
 def residuals_by_lag(diagnosis: pd.DataFrame, *, title: str) -> Figure:
-    """Draw the joint fit's mean standardised residual at each lag, with 95 % confidence intervals.
-
-    Parameters
-    ----------
-    diagnosis
-        Table `diagnosis`; may have no row of test ``lack_of_fit``.
-    title
-        Name of the collection.
-    """
+    """Draw the joint fit's mean standardised residual at each lag, with 95 % confidence intervals."""
     rows = _residual_rows(diagnosis)
     heading = "residuals of the joint fit by lag"
     if rows.empty:
@@ -175,7 +146,7 @@ def residuals_by_lag(diagnosis: pd.DataFrame, *, title: str) -> Figure:
         f"bars: 95 % confidence intervals of sampling and crawl-to-crawl variation; {explained}",
     )
     axes = figure.subplots()
-    axes.axhline(0, color=MISSING_COLOUR, linewidth=0.8)
+    axes.axhline(0, color=Colour.MISSING, linewidth=0.8)
     limit = _axis_limit(rows)
     for kind, (colour, marker, shift, label) in _COUNTS.items():
         some = rows[rows["kind"] == kind]
@@ -196,10 +167,8 @@ def residuals_by_lag(diagnosis: pd.DataFrame, *, title: str) -> Figure:
             axes.plot(at, np.full(len(at), sign * limit), triangle, color=tint(colour), markersize=4, clip_on=False)
         is_off = some["verdict"] == "fails"
         axes.plot(lag[is_off], observed[is_off], "o", markersize=9, markerfacecolor="none", color=colour)
-    axes.set_xlabel("lag (crawls)")
+    axes.set(xlabel="lag (crawls)", ylabel="mean standardised residual", ylim=(-limit, limit))
     crawl_ticks(axes)
-    axes.set_ylabel("mean standardised residual")
-    axes.set_ylim(-limit, limit)
     figure.legend(loc="outside lower left", ncols=1 if is_narrow() else 2)
     return figure
 
@@ -242,15 +211,7 @@ def _residual_rows(diagnosis: pd.DataFrame) -> pd.DataFrame:
 
 @in_style
 def survival_and_coverage_by_crawl(per_crawl: pd.DataFrame, crawls: pd.DataFrame, *, title: str) -> Figure:
-    """Draw Cormack-Jolly-Seber estimates of survival and coverage of every crawl, with 95 % confidence intervals.
-
-    Parameters
-    ----------
-    per_crawl, crawls
-        Tables of the contract.
-    title
-        Name of the collection.
-    """
+    """Draw Cormack-Jolly-Seber estimates of survival and coverage of every crawl, with 95 % confidence intervals."""
     rows = per_crawl[per_crawl["estimator"] == "cormack_jolly_seber"].merge(crawls, on="crawl")
     clock = rows["clock"].iloc[0] if len(rows) else "crawl"
     figure = new_figure(
@@ -260,8 +221,8 @@ def survival_and_coverage_by_crawl(per_crawl: pd.DataFrame, crawls: pd.DataFrame
         f"{elements()}, so both include any core",
     )
     quantities = (
-        ("alpha", CONTAINMENT_COLOUR, f"survival, α (per {clock})\nfrom the crawl to the next"),
-        ("coverage", DISCOVERY_COLOUR, "coverage, c"),
+        ("alpha", Colour.CONTAINMENT, f"survival, α (per {clock})\nfrom the crawl to the next"),
+        ("coverage", Colour.DISCOVERY, "coverage, c"),
     )
     for axes, (quantity, colour, name) in zip(figure.subplots(2, 1, sharex=True), quantities, strict=True):
         some = rows[(rows["quantity"] == quantity) & rows["estimate"].notna()]

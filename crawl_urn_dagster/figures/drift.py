@@ -12,16 +12,7 @@ import pandas as pd
 
 from crawl_urn_dagster.figures.axes import date_axis, message_figure
 from crawl_urn_dagster.figures.labels import crawl_range, describe_fit, has_point_estimate
-from crawl_urn_dagster.figures.style import (
-    CONTAINMENT_COLOUR,
-    DISCOVERY_COLOUR,
-    JOINT_COLOUR,
-    MISSING_COLOUR,
-    in_style,
-    new_figure,
-    plain_text,
-    tint,
-)
+from crawl_urn_dagster.figures.style import Colour, in_style, new_figure, plain_text, tint
 from crawl_urn_dagster.formatting import count_noun
 from crawl_urn_dagster.observables.schema import SYMBOLS
 from crawl_urn_dagster.urn import UNSAID, WITHHELD
@@ -33,30 +24,22 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.urn.data.histories import FloatArray
 
 _PANELS = {
-    "kappa": (JOINT_COLOUR, "core fraction\nof the urn, κ"),
-    "core_share": (JOINT_COLOUR, "core share\nof a crawl, μ"),
-    "alpha": (CONTAINMENT_COLOUR, "shell\nsurvival, α"),
-    "coverage": (DISCOVERY_COLOUR, "shell\ncoverage, c"),
+    "kappa": (Colour.JOINT, "core fraction\nof the urn, κ"),
+    "core_share": (Colour.JOINT, "core share\nof a crawl, μ"),
+    "alpha": (Colour.CONTAINMENT, "shell\nsurvival, α"),
+    "coverage": (Colour.DISCOVERY, "shell\ncoverage, c"),
 }
 _CHARTS = {
-    "core": (JOINT_COLOUR, "κ of each crawl"),
-    "survival": (CONTAINMENT_COLOUR, "α of the gap before it"),
-    "coverage": (DISCOVERY_COLOUR, "c of each crawl"),
+    "core": (Colour.JOINT, "κ of each crawl"),
+    "survival": (Colour.CONTAINMENT, "α of the gap before it"),
+    "coverage": (Colour.DISCOVERY, "c of each crawl"),
 }
 _MIN_RANGE = 0.01  # of an axis of a chart whose points are all equal
 
 
 @in_style
 def parameters_over_time(history: pd.DataFrame, drift: pd.DataFrame, crawls: pd.DataFrame, *, title: str) -> Figure:
-    """Draw the joint fit of every rolling window, at its last crawl, with 95 % confidence intervals and drift.
-
-    Parameters
-    ----------
-    history, drift, crawls
-        Tables `parameter_history`, `drift` and `crawls`.
-    title
-        Name of the collection, for example ``us_gov_hosts (host)``.
-    """
+    """Draw the joint fit of every rolling window, at its last crawl, with 95 % confidence intervals and drift."""
     rows = _reported(history).merge(crawls[["crawl", "years"]], left_on="last_crawl", right_on="crawl")
     heading = "parameters in rolling windows of crawls"
     if rows.empty:
@@ -107,15 +90,7 @@ def parameters_over_time_caption(history: pd.DataFrame, drift: pd.DataFrame, cra
 
 @in_style
 def control_charts(chart: pd.DataFrame, drift: pd.DataFrame, crawls: pd.DataFrame, *, title: str) -> Figure:
-    """Draw per-crawl estimates of core, survival and coverage, and their moving averages with control limits.
-
-    Parameters
-    ----------
-    chart, drift, crawls
-        Tables `control_chart`, `drift` and `crawls`.
-    title
-        Name of the collection.
-    """
+    """Draw per-crawl estimates of core, survival and coverage, and their moving averages with control limits."""
     if chart.empty:
         reasons = drift["reason"].dropna()
         return message_figure(title, "control charts", ": ".join(["not tested", *reasons.iloc[:1]]))
@@ -129,13 +104,13 @@ def control_charts(chart: pd.DataFrame, drift: pd.DataFrame, crawls: pd.DataFram
     for axes, (name, (colour, label)) in zip(all_axes, _CHARTS.items(), strict=True):
         rows = chart[chart["chart"] == name].merge(crawls[["crawl", "years"]], on="crawl")
         reference, monitored = (rows[rows["phase"] == phase] for phase in ("reference", "monitored"))
-        style = {"color": MISSING_COLOUR, "markersize": 3, "markerfacecolor": "white", "markeredgewidth": 0.8}
+        style = {"color": Colour.MISSING, "markersize": 3, "markerfacecolor": "white", "markeredgewidth": 0.8}
         axes.plot(reference["years"], reference["value"], "o", **style)
         axes.plot(monitored["years"], monitored["value"], "o", color=tint(colour), markersize=2.5)
         low, average, high = (
             monitored[column].to_numpy(dtype=np.float64) for column in ("average_low", "average", "average_high")
         )
-        axes.fill_between(monitored["years"], low, high, color=MISSING_COLOUR, alpha=0.25, linewidth=0)
+        axes.fill_between(monitored["years"], low, high, color=Colour.MISSING, alpha=0.25, linewidth=0)
         axes.plot(monitored["years"], average, "-", color=colour)
         alarm = _is_true(monitored["alarm"]).to_numpy(dtype=bool)
         axes.plot(monitored["years"][alarm], average[alarm], "x", color="black", label="alarm")

@@ -5,7 +5,7 @@ Does not select the fit or compute the fates; see `estimates.headline` and `urn`
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -21,9 +21,7 @@ from crawl_urn_dagster.figures.labels import (
     status_note,
 )
 from crawl_urn_dagster.figures.style import (
-    CONTAINMENT_COLOUR,
-    DISCOVERY_COLOUR,
-    JOINT_COLOUR,
+    Colour,
     elements,
     in_style,
     is_narrow,
@@ -46,7 +44,7 @@ if TYPE_CHECKING:
 
 _BARS_HEIGHT = 2.4  # inches
 _AXES_WIDTH = 4.0  # in widths of a bar
-_COLOURS = {"joint": JOINT_COLOUR, "containment": CONTAINMENT_COLOUR}
+_COLOURS = {"joint": Colour.JOINT, "containment": Colour.CONTAINMENT}
 _MIN_SHARE = 1e-5  # of the urn; an estimate at a bound differs from the bound by less
 _FATES = ("survives and is captured", "survives and is missed", "is replaced")
 _FORMULAS = ("\nα c", "\nα (1 − c)", "\n1 − α")  # not for the core, whose α and c are 1
@@ -60,13 +58,6 @@ def fates_of_an_element(parameters: pd.DataFrame, *, title: str) -> Figure:
 
     The homogeneous urn has one bar, the core–shell urn two. The colour shows the observable that was fitted. If the
     selected fit is not reported, is not identified or has invalid parameters, the figure states this instead.
-
-    Parameters
-    ----------
-    parameters
-        Table of the contract; the headline rows of all elements are shown.
-    title
-        Name of the collection, for example ``us_gov_hosts (host)``.
     """
     rows = _headline_rows(parameters)
     bars = _drawn_rows(rows)
@@ -144,35 +135,25 @@ def _notes(rows: Sequence[Row]) -> str:
 
 def _draw_bar(axes: Axes, row: Row) -> None:
     """Draw the fates of a component as a bar from 0 to 1 with a label next to each part."""
-    color = _COLOURS.get(row["projection"], DISCOVERY_COLOUR)
+    color = _COLOURS.get(row["projection"], Colour.DISCOVERY)
     fills = (color, tint(color), "white")
     formulas = ("", "", "") if row["component"] == "core" else _FORMULAS
-    names = [f"{fate}{formula}" for fate, formula in zip(_FATES, formulas, strict=True)]
-    fates = Urn(row["alpha"], row["coverage"]).fates()
-    tops = np.cumsum(np.array(fates))
-    for name, share, top, fill, hatch, height in zip(names, fates, tops, fills, _HATCHES, _LABEL_HEIGHTS, strict=True):
-        axes.bar(
-            0,
-            share,
-            width=1,
-            bottom=top - share,
-            align="edge",
-            facecolor=fill,
-            edgecolor=color,
-            hatch=hatch,
-            linestyle="-" if row["status"] == "ok" else "--",
-        )
+    fates = np.array(Urn(row["alpha"], row["coverage"]).fates())
+    tops = np.cumsum(fates)
+    dashes = "-" if row["status"] == "ok" else "--"
+    style: dict[str, Any] = {"facecolor": fills, "edgecolor": color, "hatch": _HATCHES, "linestyle": dashes}
+    axes.bar([0, 0, 0], fates, width=1, bottom=tops - fates, align="edge", **style)
+    for fate, formula, share, top, height in zip(_FATES, formulas, fates, tops, _LABEL_HEIGHTS, strict=True):
         axes.annotate(
-            f"{name} = {format_share(share)}",
+            f"{fate}{formula} = {format_share(share)}",
             xy=(1, top - share / 2),
             xytext=(1.3, height),
             verticalalignment="center",
             arrowprops={"arrowstyle": "-", "color": color, "linewidth": 0.7, "relpos": (0, 0.5), "shrinkB": 0},
         )
-    axes.set_xlim(-0.05, _AXES_WIDTH)
-    axes.set_ylim(0, 1.02)
-    axes.set_xticks([])
+    axes.set(
+        xlim=(-0.05, _AXES_WIDTH), ylim=(0, 1.02), xticks=[], ylabel=f"fraction of {row['component']} {elements()}"
+    )
     axes.spines["bottom"].set_visible(False)
-    axes.set_ylabel(f"fraction of {row['component']} {elements()}")
     share = "" if row["component"] == "urn" or pd.isna(row["share"]) else f", {format_share(row['share'])} of the urn"
     axes.set_title(f"{row['component']}{share}")

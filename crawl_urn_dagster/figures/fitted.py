@@ -30,10 +30,7 @@ from crawl_urn_dagster.figures.labels import (
 )
 from crawl_urn_dagster.figures.style import (
     CLOUD_POINT,
-    CONTAINMENT_COLOUR,
-    DISCOVERY_COLOUR,
-    JOINT_COLOUR,
-    TRUTH_COLOUR,
+    Colour,
     elements,
     in_style,
     is_narrow,
@@ -74,12 +71,12 @@ class _Look:
 
 
 _LOOKS = {
-    "joint": _Look(JOINT_COLOUR, "v", 1.4, 0.85, _BOTH),
-    "containment": _Look(CONTAINMENT_COLOUR, "o", 1.6, 0.0, ("containment",)),
-    "discovery_curve": _Look(DISCOVERY_COLOUR, "s", 1.2, 0.5, ("discovery_curve",)),
-    "discovery_tail": _Look(DISCOVERY_COLOUR, "^", 0.8, 0.25, ("discovery_curve",), ("discovery_curve",)),
-    "discovery_increments": _Look(DISCOVERY_COLOUR, "D", 0.8, 0.25, ("discovery_curve",), ("discovery_curve",)),
-    "truth": _Look(TRUTH_COLOUR, "x", 0.7, 0.75, _BOTH),
+    "joint": _Look(Colour.JOINT, "v", 1.4, 0.85, _BOTH),
+    "containment": _Look(Colour.CONTAINMENT, "o", 1.6, 0.0, ("containment",)),
+    "discovery_curve": _Look(Colour.DISCOVERY, "s", 1.2, 0.5, ("discovery_curve",)),
+    "discovery_tail": _Look(Colour.DISCOVERY, "^", 0.8, 0.25, ("discovery_curve",), ("discovery_curve",)),
+    "discovery_increments": _Look(Colour.DISCOVERY, "D", 0.8, 0.25, ("discovery_curve",), ("discovery_curve",)),
+    "truth": _Look(Colour.TRUTH, "x", 0.7, 0.75, _BOTH),
 }
 
 
@@ -97,58 +94,31 @@ class _Panel:
     y_label: str
 
 
-def homogeneous_fits(
-    parameters: pd.DataFrame, crawls: pd.DataFrame, *, title: str, clock: str, **tables: pd.DataFrame | None
+@in_style
+def _draw_fits(
+    parameters: pd.DataFrame,
+    crawls: pd.DataFrame,
+    *,
+    model: str,
+    title: str,
+    clock: str,
+    truth: pd.DataFrame | None = None,
+    **observables: pd.DataFrame | None,
 ) -> Figure:
-    """Draw fits of the homogeneous urn: one panel per observable, with the curves of the fits of both observables.
+    """Draw fits of a model: one panel per observable, with the curves of the fits of both observables.
 
     The points are those that were fitted. On clock ``crawl`` they are means over all pairs of a lag and over all start
     crawls. On clock ``year`` they are every pair and every window, and discovery curves are drawn for crawls at the
     mean gap, although each window was fitted with its own gaps. A fit whose status is not ok is dashed. A fit that is
-    not reported (model_violation, too_few_points, not_converged) is named in the legend and has no curve.
-
-    Parameters
-    ----------
-    parameters, crawls
-        Tables of the contract.
-    title
-        Name of the collection, for example ``us_gov_hosts (host)``.
-    clock
-        ``crawl`` or ``year``: which fits are shown.
-    **tables
-        Tables ``containment``, ``discovery_curve`` and ``truth`` (of a simulated collection), if they exist. A missing
-        observable has no panel.
+    not reported (model_violation, too_few_points, not_converged) is named in the legend and has no curve. Containment
+    has the curve of the exact form. The form of the paper has the same curve; the legend gives its κ, which is the core
+    share μ of the exact form.
 
     Raises
     ------
     ValueError
         If both observables are missing, or for another clock.
     """
-    return _draw_fits("homogeneous", parameters, crawls, title, clock, **tables)
-
-
-def core_shell_fits(
-    parameters: pd.DataFrame, crawls: pd.DataFrame, *, title: str, clock: str, **tables: pd.DataFrame | None
-) -> Figure:
-    """Draw fits of the core–shell urn; otherwise as `homogeneous_fits`.
-
-    Containment has the curve of the exact form. The form of the paper has the same curve; the legend gives its κ, which
-    is the core share μ of the exact form.
-    """
-    return _draw_fits("core_shell", parameters, crawls, title, clock, **tables)
-
-
-@in_style
-def _draw_fits(
-    model: str,
-    parameters: pd.DataFrame,
-    crawls: pd.DataFrame,
-    title: str,
-    clock: str,
-    *,
-    truth: pd.DataFrame | None = None,
-    **observables: pd.DataFrame | None,
-) -> Figure:
     shown = _panels(crawls, clock, **observables)
     rows = _fit_rows(parameters, model, clock) + _truth_rows(truth, clock)
     key = [
@@ -201,7 +171,9 @@ def _fits_caption(
     return text, f"{alt}." if headline is None else f"{alt}; {fit_name(headline)}: {describe_fit(headline)}."
 
 
+homogeneous_fits = partial(_draw_fits, model="homogeneous")
 homogeneous_fits_caption = partial(_fits_caption, model="homogeneous")
+core_shell_fits = partial(_draw_fits, model="core_shell")
 core_shell_fits_caption = partial(_fits_caption, model="core_shell")
 
 
@@ -327,8 +299,7 @@ def _draw(axes: Axes, panel: _Panel, rows: list[Row]) -> None:
             axes.plot(panel.grid, curve, **_curve_style(row), markevery=(first, step))
     if panel.clock == "crawl":
         crawl_ticks(axes)
-    axes.set_xlabel(panel.x_label)
-    axes.set_ylabel(panel.y_label)
+    axes.set(xlabel=panel.x_label, ylabel=panel.y_label)
 
 
 def _point_style(panel: _Panel) -> dict[str, Any]:

@@ -13,19 +13,7 @@ import pandas as pd
 
 from crawl_urn_dagster.figures.axes import crawl_ticks, message_figure
 from crawl_urn_dagster.figures.labels import element_unit, with_interval
-from crawl_urn_dagster.figures.style import (
-    CONTAINMENT_COLOUR,
-    DISCOVERY_COLOUR,
-    JOINT_COLOUR,
-    MISSING_COLOUR,
-    elements,
-    in_style,
-    is_narrow,
-    new_figure,
-    panels,
-    plain_text,
-    tint,
-)
+from crawl_urn_dagster.figures.style import Colour, elements, in_style, is_narrow, new_figure, panels, plain_text, tint
 from crawl_urn_dagster.formatting import count_noun, format_count, format_share
 from crawl_urn_dagster.urn import UNSAID
 from crawl_urn_dagster.urn.monitoring.planning import SEEN_WELL, seen_share
@@ -36,9 +24,9 @@ if TYPE_CHECKING:
 
 #: Colour, dashes and label of the gaps between crawls, from the shortest.
 _CADENCES = (
-    (CONTAINMENT_COLOUR, "--", "half the gap"),
-    (JOINT_COLOUR, "-", "the present gap"),
-    (DISCOVERY_COLOUR, ":", "twice the gap"),
+    (Colour.CONTAINMENT, "--", "half the gap"),
+    (Colour.JOINT, "-", "the present gap"),
+    (Colour.DISCOVERY, ":", "twice the gap"),
 )
 _CRAWLS_PLANNED = 24
 _LABEL_HEIGHT = 0.05  # of the axes; labels of closer curves would overlap
@@ -49,13 +37,6 @@ def forecast_fan(forecast: pd.DataFrame, crawls: pd.DataFrame, discovery_curve: 
     """Draw observed and forecast counts: new elements per crawl, and distinct elements per window.
 
     The windows start at the first crawl. If their counts are unknown, the windows have the greatest known length.
-
-    Parameters
-    ----------
-    forecast, crawls, discovery_curve
-        Tables of the contract.
-    title
-        Name of the collection.
     """
     heading = "forecast of the next 12 crawls"
     known = forecast.dropna(subset="value")
@@ -70,7 +51,7 @@ def forecast_fan(forecast: pd.DataFrame, crawls: pd.DataFrame, discovery_curve: 
     origins = _drawn_origins(forecast)
     index = pd.Index(crawls["crawl"])
     curve = discovery_curve.assign(end=index.get_indexer(discovery_curve["end_crawl"]))
-    looks = ((CONTAINMENT_COLOUR, "--"), (JOINT_COLOUR, "-"))[-len(origins) :]
+    looks = ((Colour.CONTAINMENT, "--"), (Colour.JOINT, "-"))[-len(origins) :]
     for origin, look in zip(origins, looks, strict=True):
         at = int(index.get_indexer([origin])[0])
         rows = known[known["origin_crawl"] == origin]
@@ -85,9 +66,8 @@ def forecast_fan(forecast: pd.DataFrame, crawls: pd.DataFrame, discovery_curve: 
         axes.set_ylim(bottom=0)
         divisor, unit = element_unit(axes.get_ylim()[1])
         axes.yaxis.set_major_formatter(partial(_in_units, divisor=divisor))
-        axes.set_xlabel("crawls since the first")
+        axes.set(xlabel="crawls since the first", ylabel=f"{name} ({unit})")
         crawl_ticks(axes)
-        axes.set_ylabel(f"{name} ({unit})")
     right.legend(loc="upper left")
     return figure
 
@@ -136,12 +116,10 @@ def _drawn_origins(forecast: pd.DataFrame) -> list[str]:
 def _new_elements(crawls: pd.DataFrame, discovery_curve: pd.DataFrame) -> pd.Series:
     """Return the count of elements in no earlier crawl, by crawl index; empty if a window from the first is unknown."""
     index = pd.Index(crawls["crawl"])
-    from_first = discovery_curve[discovery_curve["start_crawl"] == index[0]].sort_values("window_crawls")
+    from_first = discovery_curve[discovery_curve["start_crawl"].eq(index[0])].sort_values("window_crawls")
     new = from_first["distinct_elements"].astype(float).diff()
     new.index = pd.Index(from_first["window_crawls"] - 1)
-    is_complete = bool((np.diff(new.index) == 1).all())
-    known: pd.Series = new.iloc[1:] if is_complete else new.iloc[:0]
-    return known
+    return new.iloc[1:] if (np.diff(new.index) == 1).all() else new.iloc[:0]
 
 
 def _in_units(value: float, _position: int, *, divisor: float) -> str:
@@ -154,10 +132,8 @@ def _drawn_windows(distinct: pd.DataFrame) -> pd.DataFrame:
     to_the_end = distinct[(distinct["crawls_ahead"] == ahead) & distinct["start_crawl"].notna()]
     if len(to_the_end):
         start = to_the_end.sort_values("window_crawls")["start_crawl"].iloc[-1]
-        from_start: pd.DataFrame = distinct[distinct["start_crawl"] == start]
-        return from_start
-    longest: pd.DataFrame = distinct[distinct["window_crawls"] == distinct["window_crawls"].max()]
-    return longest
+        return distinct[distinct["start_crawl"].eq(start)]
+    return distinct[distinct["window_crawls"].eq(distinct["window_crawls"].max())]
 
 
 def _observed_windows(curve: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
@@ -180,15 +156,7 @@ def _draw_fan(axes: Axes, at: int, rows: pd.DataFrame, look: tuple[str, str], or
 
 @in_style
 def planning_curves(planning: pd.DataFrame, parameters: pd.DataFrame, *, title: str) -> Figure:
-    """Draw the share of the shell that crawls of another coverage or cadence would capture, how soon, and the cost.
-
-    Parameters
-    ----------
-    planning, parameters
-        Tables of the contract.
-    title
-        Name of the collection.
-    """
+    """Draw the share of the shell that crawls of another coverage or cadence would capture, how soon, and the cost."""
     now = planning[planning["current"].astype(bool)]
     heading = "planning: captured share of the shell, and cost"
     reason = _not_reported(now)
@@ -204,19 +172,14 @@ def planning_curves(planning: pd.DataFrame, parameters: pd.DataFrame, *, title: 
     for gap, (colour, dashes, name) in zip(sorted(planning["gap"].unique()), _CADENCES, strict=False):
         rows = planning[planning["gap"] == gap].sort_values("coverage")
         for axes, column in ((cost, "cost_per_new"), (long_run, "seen_at_last")):
-            axes.fill_between(
-                *(rows["coverage"], rows[f"{column}_low"], rows[f"{column}_high"]),
-                color=tint(colour),
-                alpha=0.5,
-                linewidth=0,
-            )
+            band = (rows["coverage"], rows[f"{column}_low"], rows[f"{column}_high"])
+            axes.fill_between(*band, color=tint(colour), alpha=0.5, linewidth=0)
             axes.plot(rows["coverage"], rows[column], color=colour, linestyle=dashes, label=name)
     _draw_captured(captured, now.iloc[0], parameters, planning)
     for axes, column in ((cost, "cost_per_new"), (long_run, "seen_at_last")):
         axes.plot(now["coverage"], now[column], "kx")
         axes.set_xlabel("shell coverage, c")
     long_run.legend(loc="lower right")
-    captured.set_ylabel("captured share\nof the shell")
     cost.set_ylabel(f"{elements()} fetched per new one")
     long_run.set_ylabel("captured share of the shell\nin the long run")
     return figure
@@ -270,7 +233,7 @@ def _draw_captured(axes: Axes, now: pd.Series, parameters: pd.DataFrame, plannin
     for coverage in present_first:
         is_present = coverage == now["coverage"]
         share = seen_share(0.0, fit["alpha"], coverage, crawls, gap=float(now["gap"]))
-        colour, width = (JOINT_COLOUR, 1.4) if is_present else (MISSING_COLOUR, 0.6)
+        colour, width = (Colour.JOINT, 1.4) if is_present else (Colour.MISSING, 0.6)
         axes.plot(crawls, share, color=colour, linewidth=width)
         if all(abs(coverage - other) > _LABEL_HEIGHT for other in labelled):
             # The curves are farthest apart at the first crawl.
@@ -278,6 +241,5 @@ def _draw_captured(axes: Axes, now: pd.Series, parameters: pd.DataFrame, plannin
             labelled.append(coverage)
     axes.plot([1, _CRAWLS_PLANNED], [SEEN_WELL, SEEN_WELL], color="black", linestyle=":", linewidth=0.8)
     axes.set_xlim(left=-3)
-    axes.set_ylim(0, 1)
-    axes.set_xlabel("crawls")
+    axes.set(ylim=(0, 1), xlabel="crawls", ylabel="captured share\nof the shell")
     crawl_ticks(axes)

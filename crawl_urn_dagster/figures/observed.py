@@ -23,8 +23,7 @@ from crawl_urn_dagster.figures.labels import (
 )
 from crawl_urn_dagster.figures.style import (
     CLOUD_POINT,
-    CONTAINMENT_COLOUR,
-    MISSING_COLOUR,
+    Colour,
     elements,
     in_style,
     is_narrow,
@@ -48,13 +47,6 @@ def discovery_heat_map(crawls: pd.DataFrame, discovery_curve: pd.DataFrame, *, t
     """Draw U(s, T), the distinct elements by start crawl and window length, as a heat map.
 
     A window that is missing from the table is hatched. A window that would end after the last crawl is blank.
-
-    Parameters
-    ----------
-    crawls, discovery_curve
-        Tables of the contract; `discovery_curve` has at least one row.
-    title
-        Name of the collection, for example ``us_gov_hosts (host)``.
     """
     n = len(crawls)
     longest = int(discovery_curve["window_crawls"].max())
@@ -77,7 +69,7 @@ def discovery_heat_map(crawls: pd.DataFrame, discovery_curve: pd.DataFrame, *, t
             np.append(possible, possible[-1]) + 0.5,
             step="post",
             facecolor="none",
-            edgecolor=MISSING_COLOUR,
+            edgecolor=Colour.MISSING,
             linewidth=0,
             hatch="/////",
             zorder=0,
@@ -88,8 +80,7 @@ def discovery_heat_map(crawls: pd.DataFrame, discovery_curve: pd.DataFrame, *, t
     axes.yaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
     if longest <= _MAX_TICKED_LENGTHS:
         axes.set_yticks(np.unique(discovery_curve["window_crawls"]))
-    axes.set_xlabel(f"start crawl, s{note}")
-    axes.set_ylabel("window length, T + 1 (crawls)")
+    axes.set(xlabel=f"start crawl, s{note}", ylabel="window length, T + 1 (crawls)")
     figure.colorbar(mesh, label=f"U(s, T) ({unit})", pad=0.02)
     return figure
 
@@ -113,7 +104,7 @@ def discovery_heat_map_caption(crawls: pd.DataFrame, discovery_curve: pd.DataFra
 
 
 def _possible(n: int, longest: int) -> npt.NDArray[np.intp]:
-    """Count the windows of up to the longest length that start at each of n crawls and end before the last."""
+    """Count the windows of up to the longest length that start at each of n crawls and end by the last."""
     return np.minimum(n - np.arange(n), longest)
 
 
@@ -155,15 +146,7 @@ def _interval_note(row: dict[Any, Any], name: str) -> str:
 
 @in_style
 def discovery_curves_by_start(crawls: pd.DataFrame, discovery_curve: pd.DataFrame, *, title: str) -> Figure:
-    """Draw U(s, T)/U(s, 0) against elapsed years, one line per start crawl, the newest darkest.
-
-    Parameters
-    ----------
-    crawls, discovery_curve
-        Tables of the contract; `discovery_curve` has at least one row.
-    title
-        Name of the collection, for example ``us_gov_hosts (host)``.
-    """
+    """Draw U(s, T)/U(s, 0) against elapsed years, one line per start crawl, the newest darkest."""
     curves = dict(list(discovery_curve.dropna(subset="ratio").groupby("start_crawl")))
     starts = crawls[crawls["crawl"].isin(curves)]
     greys = [str(grey) for grey in np.linspace(_LIGHTEST, _DARKEST, len(starts))]
@@ -176,8 +159,10 @@ def discovery_curves_by_start(crawls: pd.DataFrame, discovery_curve: pd.DataFram
     for crawl, grey in zip(starts["crawl"], greys, strict=True):
         curve = curves[crawl].sort_values("window_crawls")
         axes.plot(curve["elapsed_years"], curve["ratio"], color=grey, linewidth=0.9, marker=".", markersize=3)
-    axes.set_xlabel("time from first to last crawl of the window (years)")
-    axes.set_ylabel(f"distinct {elements()} / size of start crawl,\nU(s, T)/U(s, 0)")
+    axes.set(
+        xlabel="time from first to last crawl of the window (years)",
+        ylabel=f"distinct {elements()} / size of start crawl,\nU(s, T)/U(s, 0)",
+    )
     if starts.empty:
         return figure
     ticks, labels, note = _named_crawls(starts, at_most=8)
@@ -212,12 +197,7 @@ def discovery_curves_by_start_caption(crawls: pd.DataFrame, discovery_curve: pd.
 def containment_by_lag(crawls: pd.DataFrame, containment: pd.DataFrame, *, title: str) -> Figure:
     """Draw the containment of every pair of crawls by lag in years, with means over the pairs of a lag in crawls.
 
-    Parameters
-    ----------
-    crawls, containment
-        Tables of the contract. Negative containments, of sketched intersections, are drawn unchanged.
-    title
-        Name of the collection, for example ``us_gov_hosts (host)``.
+    Negative containments, of sketched intersections, are drawn unchanged.
     """
     known = containment.dropna(subset="containment")
     means = known.groupby("lag_crawls")[["lag_years", "containment"]].mean()
@@ -228,13 +208,13 @@ def containment_by_lag(crawls: pd.DataFrame, containment: pd.DataFrame, *, title
     axes.plot(
         known["lag_years"],
         known["containment"],
-        **points(CONTAINMENT_COLOUR, marker="o", size=CLOUD_POINT),
+        **points(Colour.CONTAINMENT, marker="o", size=CLOUD_POINT),
         label=f"one pair of crawls ({count_noun(len(known), 'pair')})",
     )
     axes.plot(
         means["lag_years"],
         means["containment"],
-        color=CONTAINMENT_COLOUR,
+        color=Colour.CONTAINMENT,
         marker="D",
         markersize=4,
         markerfacecolor="white",
@@ -242,8 +222,7 @@ def containment_by_lag(crawls: pd.DataFrame, containment: pd.DataFrame, *, title
         label=f"mean over the pairs of the same lag in crawls ({count_noun(len(means), 'lag')})",
     )
     axes.set_xlim(left=0)
-    axes.set_xlabel("lag (years)")
-    axes.set_ylabel("containment: share of the earlier crawl\nin the later, |i ∩ j|/|i|")
+    axes.set(xlabel="lag (years)", ylabel="containment: share of the earlier crawl\nin the later, |i ∩ j|/|i|")
     figure.legend(loc="outside lower left", ncols=1 if is_narrow() else 2)
     return figure
 

@@ -15,16 +15,7 @@ from matplotlib.ticker import NullFormatter
 
 from crawl_urn_dagster.figures.axes import message_figure
 from crawl_urn_dagster.figures.labels import INTERVAL_NOTE, explain_symbols, format_estimate, has_point_estimate
-from crawl_urn_dagster.figures.style import (
-    JOINT_COLOUR,
-    MISSING_COLOUR,
-    elements,
-    in_style,
-    is_narrow,
-    line_height,
-    new_figure,
-    plain_text,
-)
+from crawl_urn_dagster.figures.style import Colour, elements, in_style, is_narrow, line_height, new_figure, plain_text
 from crawl_urn_dagster.formatting import count_noun
 from crawl_urn_dagster.observables.schema import SYMBOLS
 from crawl_urn_dagster.urn import WITHHELD
@@ -45,13 +36,6 @@ def parameters_by_stratum(parameters: pd.DataFrame, *, title: str) -> Figure:
     All elements are at the top. A fit of status ok without a reason has a filled marker. Other fits have a hollow
     marker and their status below the name of the stratum. A fit that is not reported, or a parameter that the fit does
     not have, has no marker.
-
-    Parameters
-    ----------
-    parameters
-        Table of the contract; the headline rows of the collection and of its strata are shown.
-    title
-        Name of the collection, for example ``us_gov_hosts (host)``.
     """
     rows = _headline_rows(parameters)
     clock = rows["clock"].iloc[0]
@@ -63,7 +47,7 @@ def parameters_by_stratum(parameters: pd.DataFrame, *, title: str) -> Figure:
     )
     panels = figure.subplots(n_rows, n_columns, sharey=True, squeeze=False)
     for axes, name in zip(panels.ravel(), SYMBOLS, strict=True):
-        axes.axhline(0.5, color=MISSING_COLOUR, linewidth=0.7)
+        axes.axhline(0.5, color=Colour.MISSING, linewidth=0.7)
         draw_parameter(axes, rows, name)
     for axes in panels[:, 0]:
         label_rows(axes, rows)
@@ -76,13 +60,6 @@ def rank_profile(parameters: pd.DataFrame, *, title: str) -> Figure:
     """Draw parameters of rank bands against the rank, on a logarithmic axis, with those of all elements as a line.
 
     Markers are as in `parameters_by_stratum`. Horizontal bars are the bands, the last of which has no upper end.
-
-    Parameters
-    ----------
-    parameters
-        Table of the contract; the headline rows of the collection and of its bands are shown.
-    title
-        Name of the collection.
     """
     rows = _headline_rows(parameters)
     clock = rows["clock"].iloc[0]
@@ -103,9 +80,7 @@ def rank_profile(parameters: pd.DataFrame, *, title: str) -> Figure:
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter("{x:,.0f}")
         axes.xaxis.set_minor_formatter(NullFormatter())
-        axes.set_xlim(bands["low"].min() / 1.2, bands["high"].max() * 1.2)
-        axes.set_ylim(-0.03, 1.03)
-        axes.set_ylabel(symbol)
+        axes.set(xlim=(bands["low"].min() / 1.2, bands["high"].max() * 1.2), ylim=(-0.03, 1.03), ylabel=symbol)
     for axes in panels[-1]:
         axes.set_xlabel("rank, 1 is best")
     _add_key(figure, clock)
@@ -142,9 +117,8 @@ def draw_parameter(axes: Axes, rows: pd.DataFrame, name: str) -> None:
         some = known[_is_ok(known) == is_filled]
         axes.plot(some[name], some.index, **_marker(is_filled))
     limited = reported[reported[f"{name}_low"].notna()]
-    axes.hlines(limited.index, limited[f"{name}_low"], limited[f"{name}_high"], color=JOINT_COLOUR, linewidth=1.2)
-    axes.set_xlabel(SYMBOLS[name])
-    axes.set_xlim(-0.03, 1.03)
+    axes.hlines(limited.index, limited[f"{name}_low"], limited[f"{name}_high"], color=Colour.JOINT, linewidth=1.2)
+    axes.set(xlabel=SYMBOLS[name], xlim=(-0.03, 1.03))
 
 
 def label_rows(axes: Axes, rows: pd.DataFrame) -> None:
@@ -160,11 +134,11 @@ def label_rows(axes: Axes, rows: pd.DataFrame) -> None:
 def _draw_bands(axes: Axes, rows: pd.DataFrame, bands: pd.DataFrame, name: str) -> None:
     """Draw a parameter of the reported fits against the rank."""
     for value in rows.loc[rows["stratum"].isna() & has_point_estimate(rows, name), name]:
-        axes.axhline(value, color=MISSING_COLOUR, linestyle=":", linewidth=1)
+        axes.axhline(value, color=Colour.MISSING, linestyle=":", linewidth=1)
     rows = rows.join(bands, how="inner")
-    axes.vlines(rows["middle"], rows[f"{name}_low"], rows[f"{name}_high"], color=JOINT_COLOUR, linewidth=1.2)
+    axes.vlines(rows["middle"], rows[f"{name}_low"], rows[f"{name}_high"], color=Colour.JOINT, linewidth=1.2)
     known = rows[has_point_estimate(rows, name)]
-    axes.hlines(known[name], known["low"], known["high"], color=JOINT_COLOUR, linewidth=0.8)
+    axes.hlines(known[name], known["low"], known["high"], color=Colour.JOINT, linewidth=0.8)
     for is_filled in (True, False):
         some = known[_is_ok(known) == is_filled]
         axes.plot(some["middle"], some[name], **_marker(is_filled))
@@ -212,10 +186,10 @@ def _bands(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _marker(is_filled: bool) -> dict[str, Any]:
     return {
-        "color": JOINT_COLOUR,
+        "color": Colour.JOINT,
         "marker": "o",
         "markersize": 4.5,
-        "markerfacecolor": JOINT_COLOUR if is_filled else "white",
+        "markerfacecolor": Colour.JOINT if is_filled else "white",
         "linestyle": "none",
         "zorder": 3,
     }

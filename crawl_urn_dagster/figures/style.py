@@ -25,13 +25,20 @@ if TYPE_CHECKING:
 
 _P = ParamSpec("_P")
 
-# Containment and discovery curve have the colours of the paper. The orange can be distinguished from both with any
-# colour vision deficiency. Markers, dashes or hatches differ as well.
-JOINT_COLOUR = "#C97700"
-CONTAINMENT_COLOUR = "#733743"
-DISCOVERY_COLOUR = "#2E5F8A"
-TRUTH_COLOUR = "#000000"
-MISSING_COLOUR = "#8C8C8C"
+
+class Colour:
+    """Colours of fits and observables; markers, dashes or hatches differ as well.
+
+    Containment and discovery curve have the colours of the paper. The orange of the joint fit can be distinguished from
+    both with any colour vision deficiency.
+    """
+
+    JOINT = "#C97700"
+    CONTAINMENT = "#733743"
+    DISCOVERY = "#2E5F8A"
+    TRUTH = "#000000"
+    MISSING = "#8C8C8C"
+
 
 #: Width of a figure in inches, by columns of a journal page.
 WIDTHS = {2: 7.2, 1: 3.5}

@@ -11,7 +11,7 @@ from crawl_urn_dagster.figures.diagnostics import (
     residuals_by_lag_caption,
     survival_and_coverage_by_crawl,
 )
-from crawl_urn_dagster.figures.style import CONTAINMENT_COLOUR, DISCOVERY_COLOUR, tint
+from crawl_urn_dagster.figures.style import Colour, tint
 from crawl_urn_dagster.observables.schema import DIAGNOSIS, KAPPA_PROFILE, PER_CRAWL
 from crawl_urn_dagster_tests.figures.frames import TITLE, drawn, estimated, faults, legend_entries, text_of
 
@@ -35,7 +35,7 @@ def test_profile_has_each_observable_and_rings_the_best_fit(frames):
 def test_profile_is_thick_within_tolerance_of_the_best_fit(frames):
     profile = frames["kappa_profile"]
     _, _, coverage = drawn("identifiability").axes
-    for projection, colour in (("containment", CONTAINMENT_COLOUR), ("discovery_curve", DISCOVERY_COLOUR)):
+    for projection, colour in (("containment", Colour.CONTAINMENT), ("discovery_curve", Colour.DISCOVERY)):
         rows = profile[profile["projection"] == projection].sort_values("kappa")
         near = rows[rows["residual_rms"] <= rows["residual_rms"].min() + 0.01]
         (thick,) = (line for line in coverage.lines if line.get_linewidth() == 4 and line.get_color() == tint(colour))

@@ -4,7 +4,7 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from crawl_urn_dagster.figures.fates import fates_of_an_element
-from crawl_urn_dagster.figures.style import CONTAINMENT_COLOUR, DISCOVERY_COLOUR, replace_element_noun, tint
+from crawl_urn_dagster.figures.style import Colour, replace_element_noun, tint
 from crawl_urn_dagster_tests.figures.frames import TITLE, core_shell, faults, homogeneous, parameters, text_of
 
 
@@ -51,7 +51,7 @@ def test_core_and_shell_have_bars_side_by_side():
 
 
 def test_parts_have_different_fills_in_the_projection_colour():
-    for projection, colour in (("containment", CONTAINMENT_COLOUR), ("discovery_curve", DISCOVERY_COLOUR)):
+    for projection, colour in (("containment", Colour.CONTAINMENT), ("discovery_curve", Colour.DISCOVERY)):
         fits = parameters(homogeneous(projection, headline=True))
         (axes,) = fates_of_an_element(fits, title=TITLE).axes
         captured, missed, replaced = axes.patches

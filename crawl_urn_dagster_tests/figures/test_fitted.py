@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from crawl_urn_dagster.figures.fitted import core_shell_fits, homogeneous_fits
-from crawl_urn_dagster.figures.style import CONTAINMENT_COLOUR, DISCOVERY_COLOUR, JOINT_COLOUR, tint
+from crawl_urn_dagster.figures.style import Colour, tint
 from crawl_urn_dagster.urn import CoreShellUrn, Urn
 from crawl_urn_dagster_tests.figures.frames import (
     ALPHA,
@@ -27,8 +27,8 @@ from crawl_urn_dagster_tests.figures.frames import (
     without_layout,
 )
 
-CONTAINMENT, DISCOVERY, JOINT = (CONTAINMENT_COLOUR, "o"), (DISCOVERY_COLOUR, "s"), (JOINT_COLOUR, "v")
-TAIL, INCREMENTS, TRUTH = (DISCOVERY_COLOUR, "^"), (DISCOVERY_COLOUR, "D"), ("#000000", "x")
+CONTAINMENT, DISCOVERY, JOINT = (Colour.CONTAINMENT, "o"), (Colour.DISCOVERY, "s"), (Colour.JOINT, "v")
+TAIL, INCREMENTS, TRUTH = (Colour.DISCOVERY, "^"), (Colour.DISCOVERY, "D"), ("#000000", "x")
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def test_points_are_means_on_clock_crawl(made):
     ratio, length = made.discovery_curve["ratio"], made.discovery_curve["window_crawls"]
     np.testing.assert_array_equal(by_length.get_xdata(), range(1, 24))
     np.testing.assert_allclose(by_length.get_ydata(), [ratio[length == t + 1].mean() for t in range(1, 24)], rtol=1e-12)
-    assert (by_lag.get_color(), by_length.get_color()) == (tint(CONTAINMENT_COLOUR), tint(DISCOVERY_COLOUR))
+    assert (by_lag.get_color(), by_length.get_color()) == (tint(Colour.CONTAINMENT), tint(Colour.DISCOVERY))
     assert (by_lag.get_marker(), by_length.get_marker()) == ("o", "s")
     assert [axes.get_xlabel() for axes in figure.axes] == ["lag (crawls)", "crawls after the start crawl, T"]
     assert list(legend_entries(figure)) == [

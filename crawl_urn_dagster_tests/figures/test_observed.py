@@ -7,7 +7,7 @@ from matplotlib.collections import QuadMesh
 from matplotlib.colors import to_rgb
 
 from crawl_urn_dagster.figures.observed import containment_by_lag, discovery_curves_by_start, discovery_heat_map
-from crawl_urn_dagster.figures.style import CONTAINMENT_COLOUR, tint
+from crawl_urn_dagster.figures.style import Colour, tint
 from crawl_urn_dagster_tests.figures.frames import TITLE, curves, faults, legend_entries, observed, tables, text_of
 
 
@@ -138,9 +138,9 @@ def test_containment_by_lag_has_every_pair_and_means():
     np.testing.assert_array_equal(pairs.get_ydata(), known["containment"])
     assert min(pairs.get_ydata()) == -0.02
     assert axes.get_ylim()[0] < -0.02
-    assert pairs.get_color() == tint(CONTAINMENT_COLOUR)
+    assert pairs.get_color() == tint(Colour.CONTAINMENT)
     (means,) = curves(axes).values()
-    assert means.get_color() == CONTAINMENT_COLOUR
+    assert means.get_color() == Colour.CONTAINMENT
     for lag, x, y in zip(range(1, 6), means.get_xdata(), means.get_ydata(), strict=True):
         pairs_of_lag = known[known["lag_crawls"] == lag]
         assert x == pytest.approx(pairs_of_lag["lag_years"].mean(), rel=1e-12)

@@ -16,15 +16,7 @@ from crawl_urn_dagster.figures.fates import fates_of_an_element
 from crawl_urn_dagster.figures.files import render_png
 from crawl_urn_dagster.figures.fitted import core_shell_fits, homogeneous_fits
 from crawl_urn_dagster.figures.observed import containment_by_lag, discovery_curves_by_start, discovery_heat_map
-from crawl_urn_dagster.figures.style import (
-    CONTAINMENT_COLOUR,
-    DISCOVERY_COLOUR,
-    JOINT_COLOUR,
-    MISSING_COLOUR,
-    TRUTH_COLOUR,
-    plain_text,
-    tint,
-)
+from crawl_urn_dagster.figures.style import Colour, plain_text, tint
 from crawl_urn_dagster_tests.figures.frames import (
     TITLE,
     core_shell,
@@ -124,7 +116,7 @@ def test_rendering_does_not_leak_figures():
 
 
 def test_projections_have_the_colours_of_the_paper():
-    assert (CONTAINMENT_COLOUR, DISCOVERY_COLOUR) == ("#733743", "#2E5F8A")
+    assert (Colour.CONTAINMENT, Colour.DISCOVERY) == ("#733743", "#2E5F8A")
     assert tint("#000000") == (0.5, 0.5, 0.5)
 
 
@@ -152,12 +144,12 @@ def lab(rgb):
 
 @pytest.mark.parametrize("blindness", _BLINDNESS)
 def test_colours_of_a_figure_are_distinguishable(blindness):
-    colours = (JOINT_COLOUR, CONTAINMENT_COLOUR, DISCOVERY_COLOUR, MISSING_COLOUR, TRUTH_COLOUR)
+    colours = (Colour.JOINT, Colour.CONTAINMENT, Colour.DISCOVERY, Colour.MISSING, Colour.TRUTH)
     seen = [lab(np.array(_BLINDNESS[blindness]) @ linear(colour)) for colour in colours]
     # A difference of 2.3 is just noticeable side by side; ten times as much is noticeable in distant thin lines.
     assert min(np.linalg.norm(a - b) for a, b in combinations(seen, 2)) > 23
 
 
 def test_lines_contrast_with_the_page():
-    for colour in (JOINT_COLOUR, CONTAINMENT_COLOUR, DISCOVERY_COLOUR, MISSING_COLOUR):
+    for colour in (Colour.JOINT, Colour.CONTAINMENT, Colour.DISCOVERY, Colour.MISSING):
         assert 1.05 / (_TO_XYZ[1] @ linear(colour) + 0.05) >= 3  # WCAG 2.1, graphical objects
