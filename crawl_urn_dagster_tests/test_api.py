@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import crawl_urn_dagster as cu
@@ -53,8 +54,8 @@ def test_the_summary_says_what_the_tables_say(fitted):
     first, *lines = fitted.summary().splitlines()
     sizes = fitted.crawls.tables["crawls"]["elements"]
     assert first == f"12 crawls, {labels(FEW)[0]} to {labels(FEW)[-1]}, of {sizes.min():,} to {sizes.max():,} elements"
-    assert f"{fitted.headline.written('kappa')}: core fraction of the urn" in lines
-    assert fitted.headline.written("kappa").startswith("κ = ")
+    assert f"{fitted.headline.format_estimate('kappa')}: core fraction of the urn" in lines
+    assert fitted.headline.format_estimate("kappa").startswith("κ = ")
     assert any(line.startswith(f"verdict: {fitted.verdict.name}.") for line in lines)
     assert max(map(len, lines)) <= 100
     assert repr(fitted).startswith("core_shell joint, exact form, per crawl: ok, κ = ")
@@ -123,7 +124,7 @@ def test_a_violated_collection_gives_no_number():
     assert "=" not in fit.summary().split("status:")[0]
     assert "containment_by_lag" in fit.figures
     with pytest.raises(
-        ValueError, match=r"withheld \(model_violation\); the figures of these crawls are discovery_heat"
+        ValueError, match=r"not reported \(model_violation\); the figures of these crawls are discovery_heat"
     ):
         fit.plot()
 
@@ -161,3 +162,72 @@ def test_no_dagster_is_imported():
     )
     result = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert result.stdout == "[]\n"
+
+
+FRAME = pd.DataFrame(
+    [(crawl, f"e{k}") for n, crawl in enumerate(("2024-01", "2024-02", "2024-03", "2024-04")) for k in range(n, 40)],
+    columns=["crawl", "element"],
+)
+
+
+class Converted:
+    """A frame of another library: all that is used of it is ``to_pandas``, as of polars and pyarrow."""
+
+    def to_pandas(self):
+        return FRAME
+
+
+def test_fit_accepts_frames_paths_and_crawls(tmp_path):
+    path = tmp_path / "presence.csv"
+    FRAME.to_csv(path, index=False)
+    table = pa.Table.from_pandas(FRAME)
+    given = (FRAME, Converted(), table, path, str(path), cu.read_presence(FRAME))
+    fits = [cu.fit(one, n_resamples=20) for one in given]
+    assert {repr(fit.crawls) for fit in fits} == {"4 crawls, 2024-01 to 2024-04, of 37 to 40 elements"}
+    assert len({repr(fit) for fit in fits}) == 1
+
+
+@pytest.mark.parametrize("wrong", [None, 3, [("2024-01", "a")], {"crawl": ["a"]}])
+def test_fit_refuses_other_types_and_names_what_to_pass(wrong):
+    with pytest.raises(TypeError, match="expected the result of read_presence, read_counts or read_source, a frame"):
+        cu.fit(wrong)
+
+
+def test_readers_refuse_other_types():
+    with pytest.raises(TypeError, match="pairs is a list; expected a path, an address, or a frame"):
+        cu.read_counts(pairs=[1])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"confidence_level": 1.0}, "confidence_level is 1.0; expected a number between 0 and 1"),
+        ({"n_resamples": 2}, "n_resamples is 2; expected at least 20"),
+    ],
+)
+def test_fit_refuses_numbers_out_of_range(options, message):
+    with pytest.raises(ValueError, match=message):
+        cu.fit(FRAME, **options)
+
+
+def test_confidence_level_sets_the_intervals_and_not_the_tables(fitted):
+    narrow = cu.fit(fitted.crawls, confidence_level=0.5)
+    for name, (low, high) in narrow.intervals.items():
+        assert fitted.intervals[name][0] < low < high < fitted.intervals[name][1]
+    pd.testing.assert_frame_equal(narrow.tables["parameters"], fitted.tables["parameters"])
+    assert "50 % CI" in narrow.headline.sentence
+
+
+def test_seed_decides_the_intervals():
+    one, again, other = (cu.fit(FRAME, n_resamples=20, rng=rng) for rng in (7, 7, np.random.default_rng(3)))
+    assert one.intervals == again.intervals
+    assert one.intervals != other.intervals
+
+
+def test_progress_is_printed_or_handed_over(capsys):
+    lines = []
+    cu.fit(FRAME, n_resamples=20, progress=lines.append)
+    assert lines[0] == "fitting all urns"
+    assert capsys.readouterr().err == ""
+    cu.fit(FRAME, n_resamples=20, progress=True)
+    assert capsys.readouterr().err.splitlines() == lines

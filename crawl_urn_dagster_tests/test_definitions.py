@@ -14,8 +14,9 @@ import yaml
 from crawl_urn_dagster.cli.launching import workspace_file
 from crawl_urn_dagster.config.collection import demo_collection
 from crawl_urn_dagster.config.settings import AutomationSettings
-from crawl_urn_dagster.estimates.fit_catalogue import fit_kinds
-from crawl_urn_dagster.estimates.fitting import fit_all
+from crawl_urn_dagster.estimates.collection_data import CollectionData
+from crawl_urn_dagster.estimates.fits import primary_fits
+from crawl_urn_dagster.estimates.fitting import fit_primary
 from crawl_urn_dagster.figures import PARAMETER_FIGURES
 from crawl_urn_dagster.observables.schema import TABLES
 from crawl_urn_dagster.observables.tables import crawls_table, tables_from_histories
@@ -239,15 +240,14 @@ def test_the_list_of_fits_is_the_fits_that_are_made():
     crawls = crawls_table(dated_crawls(np.diagonal(counts.intersections())))
     frames = tables_from_histories(crawls, counts, CountingError())
     for containment, discovery_curve in ((True, True), (True, False), (False, True)):
-        fits = fit_all(
+        data = CollectionData(
             crawls,
             frames["containment"] if containment else None,
             frames["discovery_curve"] if discovery_curve else None,
-            CountingError(),
         )
-        made = {(fit.projection, fit.model, fit.form, fit.clock) for fit in fits}
-        listed = fit_kinds(containment=containment, discovery_curve=discovery_curve)
-        assert made == set(listed)
+        fits = fit_primary(data)
+        listed = {(*one.name, clock) for one in primary_fits(data.observables) for clock in one.clocks}
+        assert {fit.kind for fit in fits} == listed
         assert len(fits) == len(listed)
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import dagster as dg
 import numpy as np
-import pandas as pd
 import pytest
 
 import crawl_urn_dagster as cu
+from crawl_urn_dagster.estimates import fits as registry
 from crawl_urn_dagster.sources import SourceError
 from crawl_urn_dagster_tests.collections_for_tests import ALPHA, COVERAGE, KAPPA, histories, labels, presence_of
 from crawl_urn_dagster_tests.pipeline import ALL_BUT_OBSERVABLES, Pipeline
@@ -17,9 +17,14 @@ from crawl_urn_dagster_tests.pipeline import ALL_BUT_OBSERVABLES, Pipeline
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples" / "extending"
 N_CRAWLS = 10
+#: Tables of the step that fits.
+OF_PARAMETERS = {
+    *("parameters", "operator_terms", "diagnosis", "model_comparison", "revisit_regimes", "kappa_profile"),
+}
 
 
 def load(name, monkeypatch):
+    monkeypatch.setattr(registry, "REGISTRY", list(registry.REGISTRY))
     monkeypatch.syspath_prepend(str(EXAMPLES))
     spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
@@ -37,29 +42,32 @@ def sitemaps(tmp_path):
     return str(tmp_path / "sitemaps" / "*.txt")
 
 
-def test_a_source_a_model_and_a_figure_of_ones_own_run_beside_ours(tmp_path, sitemaps, monkeypatch):
+def test_own_source_fit_and_figure_run_with_the_others(tmp_path, sitemaps, monkeypatch):
     monkeypatch.setenv("SITEMAPS", sitemaps)
     monkeypatch.setenv("CRAWL_URN_HOME", str(tmp_path / "home"))
     module = load("definitions", monkeypatch)
     dg.Definitions.validate_loadable(module.defs)
     line = Pipeline(module.sitemaps, tmp_path)
     line.defs = module.defs
-    assert line.run(without=ALL_BUT_OBSERVABLES).success, line.outcome.errors
+    assert line.run(without=ALL_BUT_OBSERVABLES - OF_PARAMETERS).success, line.outcome.errors
     crawls = line.home.observables.read("crawls")
     assert crawls["crawl"].tolist() == labels(N_CRAWLS)
 
-    found = pd.read_csv(line.home.path / "stretched_shell.csv").set_index("parameter")
+    table = line.home.observables.read("parameters")
+    found = table[table["model"] == "stretched_shell"].set_index("component")
     assert (found["status"] == "ok").all()
+    assert not found["headline"].any()
+    shell = found.loc["shell"]
     core_share = KAPPA / (KAPPA + (1 - KAPPA) * COVERAGE)
-    # Fifteen standard deviations of the counts: the limits, by a jackknife over few crawls, may be too narrow.
-    for name, truth in {"core_share": core_share, "coverage": COVERAGE, "alpha": ALPHA, "stretch": 1}.items():
-        assert found.loc[name, "estimate"] == pytest.approx(truth, abs=0.15), name
-        assert found.loc[name, "estimate_low"] < found.loc[name, "estimate"] < found.loc[name, "estimate_high"]
+    # Fifteen standard deviations of the counts: intervals by a jackknife over few crawls may be too narrow.
+    for name, truth in {"core_share": core_share, "coverage": COVERAGE, "alpha": ALPHA}.items():
+        assert shell[name] == pytest.approx(truth, abs=0.15), name
+        assert shell[f"{name}_low"] < shell[name] < shell[f"{name}_high"]
     assert (line.home.figures / "containment_matrix.png").stat().st_size > 10_000
     assert line.metadata("containment_matrix")["png"].endswith("containment_matrix.png")
 
 
-def test_a_source_of_ones_own_is_read_without_dagster_and_says_what_is_wrong(sitemaps, tmp_path, monkeypatch):
+def test_own_source_is_read_without_dagster(sitemaps, tmp_path, monkeypatch):
     source = load("source", monkeypatch).SitemapSource(path=sitemaps)
     crawls = cu.read_source(source, last_crawl=labels(N_CRAWLS)[1])
     assert crawls.tables["crawls"]["crawl"].tolist() == labels(N_CRAWLS)[:2]

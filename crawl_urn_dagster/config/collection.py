@@ -201,6 +201,12 @@ class Collection(BaseModel):
         """Whether unions of windows are known."""
         return isinstance(self.source, PresenceSource) or self.source.has_windows
 
+    @property
+    def fitted_observables(self) -> list[str]:
+        """Names of the observable tables that the collection's fits use."""
+        names = ["containment"] if self.has_containment else []
+        return names + (["discovery_curve"] if self.has_discovery_curve else [])
+
 
 def demo_collection() -> Collection:
     """Return a simulated collection, which needs no file and no network."""

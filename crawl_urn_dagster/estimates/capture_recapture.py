@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from crawl_urn_dagster.estimates.intervals import times_of
+from crawl_urn_dagster.estimates.collection_data import times_of
 from crawl_urn_dagster.observables.schema import CAPTURE_RECAPTURE, COMPARATORS, PER_CRAWL
 from crawl_urn_dagster.urn.capture_recapture.comparators import comparators
 from crawl_urn_dagster.urn.capture_recapture.cormack_jolly_seber import fit_cormack_jolly_seber

@@ -1,9 +1,8 @@
-"""Whether one urn holds for a collection: table `diagnosis`, and one verdict that an operator can act on.
+"""Test whether the urn model fits a collection: table `diagnosis`, and one verdict that an operator can act on.
 
-Here: which tests are made of which fits, what counts as a failure, and what it means in words. Not here: the statistics
-(`urn.adequacy`, `urn.violation`), replicates (`intervals`), or the choice between richer urns (`models`).
+Does not compute the statistics (see `urn.goodness_of_fit`), nor compare richer urns (see `model_comparison`).
 
-Each test is one family: it fails at a chance of 1 in 100 that any of its rows would look like this if the urn held
+Each test is one family of comparisons: if the model fits, any of its comparisons fails with probability 1 in 100
 (Bonferroni).
 """
 
@@ -18,42 +17,43 @@ from scipy.stats import norm
 from scipy.stats import t as student_t
 
 from crawl_urn_dagster.observables.schema import DIAGNOSIS, SYMBOLS
-from crawl_urn_dagster.urn import WITHHELD
-from crawl_urn_dagster.urn.fits.status import is_all_core
+from crawl_urn_dagster.urn import Status
 from crawl_urn_dagster.urn.goodness_of_fit.adequacy import check_core, check_increments, lack_of_fit
 from crawl_urn_dagster.urn.uncertainty.bootstrap import difference_interval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crawl_urn_dagster.estimates.intervals import Fitted
+    from crawl_urn_dagster.estimates.intervals import FittedCollection
     from crawl_urn_dagster.urn import Bootstrap, Violation
+    from crawl_urn_dagster.urn.fits.result import AnyFit
 
-#: Chance that a test fails though the urn holds, over all of its rows.
+#: Probability that a test fails although the model fits, over all of its comparisons.
 LEVEL = 0.01
-#: The difference of two shares is within 1 of 0: an interval that is wider tells hardly anything.
+# The difference of two shares is between -1 and 1, so a wider interval is hardly informative.
 _WIDEST = 0.5
-_WITHHELD_VERDICTS = {
-    "model_violation": (
+_UNREPORTED_VERDICTS = {
+    Status.MODEL_VIOLATION: (
         "no_urn",
-        "No urn with constant coverage describes this collection: quote no parameter of it. Read first returns and "
-        "crawl sizes, and the fits of model revisit_delay, which allow for a crawler that avoids recent fetches.",
+        "The urn model with constant coverage does not fit this collection, so its parameters cannot be quoted. Use "
+        "first returns, crawl sizes and the fits of model revisit_delay, which allow for a crawler that avoids recent "
+        "fetches.",
     ),
-    "too_few_points": ("too_short", "There are too few crawls to fit an urn: wait for more."),
-    "not_converged": ("not_fitted", "The search did not settle: look for crawls that are unlike all others."),
+    Status.TOO_FEW_POINTS: ("too_short", "There are too few crawls to fit an urn. More crawls are needed."),
+    Status.NOT_CONVERGED: ("not_fitted", "The search did not converge. Check for crawls that differ from all others."),
 }
 _CORE_LEAVES = (
-    "Elements leave the core or are missed at times: read kappa and mu as the part that lives longest, not as one that "
-    "is there for good."
+    "Elements leave the core or are sometimes missed. Interpret kappa and mu as the longest-lived part of the "
+    "collection, not as a permanent core."
 )
 _MISFIT = (
-    "The fit is off by more than sampling and the changes from crawl to crawl explain: look at the rows that fail, at "
-    "model_comparison for a richer urn, and whether seeds, scope or size of some crawl were changed."
+    "The model deviates from the data by more than sampling and crawl-to-crawl variation explain. Check the failed "
+    "comparisons, a richer model (model_comparison), and changes to seeds, scope or crawl size."
 )
 
 
 class _Row(NamedTuple):
-    """A row of table `diagnosis` but for its clock; the verdict follows from the p-value where that is known."""
+    """A row of table `diagnosis` without its clock; a missing verdict follows from the p-value."""
 
     test: str
     subject: str
@@ -68,7 +68,7 @@ class _Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the tests of a collection come to.
+    """Overall result of the tests of a collection.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class Verdict:
         ``sound``, ``not_identified``, ``misfit``, ``uneven_shell``, ``core_not_permanent``, ``too_short``,
         ``not_fitted`` or ``no_urn``; see column ``verdict``.
     meaning
-        What it means and what to do, in words.
+        What it means and what to do, as sentences.
     """
 
     name: str
@@ -84,32 +84,30 @@ class Verdict:
 
 
 def diagnosis_table(
-    fitted: Sequence[Fitted], headline: Fitted, violations: Sequence[Violation], in_all: int | None
+    fitted: FittedCollection, headline: AnyFit, violations: Sequence[Violation], in_all: int | None
 ) -> pd.DataFrame:
-    """Table `diagnosis`: every test of the fits on the headline's clock, and the verdict on the whole last.
+    """Return table `diagnosis`: every test of the fits on the headline's clock, and the overall verdict last.
 
     Parameters
     ----------
     fitted
-        All fits of the collection.
+        The primary fits of the collection.
     headline
-        The one of them that speaks for it.
+        The selected fit.
     violations
-        Verdicts of the violation rule, as of `fitting.judge_violation`.
+        Results of the violation rule; see `fitting.apply_violation_rules`.
     in_all
-        Elements that are in every crawl, None where no histories tell it.
+        Elements in every crawl; None where there are no histories.
     """
-    clock, model = headline.fit.clock, headline.fit.model
-    by_projection = {
-        one.fit.projection: one
-        for one in fitted
-        if (one.fit.clock, one.fit.model, one.fit.form) == (clock, model, "exact")
-    }
+    clock, model = headline.kind.clock, headline.kind.model
+    same_urn = [one for one in fitted.fits if one.kind == one.kind._replace(clock=clock, model=model, form="exact")]
+    by_projection = {fit.kind.projection: fit for fit in same_urn}
     rows = [_violation_row(violation) for violation in violations]
-    bootstrap = by_projection["joint"].bootstrap
+    bootstrap = fitted.bootstraps.get(by_projection["joint"].kind)
     if bootstrap is not None:
         if {"containment", "discovery_curve"} <= by_projection.keys():
-            rows += _projection_rows(by_projection["containment"], by_projection["discovery_curve"], bootstrap)
+            curves = by_projection["containment"], by_projection["discovery_curve"]
+            rows += _projection_rows(*curves, fitted, bootstrap)
         if in_all is not None and model == "core_shell":
             rows.append(_core_row(bootstrap, in_all))
         rows += _lack_of_fit_rows(bootstrap) + _increment_rows(bootstrap)
@@ -127,7 +125,7 @@ def diagnosis_table(
 
 
 def read_verdict(diagnosis: pd.DataFrame) -> Verdict:
-    """Verdict on the whole from table `diagnosis`."""
+    """Return the overall verdict from table `diagnosis`."""
     row = diagnosis[diagnosis["test"] == "collection"].iloc[0]
     return Verdict(row["verdict"], row["meaning"])
 
@@ -147,61 +145,61 @@ def _violation_row(violation: Violation) -> _Row:
     )
 
 
-def _projection_rows(containment: Fitted, discovery: Fitted, bootstrap: Bootstrap) -> list[_Row]:
+def _projection_rows(
+    containment: AnyFit, discovery: AnyFit, fitted: FittedCollection, bootstrap: Bootstrap
+) -> list[_Row]:
     """Compare the estimates from the two curves, whose replicates are the same."""
     rows = []
-    for name in containment.fit.estimates:
-        one, other = containment.fit.estimates[name], discovery.fit.estimates[name]
-        if one is None or other is None:
+    sides = (containment, discovery)
+    refits = [fitted.refits[side.kind].replicated if side.kind in fitted.refits else {} for side in sides]
+    notes = [f"{side.kind.projection} is {side.status}: {side.reason}" for side in sides if side.status != Status.OK]
+    for name in containment.estimates:
+        if name not in discovery.estimates:
             continue
-        if all(is_all_core(side.fit.reason) for side in (containment, discovery)):
-            meaning = "By either all elements belong to the core, so that there is no difference to test."
+        one, other = containment.estimates[name], discovery.estimates[name]
+        if all(side.is_all_core for side in sides):
+            meaning = "In both fits all elements belong to the core, so there is no difference to test."
             rows.append(_Row("projections", name, one, other, np.nan, np.nan, np.nan, meaning))
             continue
-        said = [
-            f"{side.fit.projection} is {side.fit.status}: {side.fit.reason}"
-            for side in (containment, discovery)
-            if side.fit.status != "ok"
-        ]
-        if not all(np.isfinite(side.replicated.get(name, np.nan)).all() for side in (containment, discovery)):
-            meaning = " ".join(["The error of an estimate is not known, so there is no test.", *said])
+        if not all(np.isfinite(of_side.get(name, np.nan)).all() for of_side in refits):
+            meaning = " ".join(["The error of an estimate is unknown, so there is no test.", *notes])
             rows.append(_Row("projections", name, one, other, np.nan, np.nan, np.nan, meaning))
             continue
-        # If one urn holds, replicates of it differ like this, the bias of either fit and its ridge included.
-        spread = containment.replicated[name] - discovery.replicated[name]
+        # If the model fits, its replicates differ like this, with the bias and the non-identification of either fit.
+        spread = refits[0][name] - refits[1][name]
         interval = difference_interval(one - other, spread + one - other, freedom=bootstrap.freedom)
-        low, high = (min(max(limit, -1.0), 1.0) for limit in interval)  # all of them are shares
+        low, high = (min(max(end, -1.0), 1.0) for end in interval)  # all of them are shares
         p_value = _two_sided(one - other - spread.mean(), float(np.std(spread, ddof=1)), bootstrap.freedom)
-        meaning = " ".join([_meaning_of_difference(name, one - other), *said])
+        meaning = " ".join([_meaning_of_difference(name, one - other), *notes])
         rows.append(_Row("projections", name, one, other, low, high, p_value, meaning))
     return rows
 
 
 def _meaning_of_difference(name: str, difference: float) -> str:
     if name != "coverage":
-        return f"{SYMBOLS[name]} from containment is the {'higher' if difference > 0 else 'lower'}."
+        return f"{SYMBOLS[name]} is {'higher' if difference > 0 else 'lower'} from containment."
     if difference > 0:
         return (
-            "c from containment is the higher: if the difference is real, elements usually differ in coverage, and "
-            "containment sees those that are sampled often."
+            "c is higher from containment. If the difference is real, elements usually differ in coverage, and "
+            "containment weights elements that are captured often."
         )
-    return "c from the discovery curve is the higher: if the difference is real, elements usually differ in survival."
+    return "c is higher from the discovery curve. If the difference is real, elements usually differ in survival."
 
 
 def _core_row(bootstrap: Bootstrap, in_all: int) -> _Row:
     test = check_core(bootstrap, in_all)
     numbers = test.in_all, test.expected
     sd = abs((test.in_all - test.expected) / test.z) if test.z else np.nan
-    freedom = len(bootstrap.fit.counts.times) - 1
-    meaning = "An immortal core that is always sampled, and what is left of the shell, are in every crawl."
+    freedom = len(bootstrap.fit.details.counts.times) - 1
+    meaning = "Elements in every crawl: a permanent core, and the shell elements that every crawl captured."
     row = _compared("core", "elements in every crawl", *numbers, sd=sd, freedom=freedom, meaning=meaning)
     return row._replace(p_value=test.p_value)
 
 
 def _lack_of_fit_rows(bootstrap: Bootstrap) -> list[_Row]:
-    """Mean standardised residuals; what cannot vary in the replicates is not tested."""
+    """Return the mean standardised residuals by lag; those that do not vary in the replicates are not tested."""
     found, freedom = lack_of_fit(bootstrap), bootstrap.freedom
-    meaning = "Mean of {} residuals over their standard deviations in counting."
+    meaning = "Mean of {} residuals divided by their standard deviations in counting."
     return [
         _compared("lack_of_fit", f"{kind}, lag {lag}", mean, 0.0, sd=se, freedom=freedom, meaning=meaning.format(n))
         for kind, lag, mean, se, n in zip(*found, strict=True)
@@ -210,7 +208,7 @@ def _lack_of_fit_rows(bootstrap: Bootstrap) -> list[_Row]:
 
 def _increment_rows(bootstrap: Bootstrap) -> list[_Row]:
     found, freedom = check_increments(bootstrap), bootstrap.freedom
-    meaning = "Share of the crawl's elements that no earlier crawl holds."
+    meaning = "Share of the crawl that no earlier crawl captured."
     return [
         _compared("increments", f"crawl {position}", observed, expected, sd=se, freedom=freedom, meaning=meaning)
         for position, (observed, expected, se) in enumerate(zip(*found, strict=True), start=1)
@@ -221,7 +219,7 @@ def _increment_rows(bootstrap: Bootstrap) -> list[_Row]:
 def _compared(
     test: str, subject: str, observed: float, expected: float, *, sd: float, freedom: float, meaning: str
 ) -> _Row:
-    """Row of a difference that has a standard deviation if the urn holds, by Student's t."""
+    """Return a row that tests a difference with known standard deviation under the model, by Student's t."""
     difference, half = observed - expected, student_t.ppf(0.975, freedom) * sd
     p_value = _two_sided(difference, sd, freedom)
     return _Row(test, subject, observed, expected, difference - half, difference + half, p_value, meaning)
@@ -231,40 +229,39 @@ def _two_sided(difference: float, sd: float, freedom: float) -> float:
     return 2 * float(student_t.sf(abs(difference) / sd, freedom)) if sd > 0 else np.nan
 
 
-def _verdict(headline: Fitted, tests: pd.DataFrame) -> Verdict:
-    """Name the most serious of what was found."""
-    status, reason = headline.fit.status, headline.fit.reason
-    if status in WITHHELD:
-        return Verdict(*_WITHHELD_VERDICTS[status])
+def _verdict(headline: AnyFit, tests: pd.DataFrame) -> Verdict:
+    """Return the most serious result."""
+    if not headline.is_reported:
+        return Verdict(*_UNREPORTED_VERDICTS[headline.status])
     failed = tests[tests["verdict"] == "fails"].sort_values("p_value", kind="stable")
     if len(failed):
         return _failed(failed)
     if (tests.loc[tests["test"] == "violation", "verdict"] == "not_tested").all():
         return Verdict(
-            "too_short", "There are too few crawls to tell whether an urn holds: take the numbers as provisional."
+            "too_short", "There are too few crawls to test whether the urn model fits. The estimates are provisional."
         )
-    if status != "ok":
-        return Verdict("not_identified", f"{reason} More crawls, or capture histories, would tell more.")
-    return Verdict("sound", "One urn describes the collection: its numbers can be quoted with their intervals.")
+    if headline.status != Status.OK:
+        return Verdict("not_identified", f"{headline.reason} More crawls, or capture histories, are needed.")
+    return Verdict("sound", "The urn model fits the collection. Quote the estimates with their confidence intervals.")
 
 
 def _failed(failed: pd.DataFrame) -> Verdict:
-    """Verdict from the tests that failed, the surest first."""
+    """Return the verdict from the comparisons that failed, the smallest p-value first."""
     core_leaves = bool(((failed["test"] == "core") & (failed["difference"] < 0)).any())
     if (failed["test"] == "projections").any():
         return _uneven_shell(failed, core_leaves=core_leaves)
     if core_leaves:
         return Verdict("core_not_permanent", _CORE_LEAVES)
     worst = "; ".join(f"{row.test}, {row.subject}" for row in failed.head(3).itertuples())
-    return Verdict("misfit", f"{_MISFIT} The worst: {worst}.")
+    return Verdict("misfit", f"{_MISFIT} Worst comparisons: {worst}.")
 
 
 def _uneven_shell(failed: pd.DataFrame, *, core_leaves: bool) -> Verdict:
     differ = failed[failed["test"] == "projections"].set_index("subject")["difference"]
     shown = ", ".join(f"{SYMBOLS[str(name)]} by {difference:+.3f}" for name, difference in differ.items())
     meaning = [
-        f"Containment and discovery curve disagree ({shown}), so the shell is not of one kind. Quote mu rather than "
-        "kappa, and look at model_comparison for an urn with two shells."
+        f"Containment and discovery curve disagree ({shown}), so the elements of the shell are not alike. Quote mu "
+        "rather than kappa, and check model_comparison for an urn with two shells."
     ]
     meaning += [_meaning_of_difference("coverage", differ["coverage"])] if "coverage" in differ else []
     meaning += [_CORE_LEAVES] if core_leaves else []

@@ -1,10 +1,9 @@
-"""Whether anything moved since a reference run of crawls: tables `drift` and `control_chart`.
+"""Test whether parameters changed since a reference period: tables `drift` and `control_chart`.
 
-Here: which crawls are the reference, what is charted, and what is said of it. Not here: charts and attribution
-(`urn.drift`), changes of first returns (`urn.revisit`), or who is told (checks, alerts).
+Does not compute charts and attribution (see `urn.monitoring.drift`), nor send alerts.
 
-The reference is the first crawls of the collection until somebody names another crawl that it starts from: it never
-moves by itself, so that a slow change is not taken for the rule.
+The reference period is the first crawls of the collection, or starts at the crawl that the settings name. It is fixed,
+so a slow change cannot become the baseline.
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
+from crawl_urn_dagster.estimates.collection_data import CollectionData
 from crawl_urn_dagster.estimates.history import within
-from crawl_urn_dagster.estimates.intervals import raw_counts
 from crawl_urn_dagster.observables.schema import CONTROL_CHART, DRIFT, SYMBOLS
 from crawl_urn_dagster.observables.tables import unions_matrix
-from crawl_urn_dagster.urn import WITHHELD, fit_joint, recaptures_from_unions
-from crawl_urn_dagster.urn.curves.revisit import LEVEL, find_levels, find_regimes
+from crawl_urn_dagster.urn import fit_joint, recaptures_from_unions
 from crawl_urn_dagster.urn.monitoring.attribution import attribute, date_change
 from crawl_urn_dagster.urn.monitoring.control_charts import CHARTS, draw_baseline, monitor, to_parameter_scale
+from crawl_urn_dagster.urn.monitoring.regimes import LEVEL, find_levels, find_regimes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,16 +31,16 @@ if TYPE_CHECKING:
 
 _CHART_OF = {"kappa": "core", "core_share": "core", "alpha": "survival", "coverage": "coverage"}
 _SEED = 1
-# Limits that leave out less of what a parameter can be, at either end, give no alarm whatever happens.
+# Control limits that exclude less than this of the range of a parameter, at both ends, can never raise an alarm.
 _BLIND = 0.01
 _BLINDED = (
-    "the crawls of the reference vary so much that hardly any value since would give the alarm: name a later one as "
-    "drift.reference_from"
+    "the crawls of the reference period vary so much that hardly any later value would raise an alarm; set "
+    "drift.reference_from to a later crawl"
 )
 
 
 class UnknownReferenceError(ValueError):
-    """The crawl that the reference is to start from is none of the collection's; the message says which there are."""
+    """The crawl that the reference period starts from is not in the collection; the message names those that are."""
 
 
 def drift_tables(
@@ -53,9 +52,9 @@ def drift_tables(
     error: CountingError,
     window_crawls: int,
     reference_from: str | None,
-    withheld_reason: str | None,
+    unreported_reason: str | None,
 ) -> dict[str, pd.DataFrame]:
-    """Tables `drift` and `control_chart` by name.
+    """Return tables `drift` and `control_chart` by name.
 
     Parameters
     ----------
@@ -66,11 +65,11 @@ def drift_tables(
     error
         How the elements were counted.
     window_crawls
-        Crawls of the reference.
+        Crawls in the reference period.
     reference_from
         Its first crawl; None: the first of the collection.
-    withheld_reason
-        Why the collection's parameters are withheld, or None. First returns and sizes are judged instead of them.
+    unreported_reason
+        Why the collection's parameters are not reported, or None. First returns and sizes are then tested instead.
 
     Raises
     ------
@@ -80,32 +79,34 @@ def drift_tables(
     labels = crawls["crawl"].tolist()
     if reference_from is not None and reference_from not in labels:
         raise UnknownReferenceError(
-            f"drift.reference_from is {reference_from!r}, which is no crawl of the collection: name one from "
-            f"{labels[0]!r} to {labels[-1]!r}"
+            f"drift.reference_from: found {reference_from!r}, which is not a crawl of the collection; expected one "
+            f"from {labels[0]!r} to {labels[-1]!r}"
         )
     since = crawls.iloc[labels.index(reference_from) if reference_from else 0 :]
-    judged = since.assign(years=since["years"] - since["years"].iloc[0])
-    pairs = within(containment, judged, ("crawl_i", "crawl_j"))
-    windows = within(discovery_curve, judged, ("start_crawl", "end_crawl"))
-    reason = withheld_reason
-    if reason is None and len(judged) <= window_crawls:
-        reason = f"a reference of {window_crawls} crawls needs {window_crawls + 1} crawls; there are {len(judged)}"
+    since = since.assign(years=since["years"] - since["years"].iloc[0])
+    pairs = within(containment, since, ("crawl_i", "crawl_j"))
+    windows = within(discovery_curve, since, ("start_crawl", "end_crawl"))
+    reason = unreported_reason
+    if reason is None and len(since) <= window_crawls:
+        reason = (
+            f"a reference period of {window_crawls} crawls needs {window_crawls + 1} crawls; there are {len(since)}"
+        )
     chart = pd.DataFrame(columns=list(CONTROL_CHART.column_names))
     if reason is None:
-        counts = raw_counts(judged, pairs, windows, clock=clock, error=error)
+        counts = CollectionData(since, pairs, windows, error).counts(clock)
         if counts is None:
-            reason = "the source does not give the size of every crawl"
+            reason = "the source does not state the size of every crawl"
         else:
             reference = fit_joint(counts.window(0, window_crawls), model="core_shell", clock=clock)
-            if reference.status in WITHHELD:
-                reason = f"the fit of the reference is {reference.status}: {reference.reason}".rstrip(".")
+            if not reference.is_reported:
+                reason = f"the fit of the reference period is {reference.status}: {reference.reason}".rstrip(".")
             else:
                 monitoring = monitor(draw_baseline(reference, counts, seed=_SEED), counts)
-                chart = _chart_table(monitoring, judged["crawl"].tolist())
-                return {"drift": _drift_table(monitoring, judged["crawl"].tolist()), "control_chart": chart}
+                chart = _chart_table(monitoring, since["crawl"].tolist())
+                return {"drift": _drift_table(monitoring, since["crawl"].tolist()), "control_chart": chart}
     rows = [{"parameter": name, "reason": reason} for name in SYMBOLS]
-    if withheld_reason is not None and windows is not None:
-        rows += _observed(judged, windows)
+    if unreported_reason is not None and windows is not None:
+        rows += _observed(since, windows)
     table = pd.DataFrame(rows, columns=list(DRIFT.column_names)).assign(last_crawl=labels[-1])
     return {"drift": table, "control_chart": chart}
 
@@ -121,13 +122,14 @@ def _drift_table(monitoring: Monitoring, labels: Sequence[str]) -> pd.DataFrame:
     note = None
     if found.urn_since is not None:
         note = (
-            f"the crawls from {first_since} on are of another urn than the reference ({found.urn_before:,.0f} elements "
-            f"then, {found.urn_since:,.0f} since), as after a change of scope: the value is theirs, fitted alone"
+            f"the crawls from {first_since} on sample another urn than the reference period "
+            f"({found.urn_before:,.0f} elements then, {found.urn_since:,.0f} since), as after a change of scope; the "
+            "value is a fit to these crawls alone"
         )
     rows = []
     for name in SYMBOLS:
         change = found.changes[name]
-        judged = drifted or _can_tell(monitoring, _CHART_OF[name], last)
+        is_tested = drifted or _can_alarm(monitoring, _CHART_OF[name], last)
         low, high = held.get(name, (np.nan, np.nan))
         rows.append(
             {
@@ -146,19 +148,19 @@ def _drift_table(monitoring: Monitoring, labels: Sequence[str]) -> pd.DataFrame:
                 "difference_high": change.difference.high,
                 "statistic": float(abs(monitoring.averages[CHARTS.index(_CHART_OF[name]), last])),
                 "threshold": baseline.limit,
-                "drifted": drifted if judged else None,
-                "attributed": drifted and change.attributed if judged else None,
+                "drifted": drifted if is_tested else None,
+                "attributed": drifted and change.attributed if is_tested else None,
                 "value_first_crawl": first_since,
                 "since_crawl": first_since if drifted else None,
-                "reason": None if judged else _BLINDED,
+                "reason": None if is_tested else _BLINDED,
                 "note": note,
             }
         )
     return pd.DataFrame(rows, columns=list(DRIFT.column_names))
 
 
-def _can_tell(monitoring: Monitoring, chart: str, crawl: int) -> bool:
-    """Whether a chart's limits at a crawl leave out more than a hundredth of what its parameter can be."""
+def _can_alarm(monitoring: Monitoring, chart: str, crawl: int) -> bool:
+    """Whether a chart's control limits at a crawl exclude more than a hundredth of the range of its parameter."""
     row = CHARTS.index(chart)
     centre, half = monitoring.centre[row, crawl], monitoring.spread[row, crawl] * monitoring.baseline.limit
     low, high = to_parameter_scale(monitoring, chart, np.array([centre - half, centre + half]))
@@ -195,9 +197,9 @@ def _chart_table(monitoring: Monitoring, labels: Sequence[str]) -> pd.DataFrame:
 
 
 def _observed(crawls: pd.DataFrame, windows: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows on first returns, the revisit delay they tell, and sizes: the last run without a change, and the one before.
+    """Return rows on first returns, revisit delay and sizes: the last window without a change, and the one before.
 
-    With one run only there was no change, and it is its own reference.
+    With one window there was no change, and it is its own reference.
     """
     labels = crawls["crawl"].tolist()
     unions = unions_matrix(crawls, windows)
@@ -214,7 +216,7 @@ def _observed(crawls: pd.DataFrame, windows: pd.DataFrame) -> list[dict[str, Any
             rows.append({"parameter": f"first_returns_{lag + 1}", **_compared(means, errors, moved=moved)})
         delays = [float(before.delay), float(after.delay)]
         rows.append({"parameter": "revisit_delay", **_compared(delays, [np.nan, np.nan], moved=moved)})
-        # The first crawl to show it is as long after the first start as the lag whose fraction changed most.
+        # The first crawl with the change is later than the first start by the lag whose fraction changed most.
         lag = 1 + int(np.argmax(np.abs(np.subtract(after.fraction, before.fraction))))
         dates = _dates(labels, before.first, before.last, after.first + lag, after.p_value)
         rows = [{**row, **dates} for row in rows]
@@ -230,7 +232,7 @@ def _observed(crawls: pd.DataFrame, windows: pd.DataFrame) -> list[dict[str, Any
 
 
 def _compared(means: Sequence[float], errors: Sequence[float], *, moved: bool) -> dict[str, Any]:
-    """Two means, their difference, and 95 % limits of each."""
+    """Return two means, their difference, and the 95 % confidence interval of each."""
     (before, after), (error_before, error_after) = means, errors
     apart = {"reference_value": (before, error_before), "value": (after, error_after)}
     apart["difference"] = (after - before, float(np.hypot(error_before, error_after)) if moved else np.nan)

@@ -1,7 +1,6 @@
-"""What the next crawls will bring, and what others would: tables `forecast` and `planning`.
+"""Forecast the next crawls and evaluate other crawl plans: tables `forecast` and `planning`.
 
-Here: which windows are told, when crawls are expected, and which plans are compared. Not here: forecasts
-(`urn.forecast`) and plans (`urn.planning`) themselves.
+Does not compute forecasts and plans; see `urn.monitoring`.
 """
 
 from __future__ import annotations
@@ -11,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from crawl_urn_dagster.estimates.collection_data import CollectionData
 from crawl_urn_dagster.estimates.history import within
-from crawl_urn_dagster.estimates.intervals import raw_counts
 from crawl_urn_dagster.observables.schema import FORECAST, PLANNING
 from crawl_urn_dagster.observables.tables import overlaps_matrix, unions_matrix
-from crawl_urn_dagster.urn import WITHHELD, bootstrap_joint, fit_joint, recaptures_from_unions
-from crawl_urn_dagster.urn.fits.status import is_all_core
+from crawl_urn_dagster.urn import bootstrap_joint, fit_joint, recaptures_from_unions
 from crawl_urn_dagster.urn.monitoring.forecast import FEWEST, forecast, forecast_overlaps, interpolate_windows
 from crawl_urn_dagster.urn.monitoring.planning import QUANTITIES, plan
 
@@ -40,10 +38,10 @@ _SEED = 1
 def forecast_table(
     crawls: pd.DataFrame, containment: pd.DataFrame | None, discovery_curve: pd.DataFrame | None
 ) -> pd.DataFrame:
-    """Table `forecast`: of the next 12 crawls, as it was 12 crawls ago, and of the last crawl as it was before it.
+    """Return table `forecast`: the next 12 crawls from now and from 12 crawls ago, and the last crawl from before it.
 
-    Windows start at each of the last 12 crawls, at the first, and at each coming crawl. Without unions only overlaps
-    are told. Parameters are tables of the contract.
+    Windows start at each of the last 12 crawls, at the first, and at each future crawl. Without unions only overlaps
+    are forecast. Parameters are tables of the contract.
     """
     frames = [
         _from_origin(crawls.iloc[:-back], containment, discovery_curve, horizon=back)
@@ -60,32 +58,32 @@ def planning_table(
     *,
     clock: Clock,
     error: CountingError,
-    withheld: bool,
+    reported: bool,
 ) -> pd.DataFrame:
-    """Table `planning`: coverages of 0.1 to 0.9 and the present one, at half, all and twice the present mean gap.
+    """Return table `planning`: coverages from 0.1 to 0.9, at half, once and twice the present mean gap.
 
-    The present coverage is in place of one that is like it.
+    The present coverage replaces the nearest of these coverages if it is close to it, and is added otherwise.
 
-    Limits are between quantiles of what the joint fit of core and shell has for its intervals (`Bootstrap.corrected`),
-    coverage and gap being chosen.
+    Intervals are between quantiles of the bias-corrected replicates of the joint core-shell fit
+    (`Bootstrap.corrected`), for fixed coverage and gap.
 
     Parameters
     ----------
     crawls, containment, discovery_curve
         Tables of the contract; a source may lack one of the last two.
     clock
-        Of the gaps.
+        Clock of the gaps.
     error
         How the elements were counted.
-    withheld
-        Whether the collection's parameters are withheld: then there is no row, as where the fit is.
+    reported
+        Whether the collection's parameters are reported; if not, or if the joint fit is not, there are no rows.
     """
     empty = pd.DataFrame(columns=list(PLANNING.column_names))
-    counts = raw_counts(crawls, containment, discovery_curve, clock=clock, error=error)
-    if withheld or counts is None:
+    counts = CollectionData(crawls, containment, discovery_curve, error).counts(clock)
+    if not reported or counts is None:
         return empty
     fit = fit_joint(counts, model="core_shell", clock=clock)
-    if fit.status in WITHHELD or is_all_core(fit.reason):
+    if not fit.is_reported or fit.is_all_core:
         return empty
     if fit.kappa is None or fit.alpha is None or fit.coverage is None:
         return empty
@@ -101,10 +99,10 @@ def planning_table(
         "gap": gap,
         "current": (coverage == fit.coverage) & (cadence == 1),
         "clock": clock,
-        "status": fit.status,
+        "status": fit.status.value,
     }
     for name in QUANTITIES:
-        # Of infinite numbers no quantile lies between two.
+        # Infinite values cannot be interpolated.
         low, high = np.quantile(getattr(spread, name), [0.025, 0.975], axis=0, method="nearest")
         column = _COLUMNS.get(name, name)
         columns |= {column: getattr(planned, name), f"{column}_low": low, f"{column}_high": high}
@@ -118,15 +116,15 @@ def _from_origin(
     *,
     horizon: int = HORIZON,
 ) -> pd.DataFrame:
-    """Rows of the forecast that knows of these crawls only."""
+    """Return rows of the forecast from these crawls only."""
     labels, started = crawls["crawl"].tolist(), pd.to_datetime(crawls["started_at"])
     recent = started.iloc[-_GAPS - 1 :]
     gap = (recent.iloc[-1] - recent.iloc[0]) / max(len(recent) - 1, 1)
     rows: list[dict[str, Any]] = []
-    reason = f"A forecast needs {FEWEST} crawls, and has {len(crawls)}." if len(crawls) < FEWEST else None
+    reason = f"A forecast needs {FEWEST} crawls; there are {len(crawls)}." if len(crawls) < FEWEST else None
     if reason is None and discovery_curve is not None:
         windows = within(discovery_curve, crawls, ("start_crawl", "end_crawl"))
-        assert windows is not None  # noqa: S101 - of a table there are rows
+        assert windows is not None  # noqa: S101 - the table exists
         unions = unions_matrix(crawls, windows)
         sizes = crawls["elements"].to_numpy(dtype=np.float64, na_value=np.nan)
         np.fill_diagonal(unions, np.where(np.isnan(np.diagonal(unions)), sizes, np.diagonal(unions)))
@@ -138,7 +136,7 @@ def _from_origin(
     if reason is None and containment is not None:
         rows += _of_overlaps(crawls, containment, labels, horizon)
     if not rows:
-        reason = reason or "The source gives neither unions nor overlaps of enough crawls."
+        reason = reason or "The source has neither unions nor overlaps of enough crawls."
         rows = [{"quantity": "new_elements", "crawls_ahead": 1, "reason": reason}]
     frame = pd.DataFrame(rows, columns=list(FORECAST.column_names))
     frame["origin_crawl"], frame["status"] = labels[-1], "too_few_points" if reason else "ok"
@@ -165,7 +163,7 @@ def _of_overlaps(
     crawls: pd.DataFrame, containment: pd.DataFrame, labels: list[str], horizon: int
 ) -> Iterator[dict[str, Any]]:
     pairs = within(containment, crawls, ("crawl_i", "crawl_j"))
-    assert pairs is not None  # noqa: S101 - of a table there are rows
+    assert pairs is not None  # noqa: S101 - the table exists
     n, overlaps = len(labels), overlaps_matrix(crawls, pairs)
     for end, size in (("crawl_i", "size_i"), ("crawl_j", "size_j")):
         at = pd.Index(labels).get_indexer(pd.Index(pairs[end]))
@@ -179,7 +177,7 @@ def _of_overlaps(
 def _rows(
     quantity: str, prediction: Prediction, *, start: int | None = None, n: int = 0, start_crawl: str | None = None
 ) -> Iterator[dict[str, Any]]:
-    """One row per coming crawl, in whole elements; those that are not known are left out."""
+    """Yield one row per future crawl, in whole elements; unknown values are left out."""
     for step, (value, low, high) in enumerate(zip(*prediction, strict=True)):
         if np.isfinite(value):
             yield {

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from crawl_urn_dagster.estimates.fitting import fit_all
-from crawl_urn_dagster.estimates.headline import choose_headline
-from crawl_urn_dagster.estimates.intervals import with_limits
-from crawl_urn_dagster.estimates.tables import parameters_table
+from crawl_urn_dagster.estimates.collection_data import CollectionData
+from crawl_urn_dagster.estimates.fitting import fit_primary
+from crawl_urn_dagster.estimates.intervals import with_intervals
+from crawl_urn_dagster.estimates.parameter_tables import parameters_table
+from crawl_urn_dagster.estimates.selection import select_headline
 from crawl_urn_dagster.observables.schema import PARAMETER_HISTORY
 
 if TYPE_CHECKING:
@@ -64,10 +65,10 @@ def parameter_history_table(
         inputs = _sha256(parts, f"{clock} {error} {version('crawl-urn-dagster')}")
         kept = None if known is None else known[known["inputs_sha256"] == inputs]
         if kept is None or kept.empty:
-            fits = fit_all(*parts, error, clocks=[clock])
-            fitted = with_limits(fits, *parts, n_replicates=_REPLICATES)
-            headline = choose_headline([one.fit for one in fitted], clock=clock)
-            kept = parameters_table(fitted, headline, parts[0]).assign(inputs_sha256=inputs)
+            data = CollectionData(*parts, error)
+            fits = with_intervals(fit_primary(data, [clock]), data, n_replicates=_REPLICATES).fits
+            headline = select_headline(fits, clock=clock)
+            kept = parameters_table(fits, headline.kind, parts[0]).assign(inputs_sha256=inputs)
         tables.append(kept)
     if not tables:
         return pd.DataFrame(columns=list(PARAMETER_HISTORY.column_names))

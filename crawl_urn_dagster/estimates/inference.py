@@ -1,82 +1,126 @@
-"""All that is estimated of a collection in one go: from observables to tables of fits and what to think of them.
+"""Estimate everything of a collection in one go: from observables to tables of fits and their assessment.
 
-Here: the order of fits, limits, choice and diagnosis, and table `kappa_profile`. Not here: any of these, each of which
-has a module of its own, or estimators that need the histories alone (`capture_recapture`).
+Does not hold any of the steps, each of which is a module; see `fitting`, `intervals`, `selection` and `diagnosis`. Does
+not apply estimators that need the histories alone; see `capture_recapture`.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from crawl_urn_dagster.estimates.diagnosis import diagnosis_table
-from crawl_urn_dagster.estimates.fitting import fit_all, judge_violation
-from crawl_urn_dagster.estimates.headline import choose_headline
-from crawl_urn_dagster.estimates.intervals import with_limits
-from crawl_urn_dagster.estimates.richer_models import model_tables
-from crawl_urn_dagster.estimates.tables import operator_terms_table, parameters_table
+from crawl_urn_dagster.estimates.fits import supplementary_fits
+from crawl_urn_dagster.estimates.fitting import (
+    CLOCKS,
+    apply_violation_rules,
+    find_violation,
+    fit_primary,
+    with_violation,
+)
+from crawl_urn_dagster.estimates.intervals import REPLICATES, SEED, with_intervals
+from crawl_urn_dagster.estimates.model_comparison import model_comparison_table
+from crawl_urn_dagster.estimates.parameter_tables import operator_terms_table, parameters_table
+from crawl_urn_dagster.estimates.regimes import revisit_regimes_table
+from crawl_urn_dagster.estimates.selection import select_headline
 from crawl_urn_dagster.observables.schema import KAPPA_PROFILE
-from crawl_urn_dagster.urn.fits.joint import JointFit, profile_kappa
+from crawl_urn_dagster.urn.fits.joint import profile_kappa
 
 if TYPE_CHECKING:
-    from crawl_urn_dagster.urn import CaptureHistoryCounts, Clock, CountingError, Counts
+    from collections.abc import Callable, Mapping, Sequence
+
+    from crawl_urn_dagster.estimates.collection_data import CollectionData
+    from crawl_urn_dagster.estimates.intervals import FittedCollection
+    from crawl_urn_dagster.urn import Bootstrap, Clock, Counts, Interval, Violation
+    from crawl_urn_dagster.urn.fits.result import AnyFit
 
 _PROFILED = np.linspace(0, 0.95, 20)
 
 
-def estimate_tables(
-    crawls: pd.DataFrame,
-    containment: pd.DataFrame | None,
-    discovery_curve: pd.DataFrame | None,
-    histories: CaptureHistoryCounts | None,
+@dataclass(frozen=True, eq=False)
+class Estimation:
+    """Everything that is estimated of a collection.
+
+    Attributes
+    ----------
+    tables
+        Tables `parameters`, `operator_terms`, `diagnosis`, `model_comparison`, `revisit_regimes` and `kappa_profile` by
+        name.
+    fitted
+        The primary fits with their replicates.
+    headline
+        The selected fit.
+    """
+
+    tables: Mapping[str, pd.DataFrame]
+    fitted: FittedCollection
+    headline: AnyFit
+
+    def headline_intervals(self, level: float) -> Mapping[str, Interval]:
+        """Return the intervals of the selected fit at a confidence level."""
+        return self.fitted.intervals(self.headline, level)
+
+
+def estimate(
+    data: CollectionData,
     *,
     clock: Clock,
-    error: CountingError,
-) -> dict[str, pd.DataFrame]:
-    """Tables `parameters` and all that come with it, by name.
+    n_replicates: int = REPLICATES,
+    seed: int = SEED,
+    report: Callable[[str], object] = lambda _: None,
+) -> Estimation:
+    """Estimate everything of a collection.
 
     Parameters
     ----------
-    crawls, containment, discovery_curve
-        Tables of the contract; a source may lack one of the last two.
-    histories
-        Capture-history counts of the same crawls, None where the source has none.
+    data
+        The collection.
     clock
-        Of the headline and what follows from it.
-    error
-        How the elements were counted.
+        Clock of the headline and of what follows from it.
+    n_replicates, seed
+        Bootstrap replicates on each clock, and their seed.
+    report
+        Called with what is done next.
     """
-    observables = (crawls, containment, discovery_curve)
-    in_all = None if histories is None else histories.in_all
-    fitted = with_limits(fit_all(*observables, error), *observables, in_all=in_all)
-    chosen = choose_headline([one.fit for one in fitted], clock=clock)
-    headline = next(one for one in fitted if one.fit is chosen)
-    counts = {fit.clock: fit.counts for fit, *_ in fitted if isinstance(fit, JointFit)}
-    verdicts = judge_violation(*observables)
-    models = model_tables(
-        crawls,
-        counts.get("crawl"),
-        histories,
-        fitted,
-        next((verdict for verdict in verdicts if verdict.violated), None),
-        clock=clock,
-        one_in=error.one_in,
-    )
-    return {
-        "parameters": parameters_table(fitted, chosen, crawls, more=models.parameters),
-        "operator_terms": operator_terms_table(fitted, chosen, crawls),
-        "diagnosis": diagnosis_table(fitted, headline, verdicts, in_all),
-        "model_comparison": models.model_comparison,
-        "revisit_regimes": models.revisit_regimes,
-        "kappa_profile": _kappa_profile_table(counts.get(clock), clock),
+    report("fitting all urns")
+    fits = fit_primary(data)
+    report(f"refitting {n_replicates} bootstrap replicates on each of {len(CLOCKS)} clocks")
+    fitted = with_intervals(fits, data, n_replicates=n_replicates, seed=seed)
+    selected = select_headline(fitted.fits, clock=clock)
+    violations = apply_violation_rules(data)
+    report("fitting richer urns")
+    richer = _fit_supplementary(data, clock, fitted.bootstrap_on("crawl"))
+    report("comparing models and profiling kappa")
+    tables = {
+        "parameters": parameters_table(
+            [*fitted.fits, *_refuted(richer, find_violation(violations))], selected.kind, data.crawls
+        ),
+        "operator_terms": operator_terms_table(fitted.fits, selected.kind, data.crawls),
+        "diagnosis": diagnosis_table(fitted, selected, violations, data.in_all),
+        "model_comparison": model_comparison_table(
+            data, [fit for fit in richer if fit.kind.projection == "histories"], clock
+        ),
+        "revisit_regimes": revisit_regimes_table(data),
+        "kappa_profile": _kappa_profile_table(data.counts(clock), clock),
     }
+    return Estimation(tables, fitted, selected)
+
+
+def _fit_supplementary(data: CollectionData, clock: Clock, bootstrap: Bootstrap | None) -> list[AnyFit]:
+    return [fit for definition in supplementary_fits() for fit in definition.fit(data, clock, bootstrap)]
+
+
+def _refuted(fits: Sequence[AnyFit], violation: Violation | None) -> list[AnyFit]:
+    """Return the fits as the violation rule leaves them: it refutes urns without a revisit delay."""
+    delayed = {definition.model for definition in supplementary_fits() if not definition.is_urn}
+    return [fit if fit.kind.model in delayed else with_violation(fit, violation) for fit in fits]
 
 
 def _kappa_profile_table(counts: Counts | None, clock: Clock) -> pd.DataFrame:
-    """Table `kappa_profile`, empty where no joint fit is possible; of each observable alone where there are both."""
+    """Return table `kappa_profile`: both observables together and each alone; empty if no joint fit is possible."""
     if counts is None or len(counts.sizes) < 3:
         return pd.DataFrame(columns=list(KAPPA_PROFILE.column_names))
     unknown = np.full_like(counts.unions, np.nan)

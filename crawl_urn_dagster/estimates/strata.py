@@ -1,8 +1,6 @@
-"""The estimates of each stratum: the same fits, limits and headline as of the whole collection.
+"""Estimate each stratum: the same fits, intervals and headline as of the whole collection.
 
-Here: which of a stratum's fits are kept, and when it has too few elements for any. Not here: counts by stratum
-(`observables.stratum_counts`), or the fits (`fitting`), their limits (`intervals`) and the choice among them
-(`headline`).
+Does not count by stratum; see `observables`.
 """
 
 from __future__ import annotations
@@ -12,27 +10,30 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from crawl_urn_dagster.estimates.fitting import fit_all
-from crawl_urn_dagster.estimates.headline import choose_headline, may_speak
-from crawl_urn_dagster.estimates.intervals import Fitted, with_doubt, with_limits
-from crawl_urn_dagster.estimates.tables import operator_terms_table, parameters_table
+from crawl_urn_dagster.estimates.collection_data import CollectionData
+from crawl_urn_dagster.estimates.fitting import fit_primary
+from crawl_urn_dagster.estimates.intervals import with_intervals
+from crawl_urn_dagster.estimates.parameter_tables import operator_terms_table, parameters_table
+from crawl_urn_dagster.estimates.selection import is_headline_candidate, select_headline
 from crawl_urn_dagster.observables.tables import tables_from_histories
-from crawl_urn_dagster.urn import WITHHELD, no_fit
+from crawl_urn_dagster.urn import FitKind, Reason, ReasonCode
+from crawl_urn_dagster.urn.fits.result import no_fit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from crawl_urn_dagster.urn import CaptureHistoryCounts, Clock, CountingError
     from crawl_urn_dagster.urn.data.histories import IntArray
+    from crawl_urn_dagster.urn.fits.result import AnyFit
 
-#: Counted elements of a stratum in each crawl; with fewer, nothing is estimated of it.
+#: Counted elements of a stratum in each crawl; with fewer, nothing is estimated for it.
 FEWEST_ELEMENTS = 30
-# Ratio of mean crawl sizes, first to last third of the crawls, beyond which a stratum is no urn of constant size.
+# Ratio of mean crawl sizes, first to last third of the crawls, above which a stratum does not have a constant size.
 _STEADY = 1.25
 
 
 def stack(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Put the rows of some tables of one name below each other; columns are typed by the tables that know any value."""
+    """Concatenate tables of one name; the tables with any value in a column decide its type."""
     known = [table.dropna(axis="columns", how="all") for table in tables]
     return pd.concat(known, ignore_index=True).reindex(columns=tables[0].columns)
 
@@ -40,7 +41,7 @@ def stack(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
 def stratum_tables(
     crawls: pd.DataFrame, strata: Mapping[str, CaptureHistoryCounts], error: CountingError, clock: Clock
 ) -> dict[str, list[pd.DataFrame]]:
-    """Tables `parameters` and `operator_terms`, a frame per stratum: the fits on one clock that may speak for it.
+    """Return tables `parameters` and `operator_terms`, a frame per stratum: the headline candidates on one clock.
 
     Parameters
     ----------
@@ -55,10 +56,10 @@ def stratum_tables(
     """
     tables: dict[str, list[pd.DataFrame]] = {"parameters": [], "operator_terms": []}
     for stratum, counts in strata.items():
-        fitted = _fit_stratum(crawls, counts, error, clock)
-        headline = choose_headline([one.fit for one in fitted], clock=clock)
-        tables["parameters"].append(parameters_table(fitted, headline, crawls, stratum=stratum))
-        tables["operator_terms"].append(operator_terms_table(fitted, headline, crawls, stratum))
+        fits = _fit_stratum(crawls, counts, error, clock)
+        headline = select_headline(fits, clock=clock).kind
+        tables["parameters"].append(parameters_table(fits, headline, crawls, stratum=stratum))
+        tables["operator_terms"].append(operator_terms_table(fits, headline, crawls, stratum))
     return tables
 
 
@@ -79,32 +80,32 @@ def stratum_sizes(strata: Mapping[str, CaptureHistoryCounts]) -> pd.DataFrame:
 
 def _fit_stratum(
     crawls: pd.DataFrame, counts: CaptureHistoryCounts, error: CountingError, clock: Clock
-) -> list[Fitted]:
+) -> list[AnyFit]:
     sizes = counts.elements @ counts.seen
     smallest = int(np.argmin(sizes))
     if sizes[smallest] < FEWEST_ELEMENTS * error.one_in:
-        reason = (
-            f"The stratum has {counts.distinct_elements:,} elements, and {sizes[smallest]:,} of them in "
-            f"{crawls['crawl'].iloc[smallest]}; every crawl needs {FEWEST_ELEMENTS * error.one_in:,}."
-        )
-        return [Fitted(no_fit("joint", "core_shell", clock, reason))]
+        values = {
+            "elements": counts.distinct_elements,
+            "in_crawl": int(sizes[smallest]),
+            "crawl": crawls["crawl"].iloc[smallest],
+            "needed": FEWEST_ELEMENTS * error.one_in,
+        }
+        kind = FitKind("joint", "core_shell", "exact", clock)
+        return [no_fit(kind, Reason(ReasonCode.TOO_FEW_ELEMENTS, values))]
     frames = tables_from_histories(crawls, counts, error)
-    observables = frames["containment"], frames["discovery_curve"]
-    of_stratum = crawls.assign(elements=sizes)
-    fits = [fit for fit in fit_all(of_stratum, *observables, error) if may_speak(fit, clock)]
-    fitted = with_limits(fits, of_stratum, *observables, in_all=counts.in_all)
-    doubt = _doubt_of_size(sizes)
-    return [one._replace(fit=one.fit if one.fit.status in WITHHELD else with_doubt(one.fit, doubt)) for one in fitted]
-
-
-def _doubt_of_size(sizes: IntArray) -> str:
-    """Say that a stratum grows or drains, if so: elements enter it and leave it in other ways than an urn's."""
-    third = -(-len(sizes) // 3)
-    first, last = sizes[:third].mean(), sizes[-third:].mean()
-    if max(first, last) <= _STEADY * min(first, last):
-        return ""
-    return (
-        f"The stratum is no urn of constant size: a crawl has {first:,.0f} of its elements in the mean of the first "
-        f"{third} crawls, {last:,.0f} in that of the last; survival, coverage and core are those of a part that "
-        f"{'drains' if last < first else 'grows'}."
+    data = CollectionData(
+        crawls.assign(elements=sizes), frames["containment"], frames["discovery_curve"], error, counts
     )
+    fits = [fit for fit in fit_primary(data, [clock]) if is_headline_candidate(fit, clock)]
+    change = _change_of_size(sizes)
+    return [fit.with_reasons(*change) if fit.is_reported else fit for fit in with_intervals(fits, data).fits]
+
+
+def _change_of_size(sizes: IntArray) -> tuple[Reason, ...]:
+    """Return a reason if a stratum grows or shrinks, so elements enter and leave it differently from an urn's."""
+    third = -(-len(sizes) // 3)
+    first, last = float(sizes[:third].mean()), float(sizes[-third:].mean())
+    if max(first, last) <= _STEADY * min(first, last):
+        return ()
+    values = {"first": first, "last": last, "crawls": third, "trend": "shrinks" if last < first else "grows"}
+    return (Reason(ReasonCode.STRATUM_CHANGES_SIZE, values),)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from crawl_urn_dagster.formatting import format_significant
-from crawl_urn_dagster.urn import UNSAID, WITHHELD
+from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES, UNREPORTED_STATUSES
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
@@ -123,9 +123,9 @@ def _escape(text: str) -> str:
 
 def _estimate(row: _Row, column: str) -> str:
     value, low, high = (row[name] for name in (column, f"{column}_low", f"{column}_high"))
-    if row["status"] in WITHHELD or pd.isna(value):
+    if row["status"] in UNREPORTED_STATUSES or pd.isna(value):
         return _UNKNOWN
-    if row["status"] in UNSAID:
+    if row["status"] in NO_POINT_ESTIMATE_STATUSES:
         return _UNKNOWN if pd.isna(low) else f"${_number(low)}$ to ${_number(high)}$"
     interval = "" if pd.isna(low) or pd.isna(high) else f"_{{{_number(low)}}}^{{{_number(high)}}}"
     return f"${_number(value)}{interval}$"

@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.ticker import MaxNLocator
 
 from crawl_urn_dagster.figures.style import is_narrow, line_characters, new_figure, plain_text
-from crawl_urn_dagster.urn import DAYS_PER_YEAR
+from crawl_urn_dagster.urn.curves.model import DAYS_PER_YEAR
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

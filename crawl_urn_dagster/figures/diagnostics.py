@@ -13,7 +13,7 @@ from crawl_urn_dagster.figures.axes import crawl_ticks, date_axis, message_figur
 from crawl_urn_dagster.figures.labels import crawl_range, with_interval
 from crawl_urn_dagster.figures.style import Colour, elements, in_style, is_narrow, new_figure, panels, plain_text, tint
 from crawl_urn_dagster.formatting import count_noun, format_share
-from crawl_urn_dagster.urn.fits.status import FITTED_MOVE
+from crawl_urn_dagster.urn.fits.identification import FITTED_MOVE
 
 if TYPE_CHECKING:
     import pandas as pd

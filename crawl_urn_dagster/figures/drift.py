@@ -15,7 +15,7 @@ from crawl_urn_dagster.figures.labels import crawl_range, describe_fit, has_poin
 from crawl_urn_dagster.figures.style import Colour, in_style, new_figure, plain_text, tint
 from crawl_urn_dagster.formatting import count_noun
 from crawl_urn_dagster.observables.schema import SYMBOLS
-from crawl_urn_dagster.urn import UNSAID, WITHHELD
+from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES, UNREPORTED_STATUSES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,7 +71,7 @@ def parameters_over_time_caption(history: pd.DataFrame, drift: pd.DataFrame, cra
     rows = _reported(history)
     windows = rows.to_dict("records")
     hollow = " Hollow: a fit with a warning." if rows["status"].isin(["at_bound"]).any() else ""
-    no_point = " No point: not identified." if rows["status"].isin(UNSAID).any() else ""
+    no_point = " No point: not identified." if rows["status"].isin(NO_POINT_ESTIMATE_STATUSES).any() else ""
     dotted = " Dotted: the first crawl of a change." if drift["since_crawl"].notna().any() else ""
     marks = f"Bands and parentheses: 95 % confidence intervals.{hollow}{no_point}{dotted}"
     summary = _drift_summary(drift)
@@ -158,7 +158,7 @@ def control_charts_caption(chart: pd.DataFrame, drift: pd.DataFrame, crawls: pd.
 def _reported(history: pd.DataFrame) -> pd.DataFrame:
     """Return the reported joint core–shell fits of all elements, one row per window."""
     rows = history[(history["projection"] == "joint") & (history["model"] == "core_shell")]
-    return rows[(rows["component"] == "shell") & ~rows["status"].isin(WITHHELD)]
+    return rows[(rows["component"] == "shell") & ~rows["status"].isin(UNREPORTED_STATUSES)]
 
 
 def _is_true(column: pd.Series) -> pd.Series:

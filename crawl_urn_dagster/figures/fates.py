@@ -32,7 +32,7 @@ from crawl_urn_dagster.figures.style import (
     tint,
 )
 from crawl_urn_dagster.formatting import format_share
-from crawl_urn_dagster.urn import UNSAID, WITHHELD, Urn
+from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES, UNREPORTED_STATUSES, Urn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,7 +83,7 @@ def fates_of_an_element_caption(parameters: pd.DataFrame) -> tuple[str, str]:
         return found, found
     fit = rows[-1]  # of the shell, or of the homogeneous urn
     selected = f"Selected fit: {MODEL_NAMES[fit['model']]}, {fit_name(fit)}; {describe_fit(fit)}."
-    if fit["status"] in UNSAID:
+    if fit["status"] in NO_POINT_ESTIMATE_STATUSES:
         return selected, selected
     fates = []
     for row in _drawn_rows(rows):
@@ -110,7 +110,9 @@ def _drawn_rows(rows: Sequence[Row]) -> list[Row]:
     return [
         row
         for row in rows
-        if row["status"] not in UNSAID and has_valid_parameters(row) and not row["share"] < _MIN_SHARE
+        if row["status"] not in NO_POINT_ESTIMATE_STATUSES
+        and has_valid_parameters(row)
+        and not row["share"] < _MIN_SHARE
     ]
 
 
@@ -127,8 +129,8 @@ def _notes(rows: Sequence[Row]) -> str:
     if not rows:
         return "no fit is selected for the collection"
     fit = rows[-1]  # of the shell, or of the homogeneous urn
-    if fit["status"] in UNSAID:
-        return f"not reported: {status_note(fit)}" if fit["status"] in WITHHELD else status_note(fit)
+    if fit["status"] in NO_POINT_ESTIMATE_STATUSES:
+        return f"not reported: {status_note(fit)}" if fit["status"] in UNREPORTED_STATUSES else status_note(fit)
     symbols = explain_symbols(has_core=not pd.isna(fit["kappa"]), clock=fit["clock"])
     return "\n".join(filter(None, (format_estimates(fit) or "no estimate", symbols, status_note(fit))))
 

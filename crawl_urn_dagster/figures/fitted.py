@@ -40,7 +40,7 @@ from crawl_urn_dagster.figures.style import (
     points,
 )
 from crawl_urn_dagster.formatting import count_noun
-from crawl_urn_dagster.urn import UNSAID, WITHHELD, CoreShellUrn
+from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES, UNREPORTED_STATUSES, CoreShellUrn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,7 +123,7 @@ def _draw_fits(
     rows = _fit_rows(parameters, model, clock) + _truth_rows(truth, clock)
     key = [
         *(Line2D([], [], **_point_style(panel), label=wrap_label(panel.point)) for panel in shown),
-        *(_fit_key(row) for row in rows if row["status"] not in WITHHELD),
+        *(_fit_key(row) for row in rows if row["status"] not in UNREPORTED_STATUSES),
         *_unreported_keys(rows),
     ]
     if not rows:
@@ -156,7 +156,7 @@ def _fits_caption(
     shown = _panels(crawls, clock, **observables)
     rows = _fit_rows(parameters, model, clock) + _truth_rows(truth, clock)
     fits = "; ".join(f"{fit_name(row)}: {_describe(row)}" for row in rows) or "no fit"
-    statuses = {row["status"] for row in rows} - {*WITHHELD, "ok"}
+    statuses = {row["status"] for row in rows} - {*UNREPORTED_STATUSES, "ok"}
     dashed = " Dashed: a fit whose status is not ok." if statuses else ""
     only = " A fit that is not identified is drawn only for its own observable." if "not_identified" in statuses else ""
     text = (
@@ -164,7 +164,7 @@ def _fits_caption(
         f"Points: {', '.join(panel.point for panel in shown)}. Each fit has its own markers and is drawn for every "
         f"observable that it predicts.{only}{dashed} Symbols: {_explain_symbols(rows, clock)}.".replace("\n", " ")
     )
-    n_drawn = sum(row["status"] not in WITHHELD for row in rows)
+    n_drawn = sum(row["status"] not in UNREPORTED_STATUSES for row in rows)
     observed = " and ".join(panel.projection.replace("_", " ") for panel in shown)
     alt = f"Observed {observed} as points, with the curves of {count_noun(n_drawn, 'fit')} of the {MODEL_NAMES[model]}"
     headline = next((row for row in rows if row.get("headline") is True), None)
@@ -179,7 +179,7 @@ core_shell_fits_caption = partial(_fits_caption, model="core_shell")
 
 def _describe(row: Row) -> str:
     """Describe a fit; one with the same curve as another fit by its own parameter alone."""
-    if _repeats_exact_curve(row) and row["status"] not in UNSAID:
+    if _repeats_exact_curve(row) and row["status"] not in NO_POINT_ESTIMATE_STATUSES:
         return f"the same curve, {format_estimate(row, 'kappa')}"
     return describe_fit(row)
 
@@ -276,7 +276,12 @@ def _repeats_exact_curve(row: Row) -> bool:
 
 def _curve(observable: str, row: Row, grid: FloatArray) -> FloatArray | None:
     """Return the curve of a fit for an observable; None if the fit has no curve for it or is not reported."""
-    if row["status"] in WITHHELD or _repeats_exact_curve(row) or not has_valid_parameters(row) or not grid.size:
+    if (
+        row["status"] in UNREPORTED_STATUSES
+        or _repeats_exact_curve(row)
+        or not has_valid_parameters(row)
+        or not grid.size
+    ):
         return None
     look = _LOOKS[row["projection"]]
     # A fit that is not identified predicts the other observable arbitrarily: many curves fit its own equally well.
@@ -341,7 +346,7 @@ def _unreported_keys(rows: list[Row]) -> Iterator[Line2D]:
     """Return one legend entry per reason for which fits are not reported."""
     fits_by_note: dict[str, list[str]] = {}
     for row in rows:
-        if row["status"] in WITHHELD:
+        if row["status"] in UNREPORTED_STATUSES:
             fits_by_note.setdefault(status_note(row), []).append(fit_name(row))
     for note, names in fits_by_note.items():
         yield _text_key(f"{wrap_label('not reported: ' + '; '.join(names))}\n{note}")

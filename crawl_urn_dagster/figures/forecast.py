@@ -15,7 +15,7 @@ from crawl_urn_dagster.figures.axes import crawl_ticks, message_figure
 from crawl_urn_dagster.figures.labels import element_unit, with_interval
 from crawl_urn_dagster.figures.style import Colour, elements, in_style, is_narrow, new_figure, panels, plain_text, tint
 from crawl_urn_dagster.formatting import count_noun, format_count, format_share
-from crawl_urn_dagster.urn import UNSAID
+from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES
 from crawl_urn_dagster.urn.monitoring.planning import SEEN_WELL, seen_share
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ def _not_reported(now: pd.DataFrame) -> str:
     if now.empty:
         return "no joint core–shell fit to plan with"
     status = now["status"].iloc[0]
-    return f"not reported: the joint core–shell fit has status {status}" if status in UNSAID else ""
+    return f"not reported: the joint core–shell fit has status {status}" if status in NO_POINT_ESTIMATE_STATUSES else ""
 
 
 def _draw_captured(axes: Axes, now: pd.Series, parameters: pd.DataFrame, planning: pd.DataFrame) -> None:

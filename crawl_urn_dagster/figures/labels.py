@@ -15,7 +15,7 @@ import pandas as pd
 from crawl_urn_dagster.figures.style import elements, is_narrow, line_characters, plain_text
 from crawl_urn_dagster.formatting import count_noun, count_unit, format_interval, format_share
 from crawl_urn_dagster.observables.schema import SYMBOLS
-from crawl_urn_dagster.urn import UNSAID, Interval
+from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES, Interval
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,8 +55,8 @@ def fit_name(row: Row) -> str:
 
 def has_point_estimate(rows: pd.DataFrame, name: str) -> pd.Series:
     """Return whether rows of table `parameters` have a known and identified estimate of a parameter."""
-    is_open = [_interval(row, name).is_open for row in rows.to_dict("records")]
-    return rows[name].notna() & ~rows["status"].isin(UNSAID) & ~np.array(is_open, dtype=bool)
+    is_open = [_interval(row, name).is_uninformative for row in rows.to_dict("records")]
+    return rows[name].notna() & ~rows["status"].isin(NO_POINT_ESTIMATE_STATUSES) & ~np.array(is_open, dtype=bool)
 
 
 def has_interval(row: Row, name: str) -> bool:
@@ -96,7 +96,9 @@ def format_estimate(row: Row, name: str) -> str:
     if pd.isna(row.get(name)):
         return ""
     value, *interval = _value_and_interval(row, name, format_share)
-    return " ".join([SYMBOLS[name], "not identified" if _interval(row, name).is_open else f"= {value}", *interval])
+    return " ".join(
+        [SYMBOLS[name], "not identified" if _interval(row, name).is_uninformative else f"= {value}", *interval]
+    )
 
 
 def format_estimates(row: Row) -> str:
@@ -113,7 +115,7 @@ def format_estimates(row: Row) -> str:
 
 def describe_fit(row: Row) -> str:
     """Describe the result of a fit for a caption: its parameters, or its status if they are not reported."""
-    if row["status"] in UNSAID:
+    if row["status"] in NO_POINT_ESTIMATE_STATUSES:
         return f"not reported ({row['status']})"
     known = ", ".join(filter(None, (format_estimate(row, name) for name in SYMBOLS)))
     return (known or "no estimate") + ("" if row["status"] == "ok" else f" (status {row['status']})")

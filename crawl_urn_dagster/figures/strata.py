@@ -18,7 +18,7 @@ from crawl_urn_dagster.figures.labels import INTERVAL_NOTE, explain_symbols, for
 from crawl_urn_dagster.figures.style import Colour, elements, in_style, is_narrow, line_height, new_figure, plain_text
 from crawl_urn_dagster.formatting import count_noun
 from crawl_urn_dagster.observables.schema import SYMBOLS
-from crawl_urn_dagster.urn import WITHHELD
+from crawl_urn_dagster.urn import UNREPORTED_STATUSES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,7 +74,7 @@ def rank_profile(parameters: pd.DataFrame, *, title: str) -> Figure:
         f"upper end; vertical: 95 % confidence interval; dotted: all {elements()}",
     )
     panels = figure.subplots(n_rows, n_columns, sharex=True, squeeze=False)
-    reported = rows[~rows["status"].isin(WITHHELD)]
+    reported = rows[~rows["status"].isin(UNREPORTED_STATUSES)]
     for axes, (name, symbol) in zip(panels.ravel(), SYMBOLS.items(), strict=True):
         _draw_bands(axes, reported, bands, name)
         axes.set_xscale("log")
@@ -111,7 +111,7 @@ def rank_profile_caption(parameters: pd.DataFrame) -> tuple[str, str]:
 
 def draw_parameter(axes: Axes, rows: pd.DataFrame, name: str) -> None:
     """Draw a parameter of each reported fit with its confidence interval, at the height of its index."""
-    reported = rows[~rows["status"].isin(WITHHELD)]
+    reported = rows[~rows["status"].isin(UNREPORTED_STATUSES)]
     known = reported[has_point_estimate(reported, name)]
     for is_filled in (True, False):
         some = known[_is_ok(known) == is_filled]
@@ -148,7 +148,7 @@ def _describe_strata(parameters: pd.DataFrame) -> str:
     """Describe the strata with the lowest and the highest survival, and count those that are not reported."""
     rows = _headline_rows(parameters)
     strata = rows[rows["stratum"].notna()]
-    unreported = int(strata["status"].isin(WITHHELD).sum())
+    unreported = int(strata["status"].isin(UNREPORTED_STATUSES).sum())
     known = strata[_is_ok(strata)].sort_values("alpha").to_dict("records")
     ends = [
         f"in {plain_text(str(row['stratum']), at_most=_LABEL_CHARACTERS)}, {format_estimate(row, 'alpha')}, "

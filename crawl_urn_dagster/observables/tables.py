@@ -13,13 +13,13 @@ import numpy as np
 import pandas as pd
 
 from crawl_urn_dagster.urn import (
-    DAYS_PER_YEAR,
     CaptureHistoryCounts,
     CountingError,
     first_returns,
     recaptures_from_unions,
     unions_from_recaptures,
 )
+from crawl_urn_dagster.urn.curves.model import DAYS_PER_YEAR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -17,8 +17,8 @@ from crawl_urn_dagster.observables.schema import PARAMETERS
 from crawl_urn_dagster.report.blocks import Block, Page, Picture, Section
 from crawl_urn_dagster.report.content import Content, churn, rows_of_fit
 from crawl_urn_dagster.report.markdown import escape, format_cell, format_estimate, markdown_table
-from crawl_urn_dagster.urn import UNSAID, WITHHELD
-from crawl_urn_dagster.urn.fits.status import is_all_core
+from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES, UNREPORTED_STATUSES, ReasonCode
+from crawl_urn_dagster.urn.fits.reasons import split_codes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -80,16 +80,16 @@ class Compared:
         if rows.empty:
             return None
         row = dict(rows.iloc[-1])
-        if headline["status"] in WITHHELD:
-            row |= {"status": headline["status"], "reason": headline["reason"]}
-        if is_all_core(row["reason"]):
+        if headline["status"] in UNREPORTED_STATUSES:
+            row |= {name: headline[name] for name in ("status", "reason", "reason_code")}
+        if ReasonCode.ALL_CORE in split_codes(row["reason_code"]):
             row |= {f"{name}{end}": nan for name in ("alpha", "coverage") for end in ("", "_low", "_high")}
         return row | churn(row)
 
     @cached_property
     def terms(self) -> dict[str, Any] | None:
         """Row of table `operator_terms` that belongs to `fit`, with its status."""
-        if self.fit is None or is_all_core(self.fit["reason"]):
+        if self.fit is None or ReasonCode.ALL_CORE in split_codes(self.fit["reason_code"]):
             return None
         return {**rows_of_fit(self.frames["operator_terms"], self.fit).iloc[0], "status": self.fit["status"]}
 
@@ -163,7 +163,7 @@ def _term(one: Compared, name: str) -> str:
     """Format a quantity that follows from the fit; if the fit is not identified, it is not either."""
     if one.terms is None:
         return UNKNOWN
-    if one.terms["status"] in UNSAID and one.terms["status"] not in WITHHELD:
+    if one.terms["status"] in NO_POINT_ESTIMATE_STATUSES and one.terms["status"] not in UNREPORTED_STATUSES:
         return NOT_IDENTIFIED
     return format_estimate(one.terms, name, share=name == "nu_inf")
 

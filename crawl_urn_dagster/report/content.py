@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from crawl_urn_dagster.estimates.diagnosis import read_verdict
-from crawl_urn_dagster.estimates.headline import NO_CORE, read_headline
+from crawl_urn_dagster.estimates.headline import read_headline
 from crawl_urn_dagster.formatting import replace_element_noun
 from crawl_urn_dagster.observables.quality import IN_CALENDAR
 from crawl_urn_dagster.report.markdown import escape
-from crawl_urn_dagster.urn import DAYS_PER_YEAR, UNSAID
+from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES
+from crawl_urn_dagster.urn.curves.model import DAYS_PER_YEAR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -93,11 +94,6 @@ class Content:
         return "core_share" in self.headline.estimates
 
     @property
-    def is_core_permanent(self) -> bool:
-        """Whether no test shows that elements leave the core."""
-        return NO_CORE not in (self.headline.reason or "")
-
-    @property
     def crawls(self) -> pd.DataFrame:
         """Table `crawls`."""
         return self.frames["crawls"]
@@ -132,7 +128,7 @@ class Content:
     def yearly_fit(self) -> dict[str, Any] | None:
         """Row of the same fit on the clock `year`; None if it has no point estimates."""
         rows = rows_of_fit(self.frames["parameters"], {**self.fit, "clock": "year"})
-        rows = rows[~rows["status"].isin(UNSAID)]
+        rows = rows[~rows["status"].isin(NO_POINT_ESTIMATE_STATUSES)]
         return dict(rows.iloc[-1]) if len(rows) else None
 
     @cached_property

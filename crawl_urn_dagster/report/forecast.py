@@ -21,7 +21,7 @@ from crawl_urn_dagster.report.markdown import (
     state_estimate,
 )
 from crawl_urn_dagster.report.summary import dated_label
-from crawl_urn_dagster.urn import DAYS_PER_YEAR
+from crawl_urn_dagster.urn.curves.model import DAYS_PER_YEAR
 from crawl_urn_dagster.urn.monitoring.forecast import FEWEST
 
 if TYPE_CHECKING:

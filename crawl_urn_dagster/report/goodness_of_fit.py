@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from crawl_urn_dagster.estimates.diagnosis import LEVEL
-from crawl_urn_dagster.estimates.tables import compare_with_truth
+from crawl_urn_dagster.estimates.parameter_tables import compare_with_truth
 from crawl_urn_dagster.formatting import UNKNOWN, count_noun
 from crawl_urn_dagster.observables.schema import SYMBOLS
 from crawl_urn_dagster.report.blocks import Block, Folded, Section, fold_unless
 from crawl_urn_dagster.report.markdown import escape, format_cell, format_estimate, format_estimates, markdown_table
-from crawl_urn_dagster.urn import WITHHELD
+from crawl_urn_dagster.urn import UNREPORTED_STATUSES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -115,7 +115,7 @@ def _fits_table(content: Content) -> str:
     parameters = content.frames["parameters"]
     rows = parameters[parameters["stratum"].isna() & (parameters["component"] != "core")]
     shown = format_estimates(rows, _NAMES).assign(
-        residual_rms=rows["residual_rms"].mask(rows["status"].isin(WITHHELD)),
+        residual_rms=rows["residual_rms"].mask(rows["status"].isin(UNREPORTED_STATUSES)),
         model=[_model(row) for row in rows.to_dict("records")],
     )
     return markdown_table(shown[[*_FIT, *_NAMES, "residual_rms", "n_points", "status", "reason"]], formatted=_NAMES)
@@ -131,8 +131,8 @@ def _model(row: Row) -> str:
 
 def _truth_table(content: Content) -> str:
     rows = compare_with_truth(content.frames["parameters"], content.frames["truth"])
-    rows = rows[(rows["clock"] == content.headline.clock) & (rows["form"] == "exact")]
-    covered = rows["inside"].astype("boolean").mask(rows["status"].isin(WITHHELD))
+    rows = rows[(rows["clock"] == content.headline.kind.clock) & (rows["form"] == "exact")]
+    covered = rows["inside"].astype("boolean").mask(rows["status"].isin(UNREPORTED_STATUSES))
     shown = format_estimates(rows, ["estimate"]).assign(**{"covered by interval": covered})
     columns = ["projection", "parameter", "truth", "estimate", "covered by interval", "status"]
     return markdown_table(shown[columns], formatted=["estimate"])
@@ -140,7 +140,7 @@ def _truth_table(content: Content) -> str:
 
 def observables_section(content: Content) -> Section:
     """Return the same parameters estimated from each observable, and their differences."""
-    clock, model = content.headline.clock, content.headline.model
+    clock, model = content.headline.kind.clock, content.headline.kind.model
     fits = content.frames["parameters"]
     is_compared = (
         fits["stratum"].isna()
@@ -168,12 +168,12 @@ def observables_section(content: Content) -> Section:
             if "difference" in frame
             else "No difference can be tested: the source provides one observable, or the errors are unknown."
         )
-        with_reason = fits[fits["reason"].notna() & ~fits["status"].isin(WITHHELD)]
+        with_reason = fits[fits["reason"].notna() & ~fits["status"].isin(UNREPORTED_STATUSES)]
         blocks += [f"{escape(row.Index)} is {row.status}: {escape(row.reason)}" for row in with_reason.itertuples()]
     blocks += content.figures("identifiability")
     drawn = content.figures("containment_by_lag", "discovery_curves_by_start", "discovery_heat_map")
     if drawn:
-        blocks += fold_unless(content.headline.withheld, "Figures of the observables", drawn)
+        blocks += fold_unless(not content.headline.is_reported, "Figures of the observables", drawn)
     return Section("Estimates by observable", blocks)
 
 
@@ -187,7 +187,7 @@ def _observables_frame(content: Content, fits: pd.DataFrame) -> pd.DataFrame:
         if set(estimates.values()) <= {UNKNOWN}:
             continue
         row: dict[str, Any] = {"parameter": f"{SYMBOLS[name]} ({name})", **estimates}
-        if name in tests.index and not content.headline.withheld:
+        if name in tests.index and content.headline.is_reported:
             test = dict(tests.loc[name])
             row |= {
                 "difference": format_estimate({**test, "status": None}, "difference"),
@@ -206,10 +206,10 @@ def model_comparison_section(content: Content) -> Section:
         return Section(title, [f"No models were compared: {reason}."])
     preferred = comparison[comparison["preferred"].astype(bool)]
     sentence = escape(_preferences(preferred.to_dict("records")))
-    model = content.headline.model
+    model = content.headline.kind.model
     if (preferred["model"] != model).any():
         sentence += f" The selected fit uses another model, {escape(model)}."
-    is_unreported = comparison["status"].isin(WITHHELD)
+    is_unreported = comparison["status"].isin(UNREPORTED_STATUSES)
     shown = comparison.assign(**{name: comparison[name].mask(is_unreported) for name in ("value", "delta")})
     columns = ["projection", "model", "criterion", "n_parameters", "value", "delta", "preferred", "status", "reason"]
     note = (

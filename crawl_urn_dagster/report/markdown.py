@@ -13,7 +13,7 @@ import pandas as pd
 
 from crawl_urn_dagster.formatting import NOT_IDENTIFIED, UNKNOWN, format_interval, format_number, format_percent
 from crawl_urn_dagster.observables.schema import SYMBOLS
-from crawl_urn_dagster.urn import UNSAID, WITHHELD, Interval
+from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES, UNREPORTED_STATUSES, Interval
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -77,14 +77,14 @@ def format_estimate(row: Row, name: str, *, share: bool = False) -> str:
     >>> format_estimate({"kappa": 0.4, "kappa_low": 0.3, "kappa_high": 0.5}, "kappa", share=True)
     '40 % (30 to 50)'
     """
-    if pd.isna(row[name]) or row.get("status") in WITHHELD:
+    if pd.isna(row[name]) or row.get("status") in UNREPORTED_STATUSES:
         return UNKNOWN
-    has_point = row.get("status") not in UNSAID
+    has_point = row.get("status") not in NO_POINT_ESTIMATE_STATUSES
     point, ends = _format_parts(row, name, share=share)
     if not ends:
         return point if has_point else NOT_IDENTIFIED
     interval = " to ".join(ends)
-    if (share or name in SYMBOLS) and Interval(row[f"{name}_low"], row[f"{name}_high"]).is_open:
+    if (share or name in SYMBOLS) and Interval(row[f"{name}_low"], row[f"{name}_high"]).is_uninformative:
         return f"{NOT_IDENTIFIED} ({interval})"
     return f"{point} ({interval})" if has_point else f"{interval}{' %' if share else ''}"
 
@@ -110,7 +110,7 @@ def state_estimate(row: Row, name: str, of: str = "", *, share: bool = False, in
     words = f" {of}" if of else ""
     if not ends:
         return f"{point}{words}"
-    if share and Interval(row[f"{name}_low"], row[f"{name}_high"]).is_open:
+    if share and Interval(row[f"{name}_low"], row[f"{name}_high"]).is_uninformative:
         point = "an unidentified share"
     percent = " %" if share else ""
     return f"{point}{words} ({interval} {f'{percent} to '.join(ends)}{percent})"

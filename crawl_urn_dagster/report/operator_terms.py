@@ -25,10 +25,10 @@ _VALUE = "value (95 % CI)"
 def operator_terms_section(content: Content) -> Section:
     """Return every quantity with its unit, interval, meaning and what moves it."""
     headline = content.headline
-    if headline.withheld:
+    if not headline.is_reported:
         reason = content.escape(headline.reason)
         return Section(_TITLE, [f"Not reported ({headline.status}): {reason}. See *Results without the urn model*."])
-    if headline.all_core:
+    if headline.is_all_core:
         return Section(
             _TITLE, ["The whole collection is core: nothing is replaced, so these quantities are undefined."]
         )
@@ -52,10 +52,10 @@ def _rows(content: Content) -> list[tuple[str, str, str, str, str]]:
 
 
 def _share_rows(content: Content) -> list[tuple[str, str, str, str, str]]:
-    noun, fit, clock, shares = content.noun, content.fit, content.headline.clock, content.crawl_shares
+    noun, fit, clock, shares = content.noun, content.fit, content.headline.kind.clock, content.crawl_shares
     part, prefix = ("shell", "shell ") if content.has_core else ("urn", "")
     later = "by the next crawl" if clock == "crawl" else "within a year"
-    permanent = f"{noun}s that every crawl captures" if content.is_core_permanent else f"longest-lived {noun}s"
+    permanent = f"{noun}s that every crawl captures" if content.headline.is_core_permanent else f"longest-lived {noun}s"
     return [
         (
             "crawl completeness",

@@ -36,7 +36,7 @@ def planning_section(content: Content) -> Section | None:
     """Return the effects of other coverages and gaps; None if table `planning` has no rows."""
     planning, title = content.frames["planning"], "Planning: other coverages and gaps"
     current = planning[planning["current"].astype(bool)]
-    if content.headline.withheld or current.empty:
+    if not content.headline.is_reported or current.empty:
         return None
     now = dict(current.iloc[0])
     if now["status"] == "not_identified":

@@ -14,7 +14,7 @@ from crawl_urn_dagster.observables.schema import SYMBOLS
 from crawl_urn_dagster.report.blocks import Block, Section
 from crawl_urn_dagster.report.markdown import escape, format_cell, state_estimate
 from crawl_urn_dagster.sources import SimulatedSource
-from crawl_urn_dagster.urn import DAYS_PER_YEAR
+from crawl_urn_dagster.urn.curves.model import DAYS_PER_YEAR
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.report.content import Content
@@ -43,7 +43,7 @@ def lead(content: Content) -> list[Block]:
         truth = f"κ {source.kappa:g}, α {source.alpha:g}, c {source.coverage:g}, seed {source.seed}"
         blocks.insert(0, f"**Simulated data, not a real crawl** ({truth}).")
     blocks.append(_basis(content))
-    if headline.withheld:
+    if not headline.is_reported:
         blocks.append("This page reports no parameter estimates.")
     else:
         follows = (_population(content), _lifetime(content), _core_measures(content), _uneven_gaps(content))
@@ -55,12 +55,12 @@ def reliability_section(content: Content) -> Section:
     """Return whether the estimates are reliable, why, and what to do."""
     headline, verdict = content.headline, content.verdict
     blocks: list[Block] = [f"**{_label(content)}** (`{verdict.name}`). {content.escape(verdict.meaning)}"]
-    if headline.withheld:
+    if not headline.is_reported:
         blocks.append(f"Parameters are not reported. Reason: {content.escape(headline.reason)}.")
     blocks.append(f"{_comparisons(content)} See *Goodness of fit*.")
     drift = content.frames["drift"]
     since = drift.loc[drift["drifted"].fillna(False).astype(bool), "since_crawl"].dropna()
-    if len(since) and not headline.withheld:
+    if len(since) and headline.is_reported:
         blocks.append(
             f"**A change began with {escape(since.iloc[0])}, but the estimates describe all crawls**, before and after "
             "it; see *Drift since the reference period*. To describe only the crawls since then, set `first_crawl` to "
@@ -79,7 +79,7 @@ def dated_label(crawl: pd.Series) -> str:
 
 
 def _label(content: Content) -> str:
-    return "No estimates reported" if content.headline.withheld else _RELIABILITY[content.verdict.name]
+    return "No estimates reported" if not content.headline.is_reported else _RELIABILITY[content.verdict.name]
 
 
 def _comparisons(content: Content) -> str:
@@ -111,7 +111,7 @@ def _basis(content: Content) -> str:
     return (
         f"Basis: {count_noun(len(crawls), 'crawl')}{sizes}, {dated_label(crawls.iloc[0])} to "
         f"{dated_label(crawls.iloc[-1])}{gap}. Selected fit: {escape(headline.fit_name)}; status "
-        f"**{headline.status}**; {'parameters are not reported' if headline.withheld else numbers}."
+        f"**{headline.status}**; {'parameters are not reported' if not headline.is_reported else numbers}."
     )
 
 
@@ -138,14 +138,14 @@ def _population(content: Content) -> str | None:
     if not content.has_core:
         return f"{text}."
     core = {f"core{end}": size * content.fit[f"core_share{end}"] for end in ("", "_low", "_high")}
-    part = "core" if content.is_core_permanent else "longest-lived part"
+    part = "core" if content.headline.is_core_permanent else "longest-lived part"
     return f"{text}, of which the {part} has {state_estimate(core, 'core')}."
 
 
 def _lifetime(content: Content) -> str | None:
     """State the mean residual lifetime; None if it is unknown."""
     terms, gap, noun = content.terms, content.mean_gap_days, content.noun
-    if content.headline.all_core or not content.headline.is_identified or pd.isna(terms["life_expectancy"]):
+    if content.headline.is_all_core or not content.headline.is_identified or pd.isna(terms["life_expectancy"]):
         return None
     subject = f"Shell {noun}s" if content.has_core else f"{noun[:1].upper()}{noun[1:]}s"
     left = state_estimate(terms, "life_expectancy", terms["unit"])
@@ -161,16 +161,16 @@ def _lifetime(content: Content) -> str | None:
 def _core_measures(content: Content) -> str | None:
     """Distinguish the two measures of the core."""
     headline = content.headline
-    if not content.has_core or headline.all_core:
+    if not content.has_core or headline.is_all_core:
         return None
     text = (
         "κ and μ both measure the core: κ as a fraction of the urn, μ as a share of one crawl. In the model μ is at "
         "least κ."
     )
     widths = {
-        name: (headline.limits[name].high - headline.limits[name].low) / headline.estimates[name]
+        name: (headline.intervals[name].high - headline.intervals[name].low) / headline.estimates[name]
         for name in ("kappa", "core_share")
-        if name in headline.limits and headline.estimates[name] > 0
+        if name in headline.intervals and headline.estimates[name] > 0
     }
     if not headline.is_identified or len(widths) < 2:
         return text
@@ -204,7 +204,7 @@ def _biased_intervals(content: Content) -> str | None:
     """Name the estimates outside their own intervals."""
     headline = content.headline
     names = [
-        SYMBOLS[name] for name, (low, high) in headline.limits.items() if not low <= headline.estimates[name] <= high
+        SYMBOLS[name] for name, (low, high) in headline.intervals.items() if not low <= headline.estimates[name] <= high
     ]
     if not names or not headline.is_identified:
         return None
@@ -218,16 +218,16 @@ def _definitions(content: Content) -> str:
     """Define eligible, urn, core and shell, and state what the model assumes."""
     headline, noun = content.headline, content.noun
     core, part = "", "urn"
-    if headline.withheld or content.has_core:
+    if not headline.is_reported or content.has_core:
         part = "shell"
         core = (
             f"The *core* consists of the {noun}s that every crawl captures"
-            if content.is_core_permanent
+            if content.headline.is_core_permanent
             else f"The *core* is the longest-lived part of the urn, but not permanent: its {noun}s leave or are missed "
             "at times"
         )
         core += f"; all other {noun}s form the *shell*. "
-    later = "the next crawl" if headline.clock == "crawl" else "a year later"
+    later = "the next crawl" if headline.kind.clock == "crawl" else "a year later"
     coverage = "shell coverage" if part == "shell" else "coverage"
     return (
         f"*Eligible* {noun}s are those that the crawler could have fetched at the time of a crawl, given its scope and "

@@ -149,7 +149,7 @@ class SimulatedSource(PresenceSource):
 
     def _years(self) -> list[float]:
         """Return the start of each crawl, in years after the first."""
-        from crawl_urn_dagster.urn import DAYS_PER_YEAR
+        from crawl_urn_dagster.urn.curves.model import DAYS_PER_YEAR
 
         return [(crawl.started_at - _FIRST_CRAWL).days / DAYS_PER_YEAR for crawl in self._calendar()]
 

@@ -10,10 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from crawl_urn_dagster.urn.data.arguments import gaps_between, require_fraction
+from crawl_urn_dagster.urn.data.arguments import gaps_between, require_fraction, require_whole_numbers
 from crawl_urn_dagster.urn.data.histories import CaptureHistoryCounts, IntArray
 
 ByteArray = npt.NDArray[np.uint8]
+
+# Crawls after which a simulated urn has forgotten that nothing had been captured before.
+_BURN_IN = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,3 +137,59 @@ def _bit(crawl: int) -> np.uint8:
 
 def _captured(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     return words[words.any(axis=1)]
+
+
+def simulate_revisit_delay(
+    *, delays: npt.ArrayLike, elements: int, alpha: float, coverage: npt.ArrayLike, revisit_coverage: float, seed: int
+) -> SimulatedHistories:
+    """Simulate an urn with a revisit delay, element by element, from its steady state on.
+
+    Parameters
+    ----------
+    delays
+        Delay at each crawl, in crawls, whole numbers of at least 0; shape (crawls,).
+    elements
+        Elements in the urn at any one time.
+    alpha, revisit_coverage
+        As in `RevisitDelayUrn`.
+    coverage
+        As in `RevisitDelayUrn`; a scalar, or one per crawl.
+    seed
+        Equal seeds give equal histories.
+
+    Raises
+    ------
+    ValueError
+        When a number is out of range.
+
+    Examples
+    --------
+    >>> histories = simulate_revisit_delay(
+    ...     delays=[1, 1, 1], elements=1_000, alpha=1.0, coverage=0.5, revisit_coverage=0.0, seed=1
+    ... )
+    >>> int(histories.counts().intersections()[0, 1])
+    0
+    """
+    delay = require_whole_numbers("delay", delays, least=0)
+    require_fraction("alpha", alpha)
+    require_fraction("coverage", coverage)
+    require_fraction("revisit_coverage", revisit_coverage)
+    chance = np.broadcast_to(np.asarray(coverage, dtype=np.float64), delay.shape)
+    rng = np.random.default_rng(seed)
+    never = delay.max() + 1
+    since = np.full(elements, never)
+    seen = np.zeros((elements, delay.size), dtype=np.bool_)
+    left = []
+    for crawl in np.maximum(np.arange(-_BURN_IN, delay.size), -1):
+        fetched = rng.random(elements) < np.where(
+            since <= delay[max(crawl, 0)], revisit_coverage, chance[max(crawl, 0)]
+        )
+        since = np.where(fetched, 1, since + 1)
+        replaced = rng.random(elements) >= alpha
+        since[replaced] = never
+        if crawl >= 0:
+            seen[:, crawl] = fetched
+            left.append(np.packbits(seen[replaced], axis=1))
+            seen[replaced] = False
+    packed = np.concatenate([*left, np.packbits(seen, axis=1)])
+    return SimulatedHistories(packed[packed.any(axis=1)], delay.size)

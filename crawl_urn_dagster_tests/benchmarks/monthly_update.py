@@ -43,7 +43,7 @@ def main() -> None:
     steps: dict[str, Callable[[], object]] = {
         "parameter_history": lambda: parameter_history_table(*observables, known, **rolling),
         "drift": lambda: drift_tables(
-            *observables, **settings, window_crawls=WINDOW, reference_from=None, withheld_reason=None
+            *observables, **settings, window_crawls=WINDOW, reference_from=None, unreported_reason=None
         ),
         "forecast": lambda: forecast_table(*observables),
         "planning": lambda: planning_table(*observables, **settings, withheld=False),

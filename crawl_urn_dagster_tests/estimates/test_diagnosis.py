@@ -1,29 +1,21 @@
-"""The diagnosis of a collection: what each way of not being one urn is called, and that an urn is called sound."""
+"""The verdict on simulated collections that the urn model fits, and on those that it does not fit."""
 
 import numpy as np
 import pytest
 from scipy.special import expit
 
 from crawl_urn_dagster.estimates.diagnosis import read_verdict
-from crawl_urn_dagster.estimates.inference import estimate_tables
+from crawl_urn_dagster.estimates.inference import estimate
 from crawl_urn_dagster.observables.schema import DIAGNOSIS
 from crawl_urn_dagster_tests.collections_for_tests import avoiding_histories
-from crawl_urn_dagster_tests.estimates.observed import EXACT, observables, together, urn
+from crawl_urn_dagster_tests.estimates.observed import collection_data, together, urn
 
 CRAWLS = 16
 
 
 def diagnose(counts, *, pairs=True, windows=True):
-    crawls, containment, discovery_curve = observables(counts)
-    tables = estimate_tables(
-        crawls,
-        containment if pairs else None,
-        discovery_curve if windows else None,
-        counts if pairs and windows else None,
-        clock="crawl",
-        error=EXACT,
-    )
-    return tables["diagnosis"]
+    data = collection_data(counts, pairs=pairs, windows=windows, histories=pairs and windows)
+    return estimate(data, clock="crawl").tables["diagnosis"]
 
 
 @pytest.fixture(scope="module")
@@ -33,13 +25,13 @@ def noisy():
     return diagnose(urn(CRAWLS, core=4000, shell=6000, alpha=0.75, coverage=coverage, seed=5))
 
 
-def test_an_urn_is_sound_though_its_coverage_varies(noisy):
+def test_urn_with_varying_coverage_is_sound(noisy):
     assert read_verdict(noisy).name == "sound"
     assert set(noisy["test"]) == {"violation", "projections", "core", "lack_of_fit", "increments", "collection"}
     assert list(noisy.columns) == list(DIAGNOSIS.column_names)
 
 
-def test_every_row_has_its_difference_with_limits_and_a_meaning(noisy):
+def test_every_comparison_has_an_interval_and_a_meaning(noisy):
     tests = noisy[noisy["test"] != "collection"]
     known = tests.dropna(subset="difference_low")
     assert len(known) > 0.9 * len(tests)
@@ -49,7 +41,7 @@ def test_every_row_has_its_difference_with_limits_and_a_meaning(noisy):
     assert noisy["meaning"].str.len().min() > 10
 
 
-def test_a_core_that_is_missed_at_times_is_not_permanent():
+def test_core_that_is_sometimes_missed_is_not_permanent():
     core = urn(CRAWLS, shell=4000, alpha=1.0, coverage=0.99, seed=1)
     diagnosis = diagnose(together(core, urn(CRAWLS, shell=6000, alpha=0.6, coverage=0.6, seed=2)))
     assert read_verdict(diagnosis).name == "core_not_permanent"
@@ -59,7 +51,7 @@ def test_a_core_that_is_missed_at_times_is_not_permanent():
     assert row["difference_high"] < 0
 
 
-def test_what_no_urn_describes_is_called_that_and_not_tested_further():
+def test_violation_ends_the_tests():
     diagnosis = diagnose(avoiding_histories(CRAWLS, urn=1000).counts())
     assert read_verdict(diagnosis).name == "no_urn"
     assert "revisit_delay" in read_verdict(diagnosis).meaning
@@ -67,7 +59,7 @@ def test_what_no_urn_describes_is_called_that_and_not_tested_further():
     assert "fails" in set(diagnosis["verdict"])
 
 
-def test_some_elements_that_are_avoided_are_a_misfit():
+def test_some_avoided_elements_are_a_misfit():
     """Too few of them for the violation rule."""
     rest = urn(CRAWLS, core=4000, shell=6000, alpha=0.75, coverage=0.6, seed=3)
     diagnosis = diagnose(together(rest, avoiding_histories(CRAWLS, urn=300).counts()))
@@ -76,7 +68,7 @@ def test_some_elements_that_are_avoided_are_a_misfit():
     assert diagnosis.loc[diagnosis["test"] == "violation", "verdict"].tolist() == ["holds", "holds"]
 
 
-def test_two_shells_are_an_uneven_one():
+def test_two_shells_are_an_uneven_shell():
     one = urn(CRAWLS, core=9000, shell=10_500, alpha=0.97, coverage=0.8, seed=1)
     diagnosis = diagnose(together(one, urn(CRAWLS, shell=10_500, alpha=0.85, coverage=0.35, seed=2)))
     assert read_verdict(diagnosis).name == "uneven_shell"
@@ -86,7 +78,7 @@ def test_two_shells_are_an_uneven_one():
 
 
 @pytest.mark.parametrize(("pairs", "windows"), [(True, False), (False, True)])
-def test_one_observable_has_no_other_to_be_compared_with(pairs, windows):
+def test_one_observable_has_no_projections_test(pairs, windows):
     diagnosis = diagnose(urn(12, core=4000, shell=6000, alpha=0.75, coverage=0.6, seed=3), pairs=pairs, windows=windows)
     assert not {"projections", "core"} & set(diagnosis["test"])
     # Windows of 12 crawls leave the core on a ridge; pairs have a floor to see it by.
@@ -98,7 +90,7 @@ def test_three_crawls_are_too_short():
     assert read_verdict(diagnosis).name == "too_short"
 
 
-def test_a_difference_that_could_be_nearly_anything_is_not_tested(noisy):
+def test_difference_with_a_wide_interval_is_not_tested(noisy):
     rows = noisy[noisy["test"] == "projections"].set_index("subject")
     assert (rows[["difference_low", "difference_high"]].abs() <= 1).all(axis=None)
     wide = rows["difference_high"] - rows["difference_low"] > 0.5

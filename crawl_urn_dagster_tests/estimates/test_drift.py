@@ -13,8 +13,7 @@ from crawl_urn_dagster.observables.tables import (
 from crawl_urn_dagster.sources import Selection
 from crawl_urn_dagster.sources.common_crawl.statistics import CommonCrawlStatisticsSource
 from crawl_urn_dagster.sources.transport.files import Files
-from crawl_urn_dagster.urn import CountingError, simulate
-from crawl_urn_dagster.urn.curves.revisit import simulate_revisit_delay
+from crawl_urn_dagster.urn import CountingError, simulate, simulate_revisit_delay
 from crawl_urn_dagster.urn.monitoring.control_charts import CHARTS
 from crawl_urn_dagster_tests.benchmarks.drift_error_rates import CHANGE_AFTER, NONE, SCENARIOS, Cell, simulated
 from crawl_urn_dagster_tests.collections_for_tests import dated_crawls, labels, pairs_frame, windows_frame
@@ -26,7 +25,7 @@ SETTINGS = {
     "error": CountingError(),
     "window_crawls": REFERENCE,
     "reference_from": None,
-    "withheld_reason": None,
+    "unreported_reason": None,
 }
 
 
@@ -100,7 +99,7 @@ def test_rebaselining_is_explicit_and_ends_the_alarm(shrunk):
     made = drift_tables(*tables, **{**SETTINGS, "reference_from": since, "window_crawls": 12})["drift"]
     assert set(made["reference_first_crawl"]) == {since}
     assert not made["drifted"].any()
-    with pytest.raises(UnknownReferenceError, match="'1999-01', which is no crawl of the collection: name one from"):
+    with pytest.raises(UnknownReferenceError, match="'1999-01', which is not a crawl of the collection: name one from"):
         drift_tables(*tables, **{**SETTINGS, "reference_from": "1999-01"})
 
 
@@ -110,21 +109,21 @@ def test_columns_are_those_of_the_contract(shrunk):
 
 
 @pytest.mark.parametrize(
-    ("n", "withheld", "reason"),
+    ("n", "unreported", "reason"),
     [
-        (REFERENCE, None, "a reference of 24 crawls needs 25 crawls; there are 24"),
+        (REFERENCE, None, "a reference period of 24 crawls needs 25 crawls; there are 24"),
         (REFERENCE + 1, "not_converged: it swings", "not_converged: it swings"),
     ],
 )
-def test_what_cannot_be_judged_has_no_value_and_a_reason(n, withheld, reason):
+def test_untested_parameters_have_a_reason_and_no_value(n, unreported, reason):
     crawls, containment, _ = first_crawls(observables(NONE), n)
-    made = drift_tables(crawls, containment, None, **{**SETTINGS, "withheld_reason": withheld})
+    made = drift_tables(crawls, containment, None, **{**SETTINGS, "unreported_reason": unreported})
     assert made["drift"]["reason"].tolist() == [reason] * 4
     assert made["drift"]["drifted"].isna().all()
     assert made["control_chart"].empty
 
 
-def test_where_no_urn_fits_first_returns_delay_and_sizes_are_judged():
+def test_violation_tests_first_returns_delay_and_sizes():
     """A crawler whose revisit delay grew from one round to two, and whose crawls became smaller with it."""
     n, change = 60, 30
     delays = np.where(np.arange(n) < change, 1, 2)
@@ -135,7 +134,7 @@ def test_where_no_urn_fits_first_returns_delay_and_sizes_are_judged():
     crawls = crawls_table(dated_crawls(np.diagonal(counts.intersections())))
     made = tables_from_histories(crawls, counts, CountingError())
     reason = "model_violation: elements return late"
-    drift = drift_tables(crawls, None, made["discovery_curve"], **{**SETTINGS, "withheld_reason": reason})[
+    drift = drift_tables(crawls, None, made["discovery_curve"], **{**SETTINGS, "unreported_reason": reason})[
         "drift"
     ].set_index("parameter")
     assert drift.loc[list(SYMBOLS), "reason"].tolist() == [reason] * 4
@@ -152,7 +151,7 @@ def test_where_no_urn_fits_first_returns_delay_and_sizes_are_judged():
     assert observed.loc["crawl_size", "difference_high"] < 0
 
 
-def test_the_change_of_2024_in_the_published_table_is_found_and_dated(shared_data):
+def test_change_of_2024_in_the_published_table_is_dated(shared_data):
     source = CommonCrawlStatisticsSource(
         windows=str(shared_data / "common_crawl_statistics" / "url_last_n_crawls.csv"),
         calendar=str(shared_data / "crawls.csv"),
@@ -160,7 +159,7 @@ def test_the_change_of_2024_in_the_published_table_is_found_and_dated(shared_dat
     read = source.read_tables(Files(shared_data), Selection("CC-MAIN-2020-05", "CC-MAIN-2025-51"))
     crawls = crawls_table(read.crawls)
     windows = discovery_curve_table(crawls, read.windows, CountingError(0.008))
-    made = drift_tables(crawls, None, windows, **{**SETTINGS, "withheld_reason": "model_violation"})["drift"]
+    made = drift_tables(crawls, None, windows, **{**SETTINGS, "unreported_reason": "model_violation"})["drift"]
     moved = made[made["attributed"].astype("boolean").fillna(value=False)].set_index("parameter")
     assert {"first_returns_2", "revisit_delay", "crawl_size"} <= set(moved.index)
     assert moved.loc["revisit_delay", ["reference_value", "value"]].tolist() == [1.0, 2.0]
@@ -169,12 +168,12 @@ def test_the_change_of_2024_in_the_published_table_is_found_and_dated(shared_dat
     assert moved.loc["first_returns_2", "difference_high"] < -0.1
 
 
-def test_limits_that_hold_whatever_happens_are_no_judgement():
+def test_control_limits_that_never_alarm_are_not_tested():
     coverage = np.where(np.isin(np.arange(14), [3, 4]), 0.005, 0.6)
     counts = simulate(times=np.arange(14), core=300, shell=1200, alpha=0.5, coverage=coverage, seed=1).counts()
     tables = drift_tables(*observed(counts), **{**SETTINGS, "window_crawls": 12})
     rows = tables["drift"].set_index("parameter")
     assert rows.loc[["alpha", "coverage"], "drifted"].isna().all()
-    assert rows.loc["alpha", "reason"].startswith("the crawls of the reference vary so much")
+    assert rows.loc["alpha", "reason"].startswith("the crawls of the reference period vary so much")
     assert not rows.loc[["kappa", "core_share"], "drifted"].astype(bool).any()
     assert pd.isna(rows.loc["kappa", "reason"])

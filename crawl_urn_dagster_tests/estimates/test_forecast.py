@@ -86,11 +86,11 @@ def test_a_source_of_pairs_alone_tells_overlaps(observables):
 def test_too_few_crawls_are_said():
     table = forecast_table(*observables_of(5))
     assert table["status"].tolist() == ["too_few_points"]
-    assert table["reason"].tolist() == ["A forecast needs 8 crawls, and has 5."]
+    assert table["reason"].tolist() == ["A forecast needs 8 crawls; there are 5."]
 
 
 def test_plans_are_compared_with_what_is_now(observables):
-    table = planning_table(*observables, withheld=False, **PLAN)
+    table = planning_table(*observables, reported=True, **PLAN)
     assert tuple(table.columns) == TABLES["planning"].column_names
     (now,) = table[table["current"]].to_dict("records")
     assert now["coverage"] == pytest.approx(COVERAGE, abs=0.04)
@@ -102,5 +102,5 @@ def test_plans_are_compared_with_what_is_now(observables):
     assert set(table["gap"]) == {0.5, 1.0, 2.0}
 
 
-def test_nothing_is_planned_with_what_is_withheld(observables):
-    assert planning_table(*observables, withheld=True, **PLAN).empty
+def test_unreported_parameters_give_no_plans(observables):
+    assert planning_table(*observables, reported=False, **PLAN).empty

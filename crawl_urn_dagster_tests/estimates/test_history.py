@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crawl_urn_dagster.estimates.fit_catalogue import fit_kinds
+from crawl_urn_dagster.estimates.fits import primary_fits
 from crawl_urn_dagster.estimates.history import parameter_history_table
 from crawl_urn_dagster.observables.schema import TABLES
 from crawl_urn_dagster.observables.tables import crawls_table, tables_from_histories
@@ -26,13 +26,13 @@ def history(observables):
     return parameter_history_table(*observables, None, **SETTINGS)
 
 
-def test_every_window_has_every_fit_with_limits(observables, history):
+def test_every_window_has_every_fit_with_intervals(observables, history):
     labels = observables[0]["crawl"].tolist()
     assert tuple(history.columns) == TABLES["parameter_history"].column_names
     windows = history[["first_crawl", "last_crawl"]].drop_duplicates()
     expected = [(labels[k], labels[k + WINDOW - 1]) for k in range(N - WINDOW + 1)]
     assert list(windows.itertuples(index=False, name=None)) == expected
-    kinds = {kind for kind in fit_kinds(containment=True, discovery_curve=True) if kind.clock == "crawl"}
+    kinds = {(*one.name, "crawl") for one in primary_fits({"containment", "discovery_curve"})}
     for _, rows in history.groupby("last_crawl"):
         assert set(rows[["projection", "model", "form", "clock"]].itertuples(index=False, name=None)) == kinds
         assert rows["headline"].sum() in {1, 2}
@@ -41,8 +41,8 @@ def test_every_window_has_every_fit_with_limits(observables, history):
     assert (shells["kappa"] < shells["kappa_high"]).all()
 
 
-def test_only_windows_whose_inputs_changed_are_fitted_again(observables, history):
-    """Kept rows are told from fitted ones by a mark that no fit makes."""
+def test_only_windows_with_changed_inputs_are_refitted(observables, history):
+    """A residual that no fit gives marks the kept rows."""
     marked = history.assign(residual_rms=-1.0)
     crawls, containment, discovery_curve = observables
     same = parameter_history_table(*observables, marked, **SETTINGS)

@@ -4,129 +4,130 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crawl_urn_dagster.estimates.fitting import containment_points, fit_all
-from crawl_urn_dagster.estimates.intervals import raw_counts, with_limits
-from crawl_urn_dagster.observables.tables import crawls_table, tables_from_histories
-from crawl_urn_dagster.urn import ESTIMATES, CaptureHistoryCounts, CountingError, fit_containment_core_shell, simulate
-from crawl_urn_dagster_tests.collections_for_tests import dated_crawls
+from crawl_urn_dagster.estimates.collection_data import CollectionData
+from crawl_urn_dagster.estimates.fits.points import containment_points
+from crawl_urn_dagster.estimates.fitting import fit_primary
+from crawl_urn_dagster.estimates.intervals import with_intervals
+from crawl_urn_dagster.urn import CountingError, ReasonCode, Status, fit_containment_core_shell
+from crawl_urn_dagster_tests.estimates.observed import EXACT, collection_data, observables, together, urn
 
-EXACT = CountingError()
+ESTIMATES = ("kappa", "core_share", "alpha", "coverage")
+KIND = ("containment", "core_shell", "exact", "crawl")
 
 
-def tables(crawls=16, seed=3, coverage=0.6, error=EXACT):
-    counts = simulate(
-        times=np.arange(float(crawls)), core=8000, shell=12_000, alpha=0.75, coverage=coverage, seed=seed
-    ).counts()
-    dated = crawls_table(dated_crawls(np.diagonal(counts.intersections())))
-    frames = tables_from_histories(dated, counts, error)
-    return dated, frames["containment"], frames["discovery_curve"]
+def simulated(crawls=16, seed=3, error=EXACT, **parts):
+    counts = urn(crawls, core=8000, shell=12_000, alpha=0.75, coverage=0.6, seed=seed)
+    return collection_data(counts, error, **parts)
 
 
 @pytest.fixture(scope="module")
 def fitted():
-    observed = tables()
-    return with_limits(fit_all(*observed, EXACT), *observed, in_all=8000)
+    data = simulated()
+    return with_intervals(fit_primary(data), data)
 
 
-def test_every_estimate_has_limits_about_it(fitted):
-    for fit, limits, *_ in fitted:
-        at_bound = fit.status == "at_bound"
-        for name in ESTIMATES:
-            estimate = getattr(fit, name)
-            if estimate is not None and not at_bound and 0 <= estimate <= 1:
-                assert limits[name].low < limits[name].high, (fit.projection, name)
-                assert limits[name].low - 0.05 < estimate < limits[name].high + 0.05
+def test_every_estimate_has_an_interval_around_it(fitted):
+    for fit in fitted.fits:
+        for name, estimate in fit.estimates.items():
+            if fit.status != Status.AT_BOUND and 0 <= estimate <= 1:
+                interval = fit.intervals[name]
+                assert interval.low < interval.high, (fit.kind, name)
+                assert interval.low - 0.05 < estimate < interval.high + 0.05
 
 
-def test_the_joint_fit_knows_kappa_best(fitted):
+def test_joint_fit_has_the_narrowest_interval_of_kappa(fitted):
     width = {
-        (fit.projection, fit.clock): limits["kappa"].high - limits["kappa"].low
-        for fit, limits, *_ in fitted
-        if fit.model == "core_shell" and fit.form == "exact"
+        (fit.kind.projection, fit.kind.clock): fit.intervals["kappa"].high - fit.intervals["kappa"].low
+        for fit in fitted.fits
+        if fit.kind.model == "core_shell" and fit.kind.form == "exact"
     }
     for clock in ("crawl", "year"):
         assert width["joint", clock] < width["containment", clock] < width["discovery_curve", clock]
 
 
+def test_replicates_are_kept_by_kind_of_fit(fitted):
+    assert set(fitted.bootstraps) == {fit.kind for fit in fitted.fits if fit.kind.projection == "joint"}
+    assert set(fitted.refits) == {fit.kind for fit in fitted.fits if fit.intervals}
+    assert {len(values) for one in fitted.refits.values() for values in one.replicated.values()} == {200}
+
+
+def test_interval_of_another_level_is_narrower(fitted):
+    for fit in fitted.fits:
+        half = fitted.intervals(fit, 0.5)
+        for name in ESTIMATES:
+            if name in fit.intervals and fit.status == Status.OK:
+                assert half[name].high - half[name].low < fit.intervals[name].high - fit.intervals[name].low
+
+
 @pytest.mark.slow
-def test_limits_of_a_curve_fit_are_the_spread_of_refits(fitted):
+def test_interval_of_a_curve_fit_is_the_spread_of_refits(fitted):
     """The linear response against refits of simulated collections: half widths within the error of 40 of them."""
-    (limits,) = (limits for fit, limits, *_ in fitted if (fit.projection, fit.model, fit.form, fit.clock) == KIND)
+    (intervals,) = (fit.intervals for fit in fitted.fits if fit.kind == KIND)
     values = []
     for seed in range(40):
-        _, containment, _ = tables(seed=100 + seed)
-        points = containment_points(containment, "crawl")
+        points = containment_points(simulated(seed=100 + seed), "crawl")
         values.append(fit_containment_core_shell(*points, form="exact", clock="crawl").alpha)
-    half = (limits["alpha"].high - limits["alpha"].low) / 2
+    half = (intervals["alpha"].high - intervals["alpha"].low) / 2
     # Relative standard error of a standard deviation of 40: 0.11; Student's t for 15 degrees of freedom: 2.13.
     assert half == pytest.approx(2.13 * np.std(values, ddof=1), rel=0.4)
 
 
-KIND = ("containment", "core_shell", "exact", "crawl")
-
-
-def test_what_is_withheld_has_no_limits():
-    observed = tables(crawls=6)
-    fits = [replace(fit, status="model_violation", reason="so it is") for fit in fit_all(*observed, EXACT)]
-    assert all(not one.limits for one in with_limits(fits, *observed))
+def test_violated_fits_have_no_intervals():
+    data = simulated(crawls=6)
+    fits = [replace(fit, status=Status.MODEL_VIOLATION) for fit in fit_primary(data)]
+    assert all(not fit.intervals for fit in with_intervals(fits, data).fits)
 
 
 @pytest.mark.parametrize(("pairs", "windows"), [(True, False), (False, True)])
-def test_pairs_or_windows_alone_have_joint_fits_with_limits(pairs, windows):
-    crawls, containment, curve = tables(crawls=12)
-    observed = (crawls, containment if pairs else None, curve if windows else None)
-    joint = [one for one in with_limits(fit_all(*observed, EXACT), *observed) if one.fit.projection == "joint"]
+def test_one_observable_suffices_for_a_joint_fit(pairs, windows):
+    data = simulated(crawls=12, pairs=pairs, windows=windows, histories=False)
+    joint = [fit for fit in with_intervals(fit_primary(data), data).fits if fit.kind.projection == "joint"]
     assert len(joint) == 4
-    assert all("alpha" in one.limits for one in joint if one.fit.status == "ok")
+    assert all("alpha" in fit.intervals for fit in joint if fit.status == Status.OK)
 
 
-def test_a_core_that_is_there_is_not_doubted(fitted):
-    assert {fit.reason for fit, *_ in fitted if fit.projection == "joint" and fit.model == "core_shell"} == {None}
+def test_permanent_core_passes_the_core_test(fitted):
+    joint = [fit for fit in fitted.fits if (fit.kind.projection, fit.kind.model) == ("joint", "core_shell")]
+    assert {fit.reasons for fit in joint} == {()}
 
 
-@pytest.mark.parametrize(("alpha", "doubted"), [(1.0, False), (0.97, True)])
-def test_a_core_that_leaves_is_doubted(alpha, doubted):
-    """A core is what stays: its coverage is 1 in both cases, and in one of them 3 % leave with every crawl."""
-    core = simulate(times=np.arange(16.0), core=0, shell=8000, alpha=alpha, coverage=1.0, seed=1).counts()
-    shell = simulate(times=np.arange(16.0), core=0, shell=12_000, alpha=0.6, coverage=0.6, seed=2).counts()
-    counts = CaptureHistoryCounts(
-        np.concatenate([core.seen, shell.seen]), np.concatenate([core.elements, shell.elements])
-    )
-    crawls = crawls_table(dated_crawls(np.diagonal(counts.intersections())))
-    frames = tables_from_histories(crawls, counts, EXACT)
-    observed = (crawls, frames["containment"], frames["discovery_curve"])
-    (fit,) = (one.fit for one in with_limits(fit_all(*observed, EXACT)[:1], *observed, in_all=counts.in_all))
-    assert (fit.projection, fit.model) == ("joint", "core_shell")
-    assert ("no core that is in every crawl" in (fit.reason or "")) == doubted
+@pytest.mark.parametrize(("alpha", "is_refuted"), [(1.0, False), (0.97, True)])
+def test_core_that_loses_elements_fails_the_core_test(alpha, is_refuted):
+    """The coverage of the core is 1 in both cases; in one of them 3 % of it leave with every crawl."""
+    core = urn(16, shell=8000, alpha=alpha, coverage=1.0, seed=1)
+    data = collection_data(together(core, urn(16, shell=12_000, alpha=0.6, coverage=0.6, seed=2)))
+    (fit,) = with_intervals(fit_primary(data)[:1], data).fits
+    assert (fit.kind.projection, fit.kind.model) == ("joint", "core_shell")
+    assert (ReasonCode.CORE_NOT_PERMANENT in fit.reason_codes) == is_refuted
 
 
 @pytest.mark.slow
-def test_sampling_widens_the_limits():
-    observed = tables()
+def test_sampling_widens_the_intervals():
     widths = []
     for error in (EXACT, CountingError(one_in=16)):
-        joint = with_limits(fit_all(*observed, error)[:1], *observed)[0]
-        widths.append(joint.limits["kappa"].high - joint.limits["kappa"].low)
+        data = CollectionData(*observables(urn(16, core=8000, shell=12_000, alpha=0.75, coverage=0.6, seed=3)), error)
+        joint = with_intervals(fit_primary(data)[:1], data).fits[0]
+        widths.append(joint.intervals["kappa"].high - joint.intervals["kappa"].low)
     assert widths[1] > 2 * widths[0]
 
 
-def test_a_fit_whose_limits_leave_a_number_open_is_not_ok():
-    few = simulate(times=np.arange(5.0), core=2, shell=12, alpha=0.75, coverage=0.5, seed=1).counts()
-    dated = crawls_table(dated_crawls(np.diagonal(few.intersections())))
-    frames = tables_from_histories(dated, few, EXACT)
-    observed = dated, frames["containment"], frames["discovery_curve"]
-    fitted = [one for one in with_limits(fit_all(*observed, EXACT), *observed) if one.limits]
-    left_open = [one.fit for one in fitted if any(one.limits[name].is_open for name in ESTIMATES if name in one.limits)]
-    assert left_open
-    assert "ok" not in {fit.status for fit in left_open}
-    assert all("95 % limits leave " in fit.reason for fit in left_open)
-    assert all("limits leave" not in (one.fit.reason or "") for one in fitted if one.fit not in left_open)
+def test_fit_with_an_uninformative_interval_is_not_ok():
+    data = collection_data(urn(5, core=2, shell=12, alpha=0.75, coverage=0.5, seed=1), histories=False)
+    fits = [fit for fit in with_intervals(fit_primary(data), data).fits if fit.intervals]
+    uninformative = [
+        fit for fit in fits if any(fit.intervals[name].is_uninformative for name in ESTIMATES if name in fit.intervals)
+    ]
+    assert uninformative
+    assert Status.OK not in {fit.status for fit in uninformative}
+    flagged = [fit for fit in fits if ReasonCode.UNINFORMATIVE_INTERVAL in fit.reason_codes]
+    assert [fit.kind for fit in flagged] == [fit.kind for fit in uninformative]
 
 
-def test_without_the_size_of_a_crawl_the_joint_fit_says_so():
-    crawls, containment, _ = tables(crawls=6)
-    unknown = crawls.assign(elements=pd.array([None, *crawls["elements"][1:]], dtype="Int64"))
-    assert raw_counts(unknown, containment, None, clock="crawl", error=EXACT) is None
-    joint = [fit for fit in fit_all(unknown, containment, None, EXACT) if fit.projection == "joint"]
-    assert {fit.status for fit in joint} == {"too_few_points"}
-    assert all("size of every crawl" in fit.reason for fit in joint)
+def test_joint_fit_needs_the_size_of_every_crawl():
+    data = simulated(crawls=6, windows=False, histories=False)
+    unknown = data.crawls.assign(elements=pd.array([None, *data.crawls["elements"][1:]], dtype="Int64"))
+    data = CollectionData(unknown, data.containment, None)
+    assert data.counts("crawl") is None
+    joint = [fit for fit in fit_primary(data) if fit.kind.projection == "joint"]
+    assert {fit.status for fit in joint} == {Status.TOO_FEW_POINTS}
+    assert all(fit.reason_codes == (ReasonCode.NO_COUNTS,) for fit in joint)

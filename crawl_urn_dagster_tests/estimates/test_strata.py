@@ -8,7 +8,7 @@ from crawl_urn_dagster.estimates.headline import read_headline
 from crawl_urn_dagster.estimates.strata import FEWEST_ELEMENTS, stack, stratum_sizes, stratum_tables
 from crawl_urn_dagster.observables.schema import OPERATOR_TERMS, PARAMETERS
 from crawl_urn_dagster.observables.tables import crawls_table
-from crawl_urn_dagster.urn import CaptureHistoryCounts, CoreShellUrn, CountingError, simulate
+from crawl_urn_dagster.urn import CaptureHistoryCounts, CoreShellUrn, CountingError, ReasonCode, simulate
 from crawl_urn_dagster_tests.collections_for_tests import avoiding_histories, dated_crawls
 
 N_CRAWLS = 12
@@ -24,7 +24,7 @@ def counts_of(urn, elements, seed=5):
     return simulate(times=np.arange(N_CRAWLS), core=core, shell=elements - core, seed=seed, **shell).counts()
 
 
-def draining():
+def shrinking():
     """Elements of one crawl, of which no more come: a band that is entered at the first crawl only."""
     counts = counts_of(URNS["com"], 1_000)
     of_first = counts.seen[:, 0]
@@ -37,7 +37,7 @@ def strata():
     return {name: counts_of(urn, 2_000) for name, urn in URNS.items()} | {
         "few": counts_of(URNS["com"], FEWEST_ELEMENTS),
         "late": violated,
-        "draining": draining(),
+        "shrinking": shrinking(),
     }
 
 
@@ -48,60 +48,62 @@ def tables(strata):
     return {name: stack(some) for name, some in made.items()}
 
 
-def test_each_stratum_has_its_own_parameters_within_its_intervals(tables):
-    held = []
+def test_intervals_of_each_stratum_contain_its_parameters(tables):
+    covered = []
     for name, urn in URNS.items():
         headline = read_headline(tables["parameters"], name)
         assert headline.fit_name == "core_shell joint, exact form, per crawl"
         assert headline.status == "ok"
         for parameter in ESTIMATES:
-            low, high = headline.limits[parameter]
+            low, high = headline.intervals[parameter]
             truth = float(getattr(urn, parameter))
-            held.append(low <= truth <= high)
+            covered.append(low <= truth <= high)
             # Four standard errors, of which an interval is about two on each side.
             assert abs(headline.estimates[parameter] - truth) < high - low
-    # Of 12 intervals of 95 %, fewer than 10 hold in 2 of 100 simulations.
-    assert sum(held) >= 10
+    # Fewer than 10 of 12 intervals of 95 % contain the truth in 2 of 100 simulations.
+    assert sum(covered) >= 10
 
 
-def test_a_stratum_with_too_few_elements_has_a_status_and_no_numbers(tables, strata):
+def test_stratum_with_too_few_elements_reports_no_estimates(tables, strata):
     headline = read_headline(tables["parameters"], "few")
-    assert (headline.status, dict(headline.estimates), headline.withheld) == ("too_few_points", {}, True)
+    assert (headline.status, dict(headline.estimates), not headline.is_reported) == ("too_few_points", {}, True)
     sizes = strata["few"].elements @ strata["few"].seen
-    assert f"and {sizes.min()} of them in" in headline.reason
+    assert headline.reason_codes == (ReasonCode.TOO_FEW_ELEMENTS,)
+    assert f"elements, {sizes.min()} of them in crawl" in headline.reason
     rows = tables["parameters"].query("stratum == 'few'")
     assert rows[[*ESTIMATES[:2], "residual_rms"]].isna().all(axis=None)
 
 
-def test_a_stratum_that_drains_is_shown_with_a_reservation(tables, strata):
-    headline = read_headline(tables["parameters"], "draining")
-    sizes = strata["draining"].elements @ strata["draining"].seen
-    assert not headline.withheld
+def test_shrinking_stratum_is_reported_with_a_reason(tables, strata):
+    headline = read_headline(tables["parameters"], "shrinking")
+    sizes = strata["shrinking"].elements @ strata["shrinking"].seen
+    assert headline.is_reported
     first, last = f"{sizes[:4].mean():,.0f}", f"{sizes[-4:].mean():,.0f}"
-    assert f"a crawl has {first} of its elements in the mean of the first 4 crawls, {last} in that" in headline.reason
-    assert "drains" in headline.reason
+    expected = f"a crawl has {first} of its elements on average over the first 4 crawls and {last} over the last 4"
+    assert expected in headline.reason
+    assert headline.reason.startswith("The stratum shrinks")
     assert read_headline(tables["parameters"], "com").reason is None
 
 
-def test_the_violation_rule_holds_for_each_stratum(tables):
+def test_violation_rule_applies_to_each_stratum(tables):
     statuses = tables["parameters"].groupby("stratum")["status"].unique()
     assert statuses["late"].tolist() == ["model_violation"]
     assert "model_violation" not in statuses["com"]
 
 
-def test_tables_are_those_of_the_contract_with_one_headline_each(tables, strata):
+def test_tables_have_contract_columns_and_one_headline_each(tables, strata):
     for table in (PARAMETERS, OPERATOR_TERMS):
         frame = tables[table.name]
         assert tuple(frame.columns) == table.column_names
         assert list(dict.fromkeys(frame["stratum"])) == list(strata)
-    spoken = tables["parameters"].query("headline and component != 'core'")
-    assert spoken["stratum"].tolist() == list(strata)
+    selected = tables["parameters"].query("headline and component != 'core'")
+    assert selected["stratum"].tolist() == list(strata)
     assert set(tables["parameters"]["clock"]) == {"crawl"}
     key = ["projection", "model", "form", "clock", "stratum", "component"]
     assert not tables["parameters"].duplicated(key).any()
 
 
-def test_the_headline_of_the_collection_is_not_that_of_a_stratum(tables):
+def test_collection_headline_is_not_that_of_a_stratum(tables):
     with pytest.raises(ValueError, match="no headline row"):
         read_headline(tables["parameters"])
     own = tables["parameters"].query("stratum == 'de'").assign(stratum=None)

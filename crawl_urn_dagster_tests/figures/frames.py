@@ -13,7 +13,8 @@ from matplotlib.text import Text
 from crawl_urn_dagster.estimates.capture_recapture import capture_recapture_tables
 from crawl_urn_dagster.estimates.drift import drift_tables
 from crawl_urn_dagster.estimates.forecast import forecast_table, planning_table
-from crawl_urn_dagster.estimates.inference import estimate_tables
+from crawl_urn_dagster.estimates.collection_data import CollectionData
+from crawl_urn_dagster.estimates.inference import estimate
 from crawl_urn_dagster.figures import draw
 from crawl_urn_dagster.figures.style import WIDTHS, page_columns, style
 from crawl_urn_dagster.observables.schema import PARAMETER_HISTORY, PARAMETERS
@@ -64,11 +65,11 @@ def estimated():
     observed = observables(counts)
     crawls, containment, discovery_curve = observed
     settings = {"clock": "crawl", "error": EXACT}
-    made = estimate_tables(*observed, None, **settings)
+    made = dict(estimate(CollectionData(*observed), clock="crawl").tables)
     headline = made["parameters"][made["parameters"]["headline"]]
     made["parameters"] = pd.concat([made["parameters"], *(headline.assign(stratum=band) for band in ("1-50", "51+"))])
     made |= capture_recapture_tables(crawls, counts, clock="crawl", one_in=1)
-    made |= drift_tables(*observed, **settings, window_crawls=8, reference_from=None, withheld_reason=None)
+    made |= drift_tables(*observed, **settings, window_crawls=8, reference_from=None, unreported_reason=None)
     truth = {"clock": "crawl", "kappa": 0.4, "core_share": 0.526, "alpha": ALPHA, "coverage": COVERAGE}
     return {
         **made,
@@ -76,7 +77,7 @@ def estimated():
         "containment": containment,
         "discovery_curve": discovery_curve,
         "forecast": forecast_table(*observed),
-        "planning": planning_table(*observed, **settings, withheld=False),
+        "planning": planning_table(*observed, **settings, reported=True),
         "parameter_history": history_of(crawls, window_crawls=8),
         "truth": pd.DataFrame([truth]),
     }

@@ -14,7 +14,7 @@ from crawl_urn_dagster.figures.style import WIDTHS
 from crawl_urn_dagster.observables.database import ObservablesFile
 from crawl_urn_dagster.observables.schema import SYMBOLS, TABLES
 from crawl_urn_dagster.urn import Urn
-from crawl_urn_dagster.urn.fits.status import WITHHELD
+from crawl_urn_dagster.urn.fits.result import UNREPORTED_STATUSES
 from crawl_urn_dagster_tests.figures.frames import TITLE, drawn, estimated, faults
 
 #: Numbers of captions that do not depend on the collection: levels, tolerances, dates and names.
@@ -56,7 +56,7 @@ def fit_numbers(frames, model):
     rows = frames["parameters"]
     rows = rows[(rows["model"] == model) & (rows["clock"] == "crawl") & (rows["component"] != "core")]
     rows = rows[rows["stratum"].isna() & ~rows["projection"].isin(["histories", "curves"])]
-    rows = rows[~rows["status"].isin([*WITHHELD, "not_identified"])]
+    rows = rows[~rows["status"].isin([*UNREPORTED_STATUSES, "not_identified"])]
     expected = set().union(*(formatted(row, *SYMBOLS) for row in rows.to_dict("records")))
     return expected | formatted(frames["truth"].iloc[0].to_dict(), *SYMBOLS) | {"12", "11"}
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from crawl_urn_dagster.estimates.inference import estimate_tables
+from crawl_urn_dagster.estimates.collection_data import CollectionData
+from crawl_urn_dagster.estimates.inference import estimate
 from crawl_urn_dagster.observables.tables import crawls_table, tables_from_histories
 from crawl_urn_dagster.report import to_markdown
 from crawl_urn_dagster.report.comparison import COMPARED_TABLES, Compared, compared_parameters, comparison_page
@@ -20,7 +21,7 @@ def comparison_tables(simulated):
     crawls = crawls_table(dated_crawls([simulated.captured(crawl).size for crawl in range(N_CRAWLS)]))
     observables = tables_from_histories(crawls, simulated.counts(), error)
     observed = observables["containment"], observables["discovery_curve"]
-    return {"crawls": crawls, **estimate_tables(crawls, *observed, None, clock="crawl", error=error)}
+    return {"crawls": crawls, **estimate(CollectionData(crawls, *observed, error), clock="crawl").tables}
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import pytest
 
 from crawl_urn_dagster.observables.schema import SYMBOLS
 from crawl_urn_dagster.report.goodness_of_fit import fit_section, model_comparison_section, strata_section
-from crawl_urn_dagster.urn import UNSAID, WITHHELD, Interval
+from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES, UNREPORTED_STATUSES, Interval
 from crawl_urn_dagster_tests.report.reading import (
     assert_written,
     columns,
@@ -25,13 +25,13 @@ def test_table_of_fits_is_the_parameters(tables, page):
     for row, fit in zip(rows(section(page, "Goodness of fit"), "n_points"), fits.to_dict("records"), strict=True):
         assert [row[name] for name in key] == [fit[name] for name in key]
         for name in SYMBOLS:
-            if fit["status"] in WITHHELD or pd.isna(fit[name]):
+            if fit["status"] in UNREPORTED_STATUSES or pd.isna(fit[name]):
                 assert row[name] == "–"
             elif pd.isna(fit[f"{name}_low"]):
                 assert number(row[name]) == pytest.approx(fit[name], rel=1e-3)
             else:
                 assert_written(row[name], columns(fit, name))
-                has_no_point = fit["status"] in UNSAID or Interval(*columns(fit, name)[1:]).is_open
+                has_no_point = fit["status"] in NO_POINT_ESTIMATE_STATUSES or Interval(*columns(fit, name)[1:]).is_uninformative
                 assert np.isnan(estimate(row[name])[0]) == has_no_point
     assert any(fits["status"] == "not_identified")
 

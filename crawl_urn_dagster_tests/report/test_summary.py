@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 
 from crawl_urn_dagster.config.collection import demo_collection
-from crawl_urn_dagster.estimates.headline import NO_CORE
 from crawl_urn_dagster.report import Content
 from crawl_urn_dagster.report.content import rows_of_fit
 from crawl_urn_dagster.report.summary import lead, reliability_section
@@ -91,7 +90,7 @@ def test_core_that_is_not_permanent_is_the_longest_lived_part(tables, content_wi
     text = "".join(lead(content_with()))
     assert "of which the core has" in text
     assert "The *core* consists of the elements that every crawl captures" in text
-    parameters = tables["parameters"].assign(reason=f"{NO_CORE}: 3 elements are in all crawls.")
+    parameters = tables["parameters"].assign(reason_code="core_not_permanent")
     text = "".join(lead(content_with(parameters=parameters)))
     assert "of which the longest-lived part has" in text
     assert "The *core* is the longest-lived part of the urn, but not permanent" in text

@@ -9,7 +9,7 @@ import dagster as dg
 
 from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.orchestration.asset_keys import asset_spec, assets_of, home_of, table_result
-from crawl_urn_dagster.orchestration.assets.estimates import FITTED, fitted_observables, read_fitted_observables
+from crawl_urn_dagster.orchestration.assets.estimates import FITTED, read_fitted_observables
 
 
 def drift_assets(collection: Collection) -> list[dg.AssetsDefinition]:
@@ -18,7 +18,7 @@ def drift_assets(collection: Collection) -> list[dg.AssetsDefinition]:
 
 
 def _history(collection: Collection) -> dg.AssetsDefinition:
-    spec = asset_spec(collection, "parameter_history", kinds=FITTED, deps=["crawls", *fitted_observables(collection)])
+    spec = asset_spec(collection, "parameter_history", kinds=FITTED, deps=["crawls", *collection.fitted_observables])
 
     @assets_of(collection, "parameter_history", [spec])
     def parameter_history(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
@@ -49,7 +49,7 @@ def _history(collection: Collection) -> dg.AssetsDefinition:
 
 def _drift(collection: Collection) -> dg.AssetsDefinition:
     specs = [
-        asset_spec(collection, name, kinds=FITTED, deps=["crawls", "parameters", *fitted_observables(collection)])
+        asset_spec(collection, name, kinds=FITTED, deps=["crawls", "parameters", *collection.fitted_observables])
         for name in ("drift", "control_chart")
     ]
 
@@ -67,7 +67,7 @@ def _drift(collection: Collection) -> dg.AssetsDefinition:
             error=collection.counting_error,
             window_crawls=collection.drift.window_crawls,
             reference_from=collection.drift.reference_from,
-            withheld_reason=f"{found.status}: {found.reason}" if found.withheld else None,
+            unreported_reason=None if found.is_reported else f"{found.status}: {found.reason}",
         )
         file.replace(tables)
         for name, table in tables.items():

@@ -29,12 +29,6 @@ FITTED = {"scipy", "duckdb"}
 INFERENCE_TABLES = ("diagnosis", "model_comparison", "revisit_regimes", "kappa_profile")
 
 
-def fitted_observables(collection: Collection) -> list[str]:
-    """Return the names of the observable tables that the collection's fits use."""
-    names = ["containment"] if collection.has_containment else []
-    return names + (["discovery_curve"] if collection.has_discovery_curve else [])
-
-
 def read_fitted_observables(
     collection: Collection, file: "ObservablesFile"
 ) -> "tuple[pd.DataFrame | None, pd.DataFrame | None]":
@@ -53,7 +47,7 @@ def estimate_assets(collection: Collection) -> list[dg.AssetsDefinition]:
 
 def _inference(collection: Collection) -> dg.AssetsDefinition:
     histories = ["capture_history_counts"] if collection.has_histories else []
-    deps = ["crawls", *histories, *fitted_observables(collection)]
+    deps = ["crawls", *histories, *collection.fitted_observables]
     specs = [
         asset_spec(collection, name, kinds=FITTED, deps=deps)
         for name in ("parameters", "operator_terms", *INFERENCE_TABLES)
@@ -62,19 +56,20 @@ def _inference(collection: Collection) -> dg.AssetsDefinition:
     @assets_of(collection, "parameters", specs)
     def parameters(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None]]:
         from crawl_urn_dagster.estimates.diagnosis import read_verdict
-        from crawl_urn_dagster.estimates.inference import estimate_tables
+        from crawl_urn_dagster.estimates.collection_data import CollectionData
+        from crawl_urn_dagster.estimates.inference import estimate
         from crawl_urn_dagster.estimates.strata import stack, stratum_tables
         from crawl_urn_dagster.observables.tables import read_capture_histories, read_strata
 
         file = home_of(context, collection).observables
         crawls = file.read("crawls")
-        tables = estimate_tables(
+        data = CollectionData(
             crawls,
             *read_fitted_observables(collection, file),
+            collection.counting_error,
             read_capture_histories(file) if collection.has_histories else None,
-            clock=collection.clock,
-            error=collection.counting_error,
         )
+        tables = dict(estimate(data, clock=collection.clock, report=context.log.info).tables)
         fits = tables["parameters"].drop_duplicates(["projection", "model", "form", "clock", "first_crawl"])
         strata = read_strata(file) if collection.stratum else {}
         strata_tables = stratum_tables(crawls, strata, collection.counting_error, collection.clock)
@@ -143,11 +138,11 @@ def _headline(collection: Collection) -> dg.AssetsDefinition:
             metadata={
                 **column_lineage(collection, "headline"),
                 "fit": found.fit_name,
-                "status": found.status,
+                "status": found.status.value,
                 "in_words": dg.MetadataValue.md(found.sentence),
                 **numeric_metadata(**found.estimates),
-                **numeric_metadata(**{f"{name}_low": low for name, (low, _) in found.limits.items()}),
-                **numeric_metadata(**{f"{name}_high": high for name, (_, high) in found.limits.items()}),
+                **numeric_metadata(**{f"{name}_low": low for name, (low, _) in found.intervals.items()}),
+                **numeric_metadata(**{f"{name}_high": high for name, (_, high) in found.intervals.items()}),
             }
         )
 

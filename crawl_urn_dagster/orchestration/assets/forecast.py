@@ -7,12 +7,12 @@ import dagster as dg
 
 from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.orchestration.asset_keys import asset_spec, assets_of, home_of, table_result
-from crawl_urn_dagster.orchestration.assets.estimates import FITTED, fitted_observables, read_fitted_observables
+from crawl_urn_dagster.orchestration.assets.estimates import FITTED, read_fitted_observables
 
 
 def forecast_assets(collection: Collection) -> list[dg.AssetsDefinition]:
     """Return the assets on future crawls."""
-    observables = ["crawls", *fitted_observables(collection)]
+    observables = ["crawls", *collection.fitted_observables]
     forecast_spec = asset_spec(collection, "forecast", kinds=FITTED, deps=observables)
     planning_spec = asset_spec(collection, "planning", kinds=FITTED, deps=["parameters", *observables])
 
@@ -36,7 +36,7 @@ def forecast_assets(collection: Collection) -> list[dg.AssetsDefinition]:
             *read_fitted_observables(collection, file),
             clock=collection.clock,
             error=collection.counting_error,
-            withheld=read_headline(file.read("parameters")).withheld,
+            reported=read_headline(file.read("parameters")).is_reported,
         )
         file.replace({"planning": table})
         return table_result(collection, "planning", table)

@@ -11,7 +11,6 @@ import dagster as dg
 from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.figures import PARAMETER_FIGURES, caption, draw
 from crawl_urn_dagster.orchestration.asset_keys import FINGERPRINT, asset_key, asset_spec, assets_of, home_of
-from crawl_urn_dagster.orchestration.assets.estimates import fitted_observables
 from crawl_urn_dagster.orchestration.assets.figures import figure_names, figure_tables, figure_title
 from crawl_urn_dagster.sources import SimulatedSource, TablesSource
 
@@ -35,7 +34,7 @@ def report_asset(collection: Collection) -> dg.AssetsDefinition:
     """Define the report; it does not wait for figures of parameters, which a blocking check may skip."""
     names = figure_names(collection)
     observed = [name for name in names if name not in PARAMETER_FIGURES]
-    tables = [*_ALWAYS, *fitted_observables(collection)]
+    tables = [*_ALWAYS, *collection.fitted_observables]
     tables += ["first_returns"] if collection.has_discovery_curve else []
     tables += ["capture_recapture", "comparators"] if collection.has_histories else []
     tables += ["truth"] if isinstance(collection.source, SimulatedSource) else []
@@ -65,14 +64,14 @@ def report_asset(collection: Collection) -> dg.AssetsDefinition:
         if collection.stratum:
             frames["strata"] = stratum_sizes(read_strata(home.observables))
         headline = read_headline(frames["parameters"])
-        if headline.withheld:
+        if not headline.is_reported:
             # Figures of an earlier update would show estimates that are no longer reported.
             for name in PARAMETER_FIGURES:
                 remove_figure(home.figures / name)
         broken = broken_rules(
             frames["crawls"], frames.get("containment"), frames.get("discovery_curve"), collection.source.relative_error
         )
-        pictures = _pictures(collection, frames, observed if headline.withheld else names)
+        pictures = _pictures(collection, frames, observed if not headline.is_reported else names)
         read_at = _read_at(context.instance, collection)
         content = Content(collection, frames, broken_rules=broken, pictures=pictures, read_at=read_at)
         paths = write_page(report_page(content), home.report)

@@ -49,9 +49,9 @@ def _headline_is_reported(home: CollectionHome) -> dg.AssetCheckResult:
 
     headline = read_headline(home.observables.read("parameters"))
     return check_result(
-        passed=not headline.withheld,
+        passed=headline.is_reported,
         severity=ERROR,
-        observed=headline.status,
+        observed=headline.status.value,
         threshold="ok, at_bound or not_identified",
         reason=headline.sentence,
         todo="Check the figures of the observables: they show where the data depart from the model, or that more "
@@ -82,21 +82,21 @@ def _projections_agree(home: CollectionHome) -> dg.AssetCheckResult:
 
 def _fit_checks(collection: Collection) -> dg.AssetChecksDefinition:
     """Define one check per fit; all of them are one step because they read rows of one table."""
-    from crawl_urn_dagster.estimates.fit_catalogue import fit_kinds
+    from crawl_urn_dagster.estimates.fits import primary_fits
 
     kinds = {
-        f"{kind.projection}_{kind.model}_{kind.form}_per_{kind.clock}": kind
-        for kind in fit_kinds(containment=collection.has_containment, discovery_curve=collection.has_discovery_curve)
+        definition.check_name(clock): (*definition.name, clock)
+        for definition in primary_fits(collection.fitted_observables)
+        for clock in definition.clocks
     }
     key = asset_key(collection, "parameters")
     specs = [
         dg.AssetCheckSpec(
-            name,
-            asset=key,
-            description=f"The {kind.model} fit to {kind.projection} ({kind.form} form, per {kind.clock}) is ok.",
+            name, asset=key, description=f"The {model} fit to {projection} ({form} form, per {clock}) is ok."
         )
-        for name, kind in kinds.items()
+        for name, (projection, model, form, clock) in kinds.items()
     ]
+    columns = ["projection", "model", "form", "clock"]
 
     @dg.multi_asset_check(
         name=f"{collection.name}__fits_are_ok",
@@ -109,21 +109,21 @@ def _fit_checks(collection: Collection) -> dg.AssetChecksDefinition:
         table = home_of(context, collection).observables.read("parameters")
         whole = table[table["stratum"].isna()]
         for check in sorted(context.selected_asset_check_keys):
-            is_this_fit = (whole[list(kinds[check.name]._fields)] == list(kinds[check.name])).all(axis=1)
+            is_this_fit = (whole[columns] == list(kinds[check.name])).all(axis=1)
             yield _fit_is_ok(whole[is_this_fit].iloc[-1])._replace(check_name=check.name, asset_key=key)
 
     return fits_are_ok
 
 
 def _fit_is_ok(row: "pd.Series") -> dg.AssetCheckResult:
-    from crawl_urn_dagster.urn import UNSAID, WITHHELD
+    from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES, UNREPORTED_STATUSES
 
     has_reservation = isinstance(row["reason"], str)
     observed = "ok with reservation" if row["status"] == "ok" and has_reservation else str(row["status"])
     passed = observed == "ok"
-    if row["status"] in WITHHELD:
+    if row["status"] in UNREPORTED_STATUSES:
         todo = "No numbers of this fit are reported."
-    elif row["status"] in UNSAID:
+    elif row["status"] in NO_POINT_ESTIMATE_STATUSES:
         todo = "Only confidence intervals of this fit are reported."
     else:
         todo = "Use its numbers with this reservation."

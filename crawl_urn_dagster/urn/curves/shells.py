@@ -1,34 +1,25 @@
-"""Urns whose shell is uneven: a core with two shells, and a shell whose elements' coverage is spread.
+"""Define urns with an uneven shell: a core with two shells, and a shell with spread coverage.
 
-Here: their curves, and least squares of any urn to both curves at once. Not here: fits of whole capture histories
-(`likelihood`), fits of one curve (`fits`), or the choice between models (`comparison`).
+Does not fit them; see `urn.fits.urn_curves`.
 
-Shells are uneven in what no average over them shows: a crawl holds more of what it covers well, so containment
-sees the size-biased coverage E[c²]/E[c], and what a crawl covers badly is what it still discovers late.
+An average over the shells hides their unevenness: a crawl captures more of the elements that it covers well, so
+containment depends on the size-biased coverage E[c²]/E[c], and late discoveries are elements that it covers badly.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from itertools import product
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from crawl_urn_dagster.urn.curves.conversions import Fraction, core_share_from_kappa
-from crawl_urn_dagster.urn.curves.model import CoreShellUrn, Urn
+from crawl_urn_dagster.urn.curves.model import Urn
 from crawl_urn_dagster.urn.data.arguments import require_fraction, require_whole_numbers
-from crawl_urn_dagster.urn.fits.curves import STARTS
-from crawl_urn_dagster.urn.fits.status import Alternative, at_bound, describe_openness, judge_search, too_few
-from crawl_urn_dagster.urn.optimise.bounded_least_squares import hold_elsewhere, minimise, response
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from crawl_urn_dagster.urn.data.histories import FloatArray
-
-CurvesModel = Literal["homogeneous", "core_shell", "core_two_shells", "beta_shell"]
 
 
 class CrawlShares(NamedTuple):
@@ -221,207 +212,7 @@ class BetaShellUrn:
         return returns
 
 
-@dataclass(frozen=True, eq=False)
-class UrnFit:
-    """An urn fitted by least squares.
-
-    Attributes
-    ----------
-    projection
-        What was fitted: ``containment``, ``discovery_curve``, or ``curves`` for both together.
-    model
-        ``homogeneous``, ``core_shell``, ``core_two_shells``, ``beta_shell`` or ``revisit_delay``.
-    urn
-        The fitted urn, whose fields are the parameters; None when nothing could be estimated.
-    n_parameters
-        Number of fitted parameters.
-    residual_rms
-        Root mean square of the residuals, in the unit of ``observed``; None with ``urn``.
-    status, reason
-        As in `fits.Fit`.
-    identified
-        Whether the points tell the first parameter apart from others 0.1 away.
-    observed, fitted
-        Shape (points,); the curves in units of one crawl, containment first. ``fitted`` is NaN without an urn.
-    estimates
-        The parameters and what follows from them, by name, each in [0, 1]; empty without an urn. With a core they are
-        ``kappa`` and ``core_share``; ``alpha`` and ``coverage``, of two shells ``share_1``, ``alpha_1``,
-        ``coverage_1`` and so for 2; ``spread`` and ``coverage_sd`` of the shell whose coverage is spread;
-        ``revisit_coverage`` and ``crawl_coverage`` of a revisit delay.
-    response
-        Derivative of each of the estimates by each observed point, shape (estimates, points); NaN of an estimate at a
-        bound. As in `fits.Fit`.
-    """
-
-    projection: str
-    model: str
-    urn: Any
-    n_parameters: int
-    residual_rms: float | None
-    status: str
-    reason: str | None
-    identified: bool
-    observed: FloatArray
-    fitted: FloatArray
-    estimates: Mapping[str, float]
-    response: FloatArray
-
-
-def fit_curves(
-    model: CurvesModel,
-    *,
-    lag: npt.ArrayLike = (),
-    containment: npt.ArrayLike = (),
-    t: npt.ArrayLike = (),
-    ratio: npt.ArrayLike = (),
-    near: UrnFit | None = None,
-) -> UrnFit:
-    """Fit an urn to mean containment, the mean discovery curve, or both together; unweighted, per crawl.
-
-    Containment is in its exact form. Shells come in order of survival, the longer-lived first.
-
-    Parameters
-    ----------
-    model
-        Which urn. One curve alone does not tell two shells apart in general; the status says so.
-    lag, containment
-        Shape (lags,), crawls and mean containment; lag 0 is left out. None by default.
-    t, ratio
-        Shape (lengths,), crawls after the first and mean U(s, T)/U(s, 0); t = 0 is left out. None by default.
-    near
-        A fit of the same urn to curves much like these, to search from; by default the search is from many starts.
-
-    Raises
-    ------
-    ValueError
-        When shapes do not fit or a value is not finite.
-    """
-    curves = {"lag": lag, "containment": containment, "t": t, "ratio": ratio}
-    return fit_urn_to_curves(model, urn_of=_URNS[model], starts=_STARTS[model], near=near, **curves)
-
-
-def fit_urn_to_curves(
-    model: str,
-    *,
-    urn_of: Callable[..., Any],
-    starts: Sequence[tuple[float, ...]],
-    lag: npt.ArrayLike,
-    containment: npt.ArrayLike,
-    t: npt.ArrayLike,
-    ratio: npt.ArrayLike,
-    near: UrnFit | None,
-) -> UrnFit:
-    """Fit any urn that has both curves, as `fit_curves` does.
-
-    Parameters are those of `fit_urn` and `fit_curves`.
-    """
-    lags, g = _points("lag", lag, "containment", containment)
-    lengths, curve = _points("t", t, "ratio", ratio)
-    projection = "curves" if lags.size and lengths.size else "containment" if lags.size else "discovery_curve"
-
-    def curves(urn: Any) -> FloatArray:
-        parts = [urn.containment(lags)] if lags.size else []
-        return np.concatenate([*parts, urn.discovery_curve(lengths)] if lengths.size else parts, axis=-1)
-
-    return fit_urn(
-        projection,
-        model,
-        np.concatenate([g, curve]),
-        urn_of=urn_of,
-        curve_of=curves,
-        starts=starts if near is None or near.urn is None else [_parameters_of(near)],
-    )
-
-
-def fit_urn(
-    projection: str,
-    model: str,
-    observed: FloatArray,
-    *,
-    urn_of: Callable[..., Any],
-    curve_of: Callable[[Any], FloatArray],
-    starts: Sequence[tuple[float, ...]],
-) -> UrnFit:
-    """Fit an urn whose parameters lie in [0, 1] by least squares, and judge the fit.
-
-    Parameters
-    ----------
-    projection, model
-        Names for the result.
-    observed
-        Shape (points,), finite.
-    urn_of
-        The urn with given parameters, which are its first fields, in their order; its ``ESTIMATES`` are estimated.
-    curve_of
-        Its values at the points.
-    starts
-        Parameters to search from.
-    """
-    n_parameters = len(starts[0])
-    if observed.size <= n_parameters:
-        return _nothing_fitted(projection, model, observed, n_parameters)
-
-    def curve(parameters: FloatArray) -> FloatArray:
-        return curve_of(urn_of(*np.moveaxis(parameters, -1, 0)[..., None]))
-
-    def named(parameters: FloatArray) -> dict[str, float]:
-        urn = urn_of(*parameters.tolist())
-        return {field.name: float(getattr(urn, field.name)) for field in fields(urn)[:n_parameters]}
-
-    def estimated(parameters: FloatArray) -> FloatArray:
-        urn = urn_of(*np.moveaxis(parameters, -1, 0))
-        return np.stack([getattr(urn, name) for name in urn.ESTIMATES], axis=-1)
-
-    optimum = minimise(curve, observed, starts)
-    urn, parameters = urn_of(*optimum.parameters.tolist()), named(optimum.parameters)
-    residual_rms = float(np.sqrt(np.mean((optimum.fitted - observed) ** 2)))
-    first = next(iter(parameters))
-    openness = describe_openness(
-        "The curves leave",
-        parameters,
-        optimum.fitted,
-        (
-            Alternative(first, named(other.parameters), other.fitted)
-            for _, other in hold_elsewhere(curve, observed, optimum, (0,))
-        ),
-        misses=residual_rms,
-    )
-    bounds = [at_bound(name, value) for name, value in parameters.items() if value in {0, 1}]
-    status, reason = judge_search(bounds, openness, converged=optimum.converged)
-    return UrnFit(
-        projection=projection,
-        model=model,
-        urn=urn,
-        n_parameters=n_parameters,
-        residual_rms=residual_rms,
-        status=status,
-        reason=reason,
-        identified=not openness,
-        observed=observed,
-        fitted=optimum.fitted,
-        estimates=dict(zip(urn.ESTIMATES, estimated(optimum.parameters).tolist(), strict=True)),
-        response=response(curve, optimum, estimated),
-    )
-
-
-def _nothing_fitted(projection: str, model: str, observed: FloatArray, n_parameters: int) -> UrnFit:
-    return UrnFit(
-        projection=projection,
-        model=model,
-        urn=None,
-        n_parameters=n_parameters,
-        residual_rms=None,
-        status="too_few_points",
-        reason=too_few(f"There are {observed.size} points", n_parameters),
-        identified=False,
-        observed=observed,
-        fitted=np.full(observed.size, np.nan),
-        estimates={},
-        response=np.empty((0, observed.size)),
-    )
-
-
-def _shells_in_order(kappa: Fraction, share: Fraction, *shells: Fraction) -> CoreTwoShellsUrn:
+def shells_in_order(kappa: Fraction, share: Fraction, *shells: Fraction) -> CoreTwoShellsUrn:
     """Core and two shells, of which the longer-lived comes first whichever was given first."""
     one, other = shells[:2], shells[2:]
     in_order = one[0] >= other[0]
@@ -430,43 +221,3 @@ def _shells_in_order(kappa: Fraction, share: Fraction, *shells: Fraction) -> Cor
         return np.where(in_order, this, that)[()]
 
     return CoreTwoShellsUrn(kappa, where(share, 1 - share), *map(where, one, other), *map(where, other, one))
-
-
-def _parameters_of(fit: UrnFit) -> tuple[float, ...]:
-    return tuple(float(getattr(fit.urn, field.name)) for field in fields(fit.urn)[: fit.n_parameters])
-
-
-def _points(
-    abscissa_name: str, abscissa: npt.ArrayLike, name: str, values: npt.ArrayLike
-) -> tuple[FloatArray, FloatArray]:
-    """Points without those at 0."""
-    x, y = np.asarray(abscissa, dtype=np.float64), np.asarray(values, dtype=np.float64)
-    if x.ndim != 1 or x.shape != y.shape:
-        raise ValueError(f"{abscissa_name} has shape {x.shape} and {name} {y.shape}; expected (points,) for both")
-    unknown = ~(np.isfinite(x) & np.isfinite(y))
-    if unknown.any():
-        at = int(unknown.argmax())
-        raise ValueError(f"point {at} is {name} {y[at]} at {abscissa_name} {x[at]}; leave unknown points out")
-    return x[x != 0], y[x != 0]
-
-
-_URNS: dict[CurvesModel, Callable[..., Any]] = {
-    "homogeneous": Urn,
-    "core_shell": CoreShellUrn,
-    "core_two_shells": _shells_in_order,
-    "beta_shell": BetaShellUrn,
-}
-_SHELLS = (
-    (0.5, 0.95, 0.8, 0.7, 0.3),
-    (0.5, 0.95, 0.3, 0.7, 0.8),
-    (0.5, 0.9, 0.5, 0.4, 0.5),
-    (0.5, 0.99, 0.6, 0.85, 0.6),
-    (0.2, 0.95, 0.7, 0.8, 0.3),
-    (0.8, 0.95, 0.3, 0.5, 0.7),
-)
-_STARTS: dict[CurvesModel, tuple[tuple[float, ...], ...]] = {
-    "homogeneous": STARTS["homogeneous"],
-    "core_shell": STARTS["core_shell"],
-    "core_two_shells": tuple((kappa, *shells) for kappa in (0.1, 0.4) for shells in _SHELLS),
-    "beta_shell": tuple(product((0.1, 0.4), (0.5, 0.9), (0.3, 0.7), (0.05, 0.4))),
-}

@@ -1,13 +1,11 @@
-"""The joint fit: one urn to all raw counts of pairs and windows, given the sizes of the crawls.
+"""Fit one urn to all raw counts of pairs and windows at once, given the sizes of the crawls.
 
-Here: the weighted least squares of many problems at once, the judgement of a fit, and the profile of κ. Not here: the
-counts and the points they give (`points`), the search (`levenberg_marquardt`), what is expected of an urn
-(`expectations`), intervals (`bootstrap`), or whether the fit holds (`adequacy`).
+Does not compute intervals (see `uncertainty.bootstrap`), nor test the fit (see `goodness_of_fit.adequacy`).
 
 Free are κ, α and the coverage c of the largest crawl, which has M elements; the homogeneous urn has κ = 0. With
 N = M / (κ + (1 - κ) c) the core has K = κ N elements and the shell S = (1 - κ) N, and the coverage of each crawl
-follows from its size, c_t = (M_t - K)/S. Each point is weighted with one over the variance of the count that is
-*expected*, found by iteration: weights from observed counts favour those that came out small by chance, which
+follows from its size, c_t = (M_t - K)/S. Each point is weighted by one divided by the variance of the count that the
+fit *expects*, found by iteration: weights from observed counts favour those that came out small by chance, which
 biases κ.
 """
 
@@ -15,21 +13,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
 from crawl_urn_dagster.urn.curves.data_points import Points
 from crawl_urn_dagster.urn.curves.expectations import ClassSlopes, ElementClass
-from crawl_urn_dagster.urn.fits.curves import ESTIMATES, Clock, Fit, Model
-from crawl_urn_dagster.urn.fits.status import (
-    AT_BOUND,
-    Alternative,
-    at_bound,
-    describe_openness,
-    judge_search,
-    too_few,
-)
+from crawl_urn_dagster.urn.fits.identification import Alternative, explain_non_identification, search_status
+from crawl_urn_dagster.urn.fits.least_squares import ESTIMATES
+from crawl_urn_dagster.urn.fits.reasons import ReasonCode, at_bound, too_few
+from crawl_urn_dagster.urn.fits.result import FitKind, FitResult, LeastSquaresDetails, Status
 from crawl_urn_dagster.urn.optimise.bounded_least_squares import moves
 from crawl_urn_dagster.urn.optimise.levenberg_marquardt import Optima, minimise_all
 
@@ -38,37 +31,37 @@ if TYPE_CHECKING:
 
     from crawl_urn_dagster.urn.data.counts import Counts
     from crawl_urn_dagster.urn.data.histories import BoolArray, FloatArray
+    from crawl_urn_dagster.urn.fits.reasons import Reason
 
 _NAMES = ("kappa", "alpha", "coverage")
-_BOUND_REASONS = AT_BOUND | {("coverage", 1): "the largest crawl samples the whole {part}"}
-# Short of 0 and 1 where counts would be 0/0 or a logarithm infinite.
+# Just inside 0 and 1, where counts would be 0/0 or a logarithm infinite.
 _BOUNDS = np.array([0.0, 1e-12, 1e-6]), np.array([1 - 1e-6, 1.0, 1.0])
 _ON_BOUND = 2e-6
 #: Which of κ, α and c a model leaves free.
-FREE: dict[Model, BoolArray] = {
+FREE: dict[str, BoolArray] = {
     "homogeneous": np.array([False, True, True]),
     "core_shell": np.array([True, True, True]),
 }
-_STARTS: dict[Model, FloatArray] = {
+_STARTS: dict[str, FloatArray] = {
     "homogeneous": np.array(list(product((0.0,), (0.2, 0.5, 0.8, 0.97), (0.1, 0.4, 0.8)))),
     "core_shell": np.array(list(product((0.1, 0.5), (0.3, 0.7, 0.95), (0.3, 0.9)))),
 }
-# Mean square of standardised residuals up to which they are mostly the errors that the counts are known to have.
+# Mean square of standardised residuals up to which they are mostly the known errors of the counts.
 _MOSTLY_ERRORS = 2.0
-# Where no urn fits, weights can swing from one round to the next; after the first rounds they are means of all since.
+# If no urn fits, weights can swing from one round to the next; after the first rounds they are means of all since.
 _REWEIGHTINGS, _UNDAMPED = 60, 3
 _STEADY = 1e-5
-# Of the starts of a profile, those that are searched from.
+# Number of starts of a profile that are searched from.
 _PROMISING = 2
 
 
 @dataclass(frozen=True, eq=False)
-class JointFit(Fit):
-    """A joint fit, with the same attributes as every `Fit` and these more.
+class JointDetails(LeastSquaresDetails):
+    """What a joint fit was given and what it returned besides its estimates.
 
-    ``projection`` is ``joint``, ``coverage`` and ``core_share`` are means over the crawls of c_t and of K/M_t, and
-    ``abscissa``, ``observed`` and ``fitted`` are each point's time from first to last crawl and its count, observed
-    and expected, over the mean size of a crawl.
+    The estimates ``coverage`` and ``core_share`` are means over the crawls of c_t and of K/M_t. ``abscissa``,
+    ``observed`` and ``fitted`` are each point's time from first to last crawl and its count, observed and expected,
+    divided by the mean size of a crawl.
 
     Attributes
     ----------
@@ -78,7 +71,7 @@ class JointFit(Fit):
         κ (0 for the homogeneous urn), α over the mean gap between crawls, and c of the largest crawl, shape (3,); NaN
         when nothing could be estimated.
     variance
-        Variance of each point's count, in elements squared, that the weights are one over; shape (points,).
+        Variance of each point's count, in elements squared; weights are one divided by it; shape (points,).
     """
 
     counts: Counts
@@ -98,15 +91,18 @@ class JointFit(Fit):
         return float(np.std(shell.coverage, ddof=1))
 
 
+JointFit: TypeAlias = FitResult[JointDetails]
+
+
 class Solutions(NamedTuple):
-    """Joint fits of many problems.
+    """Solutions of the joint fit of many problems.
 
     Attributes
     ----------
     parameters, variance
-        As in `JointFit`, shape (problems, 3) and (problems, points).
+        As in `JointDetails`, shape (problems, 3) and (problems, points).
     converged
-        Whether search and weights settled, shape (problems,).
+        Whether search and weights converged, shape (problems,).
     """
 
     parameters: FloatArray
@@ -120,13 +116,13 @@ class KappaProfile(NamedTuple):
     Attributes
     ----------
     kappa, core_share, alpha, coverage
-        The fit, as of `JointFit`; the last two are free. α is per unit of the clock. The core's share is NaN where the
+        The fit, as in `fit_joint`; the last two are free. α is per unit of the clock. The core share is NaN where the
         core is larger than a crawl.
     residual_rms
-        Root mean square of the residuals, over the mean size of a crawl.
+        Root mean square of the residuals, divided by the mean size of a crawl.
     standardised_rms
-        Root mean square of the residuals over their standard deviations, by the weights of the best fit of all: what
-        is least at the best κ.
+        Root mean square of the residuals divided by their standard deviations, with the weights of the best fit; it
+        is smallest at the best κ.
     """
 
     kappa: FloatArray
@@ -137,7 +133,7 @@ class KappaProfile(NamedTuple):
     standardised_rms: FloatArray
 
 
-def fit_joint(counts: Counts, *, model: Model, clock: Clock) -> JointFit:
+def fit_joint(counts: Counts, *, model: str, clock: str) -> JointFit:
     """Fit an urn to all raw counts at once.
 
     Parameters
@@ -147,59 +143,60 @@ def fit_joint(counts: Counts, *, model: Model, clock: Clock) -> JointFit:
     model
         ``core_shell`` (κ, α and c are free) or ``homogeneous`` (κ is 0).
     clock
-        What the times count.
+        Unit of the times: ``crawl`` or ``year``.
+
+    Returns
+    -------
+    FitResult
+        Estimates ``kappa`` and ``core_share`` (core-shell urn only), ``alpha`` and ``coverage``; its details are
+        `JointDetails`.
+
+    Examples
+    --------
+    >>> from crawl_urn_dagster.urn import Counts, simulate
+    >>> times = np.arange(12.0)
+    >>> histories = simulate(times=times, core=4_000, shell=6_000, alpha=0.8, coverage=0.5, seed=1).counts()
+    >>> intersections, unions = histories.intersections().astype(float), histories.unions().astype(float)
+    >>> counts = Counts(times, intersections.diagonal(), intersections, unions)
+    >>> fit = fit_joint(counts, model="core_shell", clock="crawl")
+    >>> abs(fit.kappa - 0.4) < 0.02
+    True
     """
     points, free = Points.from_counts(counts), FREE[model]
     lags = points.j - points.i
     distinct = len(set(zip(points.kind.tolist(), lags.tolist(), strict=True)))
     elapsed = counts.times[points.j] - counts.times[points.i]
     mean_size = counts.sizes.mean()
-    nothing = JointFit(
-        projection="joint",
-        model=model,
-        form="exact",
-        clock=clock,
-        kappa=None,
-        core_share=None,
-        alpha=None,
-        coverage=None,
-        residual_rms=None,
-        n_points=len(lags),
-        status="too_few_points",
-        reason=too_few(f"Different lags of pairs and lengths of windows: {distinct}", int(free.sum())),
+    details = JointDetails(
         abscissa=elapsed,
         observed=points.count(counts) / mean_size,
         fitted=np.full(len(lags), np.nan),
         response=np.full((len(ESTIMATES), len(lags)), np.nan),
+        response_names=ESTIMATES,
         counts=counts,
         points=points,
         parameters=np.full(len(free), np.nan),
         variance=np.full(len(lags), np.nan),
     )
+    kind = FitKind("joint", model, "exact", clock)
     if distinct <= free.sum():
-        return nothing
+        reason = too_few(ReasonCode.TOO_FEW_LAGS, distinct, int(free.sum()))
+        return FitResult(kind=kind, estimates={}, status=Status.TOO_FEW_POINTS, details=details, reasons=(reason,))
     found = _best(points, counts, model)
     parameters = found.parameters[0]
     core, shell = urn_of(counts.in_mean_gaps, counts.sizes, parameters)
-    fitted = points.expect(core, shell) / mean_size
     kappa, alpha, _ = parameters.tolist()
-    fit = replace(
-        nothing,
-        kappa=kappa if free[0] else None,
-        core_share=float((core / counts.sizes).mean()) if free[0] else None,
-        alpha=float(alpha ** (1 / counts.mean_gap)),
-        coverage=float(shell.coverage.mean()),
-        residual_rms=float(np.sqrt(np.mean((nothing.observed - fitted) ** 2))),
-        fitted=fitted,
-        parameters=parameters,
-        variance=found.variance[0],
+    estimates = {"kappa": kappa, "core_share": float((core / counts.sizes).mean())} if free[0] else {}
+    estimates |= {"alpha": float(alpha ** (1 / counts.mean_gap)), "coverage": float(shell.coverage.mean())}
+    details = replace(
+        details, fitted=points.expect(core, shell) / mean_size, parameters=parameters, variance=found.variance[0]
     )
-    status, reason = _judge(fit, converged=bool(found.converged[0]))
-    return replace(fit, status=status, reason=reason)
+    status, reasons = _status(model, details, converged=bool(found.converged[0]))
+    return FitResult(kind=kind, estimates=estimates, status=status, details=details, reasons=reasons)
 
 
 def urn_of(times: FloatArray, sizes: FloatArray, parameters: FloatArray) -> tuple[FloatArray, ElementClass]:
-    """Core K, shape (...), and shell that parameters (..., 3) make of crawls of these sizes (..., crawls).
+    """Return core K, shape (...), and shell for parameters (..., 3) and crawl sizes (..., crawls).
 
     Times, shape (crawls,), are in mean gaps, so that α is neither close to 0 nor flat whatever the clock counts. A
     crawl smaller than the core has the coverage 0.
@@ -232,7 +229,7 @@ def urn_slopes(
 
 
 def fit_replicates(points: Points, counts: Counts, start: FloatArray, free: BoolArray) -> Solutions:
-    """Fit counts with one leading axis, each problem from its start and first weighted by what is expected there.
+    """Fit counts with one leading axis, each problem from its start, first weighted by the counts expected there.
 
     Parameters
     ----------
@@ -256,10 +253,10 @@ def fit_replicates(points: Points, counts: Counts, start: FloatArray, free: Bool
 
 
 def profile_kappa(counts: Counts, kappa: npt.ArrayLike) -> KappaProfile:
-    """Fit α and c at each κ of a grid, with the weights of the best fit of all.
+    """Fit α and c at each κ of a grid, with the weights of the best fit.
 
-    Without unions it is the profile of containment alone, which has a floor to see κ by; without intersections
-    that of the discovery curve alone, which leaves it on a ridge.
+    Without unions it is the profile of containment alone, whose floor identifies κ; without intersections it is the
+    profile of the discovery curve alone, which hardly identifies κ.
 
     Parameters
     ----------
@@ -305,8 +302,8 @@ def profile_kappa(counts: Counts, kappa: npt.ArrayLike) -> KappaProfile:
     )
 
 
-def _best(points: Points, counts: Counts, model: Model) -> Solutions:
-    """Fit one problem: the best of several starts unweighted, then weighted."""
+def _best(points: Points, counts: Counts, model: str) -> Solutions:
+    """Fit one problem: the best of several unweighted starts, then weighted."""
     starts, free = _STARTS[model], FREE[model]
     unweighted = np.ones((1, len(points.kind)))
     first = _search(points, counts.repeated(len(starts)), unweighted, starts, free)
@@ -332,53 +329,45 @@ def _search(points: Points, counts: Counts, weights: FloatArray, start: FloatArr
     )
 
 
-def _judge(fit: JointFit, *, converged: bool) -> tuple[str, str | None]:
-    """Status of a fit and the reasons; a fit at a bound may leave another parameter open."""
-    free = FREE[fit.model].copy()
-    nearest = np.rint(fit.parameters)
-    part = "urn" if fit.model == "homogeneous" else "shell"
+def _status(model: str, details: JointDetails, *, converged: bool) -> tuple[Status, tuple[Reason, ...]]:
+    """Return the status of a fit and the reasons; a fit at a bound may leave another parameter unidentified."""
+    free = FREE[model].copy()
+    nearest = np.rint(details.parameters)
+    part = "urn" if model == "homogeneous" else "shell"
     bounds = []
-    for index in np.flatnonzero(free & (abs(fit.parameters - nearest) <= _ON_BOUND)):
+    for index in np.flatnonzero(free & (abs(details.parameters - nearest) <= _ON_BOUND)):
         free[index] = False
-        name, bound = _NAMES[index], int(nearest[index])
-        bounds.append(at_bound(name, bound, _BOUND_REASONS[name, bound].format(part=part)))
-    return judge_search(bounds, _openness(fit, free) if converged else None, converged=converged)
+        bounds.append(at_bound(_NAMES[index], nearest[index], part=part, crawl="the largest crawl"))
+    unidentified = _non_identification(details, free) if converged else ()
+    return search_status(bounds, unidentified, converged=converged)
 
 
-def _openness(fit: JointFit, free: BoolArray) -> str | None:
-    """Say which parameter can move while the fitted points hardly do, the one with which they do so least first.
+def _non_identification(details: JointDetails, free: BoolArray) -> tuple[Reason, ...]:
+    """Return why a parameter is not identified, the one that moves the fitted points least first.
 
-    The fit's misses count only where they are not mostly the error of the counts.
+    The residuals count only where they are not mostly the error of the counts.
     """
+    counts, points = details.counts, details.points
     held = [
         (index, value)
         for index in np.flatnonzero(free)
-        for value in moves(fit.parameters[index], _BOUNDS[0][index], _BOUNDS[1][index])
+        for value in moves(details.parameters[index], _BOUNDS[0][index], _BOUNDS[1][index])
     ]
     if not held:
-        return None
-    start, moving = np.tile(fit.parameters, (len(held), 1)), np.tile(free, (len(held), 1))
+        return ()
+    start, moving = np.tile(details.parameters, (len(held), 1)), np.tile(free, (len(held), 1))
     for row, (index, value) in enumerate(held):
         start[row, index], moving[row, index] = value, False
-    others = _search(fit.points, fit.counts.repeated(len(held)), 1 / fit.variance, start, moving).parameters
-    mean_size = fit.counts.sizes.mean()
-    fitted = fit.points.expect(*urn_of(fit.counts.in_mean_gaps, fit.counts.sizes, others)) / mean_size
-    errors = np.mean(fit.residuals**2 / fit.variance) * mean_size**2
-
-    def on_clock(parameters: FloatArray) -> dict[str, float]:
-        # As the fit gives them: the coverage is the mean of the crawls, where the search has that of the largest.
-        coverage = urn_of(fit.counts.in_mean_gaps, fit.counts.sizes, parameters)[1].coverage.mean()
-        values = parameters[0], parameters[1] ** (1 / fit.counts.mean_gap), coverage
-        by_name = dict(zip(_NAMES, map(float, values), strict=True))
-        return {_NAMES[index]: by_name[_NAMES[index]] for index in np.flatnonzero(FREE[fit.model])}
-
-    return describe_openness(
-        "The joint fit leaves",
-        on_clock(fit.parameters),
-        fit.fitted,
+    others = _search(points, counts.repeated(len(held)), 1 / details.variance, start, moving).parameters
+    mean_size = counts.sizes.mean()
+    fitted = points.expect(*urn_of(counts.in_mean_gaps, counts.sizes, others)) / mean_size
+    errors = np.mean(details.residuals**2 / details.variance) * mean_size**2
+    return explain_non_identification(
+        "joint",
+        details.fitted,
         (
-            Alternative(_NAMES[held[row][0]], on_clock(others[row]), fitted[row])
-            for row in abs(fitted - fit.fitted).max(axis=-1).argsort(kind="stable")
+            Alternative(_NAMES[held[row][0]], fitted[row])
+            for row in abs(fitted - details.fitted).max(axis=-1).argsort(kind="stable")
         ),
-        misses=float(np.sqrt(np.mean(fit.residuals**2))) if errors > _MOSTLY_ERRORS else 0.0,
+        residual_rms=float(np.sqrt(np.mean(details.residuals**2))) if errors > _MOSTLY_ERRORS else 0.0,
     )

@@ -103,13 +103,13 @@ def check_core(bootstrap: Bootstrap, in_all: float) -> CoreTest:
     CoreTest
         Observed and expected elements in all crawls, z and p-value.
     """
-    core, shell = bootstrap.fit.urn
+    core, shell = bootstrap.fit.details.urn
     cores, shells = bootstrap.urn
     expected = float(core + shell.in_all())
     spread = bootstrap.replicates.in_all - (cores + shells.in_all())
     # A count is known to no better than one element, even if it is 0 in every replicate.
-    z = float((in_all - expected) / max(float(np.std(spread, ddof=1)), bootstrap.fit.counts.one_in))
-    p_value = 2 * float(student_t.sf(abs(z), len(bootstrap.fit.counts.times) - 1))
+    z = float((in_all - expected) / max(float(np.std(spread, ddof=1)), bootstrap.fit.details.counts.one_in))
+    p_value = 2 * float(student_t.sf(abs(z), len(bootstrap.fit.details.counts.times) - 1))
     return CoreTest(in_all, expected, z, p_value)
 
 
@@ -121,7 +121,7 @@ def lack_of_fit(bootstrap: Bootstrap) -> LackOfFit:
     bootstrap
         Refitted replicates of the joint fit.
     """
-    points = bootstrap.fit.points
+    points = bootstrap.fit.details.points
     lags = points.j - points.i
     _, first, group, n_points = np.unique(
         np.column_stack([np.unique(points.kind, return_inverse=True)[1], lags]),
@@ -137,11 +137,11 @@ def lack_of_fit(bootstrap: Bootstrap) -> LackOfFit:
         return np.asarray(residuals / np.sqrt(points.variance(counts, core, shell)) @ averages)
 
     spread = means(bootstrap.replicates.counts, *bootstrap.urn)
-    one_more = bootstrap.fit.counts.one_in / np.sqrt(bootstrap.fit.variance) @ averages / n_points
+    one_more = bootstrap.fit.details.counts.one_in / np.sqrt(bootstrap.fit.details.variance) @ averages / n_points
     return LackOfFit(
         kind=points.kind[first],
         lag=lags[first],
-        mean=means(bootstrap.fit.counts, *bootstrap.fit.urn),
+        mean=means(bootstrap.fit.details.counts, *bootstrap.fit.details.urn),
         se=np.maximum(np.std(spread, axis=0, ddof=1), one_more),
         n_points=n_points,
     )
@@ -155,8 +155,8 @@ def check_increments(bootstrap: Bootstrap) -> Increments:
     bootstrap
         Refitted replicates of the joint fit.
     """
-    counts, replicated = bootstrap.fit.counts, bootstrap.replicates.counts
-    expected = _new_expected(counts, bootstrap.fit.urn[1])
+    counts, replicated = bootstrap.fit.details.counts, bootstrap.replicates.counts
+    expected = _new_expected(counts, bootstrap.fit.details.urn[1])
     spread = _new_observed(replicated) - _new_expected(replicated, bootstrap.urn[1])
     return Increments(_new_observed(counts), expected, np.std(spread, axis=0, ddof=1))
 

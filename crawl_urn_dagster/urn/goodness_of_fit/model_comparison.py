@@ -16,14 +16,15 @@ import numpy as np
 import numpy.typing as npt
 
 from crawl_urn_dagster.urn.data.block_means import BLOCK, block_mean
-from crawl_urn_dagster.urn.fits.status import WITHHELD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from crawl_urn_dagster.urn.curves.shells import UrnFit
     from crawl_urn_dagster.urn.data.histories import FloatArray
-    from crawl_urn_dagster.urn.fits.histories_likelihood import HistoriesFit
+    from crawl_urn_dagster.urn.fits.histories import HistoriesFit
+    from crawl_urn_dagster.urn.fits.reasons import Reason
+    from crawl_urn_dagster.urn.fits.result import Status
+    from crawl_urn_dagster.urn.fits.urn_curves import UrnFit
 
     AnyFit: TypeAlias = HistoriesFit | UrnFit
 
@@ -49,7 +50,7 @@ class ComparedModel(NamedTuple):
         Value minus the lowest value; None if the fit is not reported.
     at_bound, identified
         Whether the fit to all data has a parameter at its bound, and whether it identifies all parameters.
-    status, reason
+    status, reasons
         Status and reason of the fit to all data.
     preferred
         True for one row: the model with the fewest parameters among those as good as the best, and the first one if
@@ -64,8 +65,8 @@ class ComparedModel(NamedTuple):
     delta: float | None
     at_bound: bool
     identified: bool
-    status: str
-    reason: str | None
+    status: Status
+    reasons: tuple[Reason, ...]
     preferred: bool
 
 
@@ -96,14 +97,14 @@ def compare_likelihoods(fits: Sequence[HistoriesFit], criterion: InformationCrit
     ----------
     Burnham, K. P. and Anderson, D. R. (2002). Model Selection and Multimodel Inference, 2nd edition. Springer.
     """
-    if len({fit.n_elements for fit in fits}) > 1:
+    if len({fit.details.n_elements for fit in fits}) > 1:
         raise ValueError(
-            f"fits are of {[fit.n_elements for fit in fits]} elements; expected fits of the same histories"
+            f"fits are of {[fit.details.n_elements for fit in fits]} elements; expected fits of the same histories"
         )
     values = [_information(fit, criterion) for fit in fits]
     known = [value for value in values if value is not None]
     alike = [value is not None and value - min(known) <= _SUPPORTED_ALIKE for value in values]
-    return _rows({str(fit.model): fit for fit in fits}, criterion, values, alike)
+    return _rows({fit.kind.model: fit for fit in fits}, criterion, values, alike)
 
 
 def cross_validate(curves: npt.ArrayLike, models: Mapping[str, Callable[[FloatArray], UrnFit]]) -> list[ComparedModel]:
@@ -153,9 +154,9 @@ def cross_validate(curves: npt.ArrayLike, models: Mapping[str, Callable[[FloatAr
     held_out = [_mean_curve(values[block]) for block in blocks]
     fits = {name: fit(_mean_curve(values)) for name, fit in models.items()}
     errors = {
-        name: [_mean_square(seen - fit(mean).fitted) for mean, seen in zip(training, held_out, strict=True)]
+        name: [_mean_square(seen - fit(mean).details.fitted) for mean, seen in zip(training, held_out, strict=True)]
         for name, fit in models.items()
-        if fits[name].status not in WITHHELD
+        if fits[name].is_reported
     }
     least = min(errors.values(), key=np.mean, default=[])
     excess = {name: block_mean(np.subtract(error, least), block=1) for name, error in errors.items()}
@@ -165,13 +166,13 @@ def cross_validate(curves: npt.ArrayLike, models: Mapping[str, Callable[[FloatAr
 
 
 def _information(fit: HistoriesFit, criterion: InformationCriterion) -> float | None:
-    if fit.log_likelihood is None or fit.status in WITHHELD:
+    if fit.details.log_likelihood is None or not fit.is_reported:
         return None
-    k, n = fit.n_parameters, fit.n_elements
+    k, n = fit.details.n_parameters, fit.details.n_elements
     if n <= k + 1:  # AICc is undefined, and neither criterion is meaningful
         return None
     penalty = k * np.log(n) if criterion == "bic" else 2 * k + 2 * k * (k + 1) / (n - k - 1)
-    return float(penalty - 2 * fit.log_likelihood)
+    return float(penalty - 2 * fit.details.log_likelihood)
 
 
 def _mean_curve(values: FloatArray) -> FloatArray:
@@ -195,19 +196,19 @@ def _rows(
     candidates = [
         name for name, value, as_good in zip(fits, values, alike, strict=True) if value is not None and as_good
     ]
-    preferred = min(candidates, key=lambda name: fits[name].n_parameters, default=None)
+    preferred = min(candidates, key=lambda name: fits[name].details.n_parameters, default=None)
     return [
         ComparedModel(
             model=name,
-            projection=fit.projection,
-            n_parameters=fit.n_parameters,
+            projection=fit.kind.projection,
+            n_parameters=fit.details.n_parameters,
             criterion=criterion,
             value=value,
             delta=None if value is None or lowest is None else value - lowest,
             at_bound=fit.status == "at_bound",
-            identified=fit.identified,
+            identified=fit.details.is_identified,
             status=fit.status,
-            reason=fit.reason,
+            reasons=fit.reasons,
             preferred=name == preferred,
         )
         for (name, fit), value in zip(fits.items(), values, strict=True)

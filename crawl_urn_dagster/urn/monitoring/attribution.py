@@ -14,7 +14,7 @@ from crawl_urn_dagster.urn.fits.joint import fit_joint
 from crawl_urn_dagster.urn.monitoring.control_charts import CHARTS
 from crawl_urn_dagster.urn.monitoring.overlaps import overlap_variance, overlaps
 from crawl_urn_dagster.urn.optimise.levenberg_marquardt import minimise_all
-from crawl_urn_dagster.urn.uncertainty.bootstrap import Bootstrap, Interval, bootstrap_joint, difference_interval
+from crawl_urn_dagster.urn.uncertainty.bootstrap import Bootstrap, bootstrap_joint, difference_interval
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.urn.data.counts import Counts
     from crawl_urn_dagster.urn.data.histories import FloatArray, IntArray
     from crawl_urn_dagster.urn.fits.joint import JointFit
+    from crawl_urn_dagster.urn.fits.result import Interval
     from crawl_urn_dagster.urn.monitoring.control_charts import Monitoring
 
 # A change of core or survival is dated by the fits of this many crawls on either side of the likeliest step.
@@ -144,7 +145,9 @@ def attribute(monitoring: Monitoring, since: int, until: int) -> Attribution:
     # Without an alarm a different urn is unlikely, and its fit and replicates are too expensive for every update.
     if until - since + 1 < _ALONE or not monitoring.alarmed[:, until].any():
         return same
-    alone = fit_joint(monitoring.counts.window(first + since, first + until + 1), model=fit.model, clock=fit.clock)
+    alone = fit_joint(
+        monitoring.counts.window(first + since, first + until + 1), model=fit.kind.model, clock=fit.kind.clock
+    )
     if alone.status == "ok":
         apart = _changes_to_other_urn(monitoring.baseline.bootstrap, alone)
         if any(_are_disjoint(apart[name].wide_interval, changes[name].wide_interval) for name in changes):
@@ -153,7 +156,7 @@ def attribute(monitoring: Monitoring, since: int, until: int) -> Attribution:
 
 
 def _elements(fit: JointFit) -> float:
-    core, shell = fit.urn
+    core, shell = fit.details.urn
     return float(core + shell.size[0])
 
 
@@ -186,7 +189,7 @@ def _changes_of_same_urn(monitoring: Monitoring, since: int, until: int) -> dict
     after, _ = _fit_since(monitoring, since, until)
     span = slice(first + since, first + until + 1)
     replicated, _ = _fit_after(
-        *bootstrap.urn, monitoring.baseline.continued, gap=fit.counts.mean_gap, first=first, span=span
+        *bootstrap.urn, monitoring.baseline.continued, gap=fit.details.counts.mean_gap, first=first, span=span
     )
     changes, before = {}, bootstrap.estimates
     for name, values in replicated.items():
@@ -213,12 +216,12 @@ def _excludes_zero(interval: Interval) -> bool:
 def _fit_since(monitoring: Monitoring, since: int, until: int) -> tuple[dict[str, FloatArray], FloatArray]:
     """Apply `_fit_after` to the collection itself, as one problem."""
     fit, first = monitoring.baseline.bootstrap.fit, monitoring.baseline.n_crawls
-    core, shell = fit.urn
+    core, shell = fit.details.urn
     return _fit_after(
         core[None],
         ElementClass(shell.times, shell.size[None], shell.coverage[None], shell.alpha[None]),
         monitoring.counts.repeated(1),
-        gap=fit.counts.mean_gap,
+        gap=fit.details.counts.mean_gap,
         first=first,
         span=slice(first + since, first + until + 1),
     )

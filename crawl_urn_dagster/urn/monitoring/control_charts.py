@@ -68,7 +68,7 @@ class Baseline:
     @property
     def n_crawls(self) -> int:
         """Number of crawls in the reference period."""
-        return len(self.bootstrap.fit.counts.times)
+        return len(self.bootstrap.fit.details.counts.times)
 
     @property
     def limit(self) -> float:
@@ -143,13 +143,13 @@ def draw_baseline(reference: JointFit, counts: Counts, *, seed: int, n_replicate
     ValueError
         If the reference has no estimates.
     """
-    first = len(reference.counts.times)
+    first = len(reference.details.counts.times)
     noise_seed, seed_of_draw = np.random.SeedSequence(seed).generate_state(2).tolist()
     noise = estimate_noise(reference, seed=noise_seed)
     longer = _extended(counts, max(first + HORIZON - len(counts.times), 0))
     replicates = draw(reference, noise, n_replicates, seed=seed_of_draw, published=longer)
     bootstrap = refit(reference, noise, replicates._replace(counts=replicates.counts.window(0, first)))
-    by_crawl = _by_crawl(*bootstrap.urn, replicates.counts, first, gap=reference.counts.mean_gap)
+    by_crawl = _by_crawl(*bootstrap.urn, replicates.counts, first, gap=reference.details.counts.mean_gap)
     averages, _, _ = _averages(by_crawl, first)
     mean, sd = averages.mean(axis=0), averages.std(axis=0, ddof=1)
     sd = np.where(sd > 0, sd, np.inf)  # a chart that does not vary never raises an alarm
@@ -184,7 +184,7 @@ def monitor(baseline: Baseline, counts: Counts) -> Monitoring:
             f"there are {len(counts.times)} crawls; expected more than the {first} of the reference, and up to "
             f"{first + baseline.mean.shape[-1]}"
         )
-    by_crawl = _by_crawl(*fit.urn, counts, first, gap=fit.counts.mean_gap)
+    by_crawl = _by_crawl(*fit.details.urn, counts, first, gap=fit.details.counts.mean_gap)
     averages, unit, middle = _averages(by_crawl, first)
     mean, sd = baseline.mean[:, :monitored], baseline.sd[:, :monitored]
     return Monitoring(baseline, counts, by_crawl, (averages - mean) / sd, centre=middle + unit * mean, spread=unit * sd)
@@ -208,12 +208,12 @@ def to_parameter_scale(monitoring: Monitoring, chart: str, values: FloatArray) -
         Converted values, in the shape of `values`.
     """
     fit = monitoring.baseline.bootstrap.fit
-    core, shell = fit.urn
+    core, shell = fit.details.urn
     if chart == "core":
         return np.asarray(values / (core + shell.size[0]))
     if chart == "survival":
         survived = shell.alpha * np.maximum(1 + values, 0)
-        return np.asarray(survived ** (1 / fit.counts.mean_gap))
+        return np.asarray(survived ** (1 / fit.details.counts.mean_gap))
     return np.asarray(expit(values))
 
 

@@ -12,7 +12,7 @@ standard deviation, on the logit scale, both as the replicates have them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import expit, logit
@@ -21,6 +21,7 @@ from scipy.stats import t as student_t
 
 from crawl_urn_dagster.urn.curves.model import Urn
 from crawl_urn_dagster.urn.fits.joint import FREE, fit_replicates, urn_of
+from crawl_urn_dagster.urn.fits.result import Interval
 from crawl_urn_dagster.urn.uncertainty.replicates import Noise, Replicates, draw, estimate_noise
 
 if TYPE_CHECKING:
@@ -32,35 +33,9 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.urn.data.histories import BoolArray, FloatArray
     from crawl_urn_dagster.urn.fits.joint import JointFit
 
-# Of [0, 1]: a wider interval says next to nothing.
-_OPEN = 0.9
 # Replicates fitted at once: bounds the memory of a search, which holds some dozen numbers per replicate and point.
 _TOGETHER = 64
 _TIMES = ("life_expectancy", "sampled_time", "hidden_time", "resolution_time")
-
-
-class Interval(NamedTuple):
-    """Limits of an interval."""
-
-    low: float
-    high: float
-
-    @property
-    def is_open(self) -> bool:
-        """Whether, of a number in [0, 1], the limits leave out so little that it is not identified."""
-        return self.high - self.low > _OPEN
-
-    def decimals(self, value: float) -> int | None:
-        """Fewest decimals that show a value and these limits; below 0 where the last digits of a count say nothing.
-
-        They keep the limits 4 units of the last decimal apart, and the value two digits if one decimal more does it.
-        None where limits are equal or not finite.
-        """
-        if not np.isfinite([value, *self]).all() or self.low == self.high:
-            return None
-        apart = int(np.ceil(np.log10(4 / abs(self.high - self.low)) - 1e-9))
-        of_value = 1 - int(np.floor(np.log10(abs(value)))) if value else apart
-        return min(max(apart, of_value), apart + 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +79,7 @@ class Bootstrap:
         return {
             "kappa": self.parameters[:, 0],
             "core_share": (core[:, None] / self.replicates.counts.sizes).mean(axis=-1),
-            "alpha": self.parameters[:, 1] ** (1 / self.fit.counts.mean_gap),
+            "alpha": self.parameters[:, 1] ** (1 / self.fit.details.counts.mean_gap),
             "coverage": shell.coverage.mean(axis=-1),
         }
 
@@ -114,7 +89,7 @@ class Bootstrap:
         widened = student_t.ppf(0.975, self.freedom) / norm.ppf(0.975)
         found = self.estimates
         for name, values in found.items():
-            estimate = getattr(self.fit, name)
+            estimate = self.fit.estimates.get(name)
             if estimate is not None and 0 < estimate < 1:
                 slope, mean = 1 / (estimate * (1 - estimate)), values.mean()
                 found[name] = expit(logit(estimate) + slope * (estimate - mean + widened * (values - mean)))
@@ -127,7 +102,7 @@ class Bootstrap:
         n values of an AR(1) tell a variance as well as n (1 - rho²)/(1 + rho²) independent ones.
         """
         rho = max(self.noise.coverage.rho, self.noise.survival.rho)
-        return (len(self.fit.counts.times) - 1) * (1 - rho**2) / (1 + rho**2)
+        return (len(self.fit.details.counts.times) - 1) * (1 - rho**2) / (1 + rho**2)
 
     def intervals(self, level: float = 0.95) -> dict[str, Interval]:
         """Intervals of the parameters and, over the mean gap between crawls, of the operator terms.
@@ -137,9 +112,10 @@ class Bootstrap:
         By name: ``kappa`` and ``core_share`` (of core and shell only), ``alpha`` per unit of the clock, ``coverage``,
         and the fields of `OperatorTerms`, whose times are in mean gaps.
         """
-        replicated = {name: values for name, values in self.estimates.items() if getattr(self.fit, name) is not None}
-        estimated = {name: getattr(self.fit, name) for name in replicated}
-        return intervals_of(estimated, replicated, gap=self.fit.counts.mean_gap, freedom=self.freedom, level=level)
+        estimated = dict(self.fit.estimates)
+        replicated = {name: values for name, values in self.estimates.items() if name in estimated}
+        gap = self.fit.details.counts.mean_gap
+        return intervals_of(estimated, replicated, gap=gap, freedom=self.freedom, level=level)
 
 
 def bootstrap_joint(fit: JointFit, *, seed: int, n_replicates: int = 500) -> Bootstrap:
@@ -175,12 +151,12 @@ def refit(fit: JointFit, noise: Noise, replicates: Replicates) -> Bootstrap:
         As of `Bootstrap`.
     """
     counts, parts = replicates.counts, []
-    core, shell = fit.urn
+    core, shell = fit.details.urn
     for first in range(0, len(counts.sizes), _TOGETHER):
         some = counts.select(slice(first, first + _TOGETHER))
-        start = np.tile(fit.parameters, (len(some.sizes), 1))
+        start = np.tile(fit.details.parameters, (len(some.sizes), 1))
         start[:, 2] = np.clip((some.sizes.max(axis=-1) - core) / shell.size[0], 0, 1)
-        parts.append(fit_replicates(fit.points, some, start, FREE[fit.model]))
+        parts.append(fit_replicates(fit.details.points, some, start, FREE[fit.kind.model]))
     return Bootstrap(
         fit=fit,
         noise=noise,

@@ -134,12 +134,8 @@ def estimate_noise(fit: JointFit, *, seed: int) -> Noise:
     are taken off, which are sampling noise.
     """
     pure = draw(fit, Noise(CONSTANT, CONSTANT), _PURE_REPLICATES, seed=seed).counts
-    return Noise(
-        *(
-            _series(observed, sampled)
-            for observed, sampled in zip(deviations(*fit.urn, fit.counts), deviations(*fit.urn, pure), strict=True)
-        )
-    )
+    observed, sampled = (deviations(*fit.details.urn, counts) for counts in (fit.details.counts, pure))
+    return Noise(*map(_series, observed, sampled))
 
 
 def draw(fit: JointFit, noise: Noise, n_replicates: int, *, seed: int, published: Counts | None = None) -> Replicates:
@@ -162,15 +158,15 @@ def draw(fit: JointFit, noise: Noise, n_replicates: int, *, seed: int, published
     ValueError
         When the fit has no estimates.
     """
-    if np.isnan(fit.parameters).any():
+    if np.isnan(fit.details.parameters).any():
         raise ValueError(f"the joint fit has no estimates to draw replicates from: {fit.reason}")
     rng = np.random.default_rng(seed)
-    counts, (core, fitted_shell) = published or fit.counts, fit.urn
+    counts, (core, fitted_shell) = published or fit.details.counts, fit.details.urn
     alpha, shell = float(fitted_shell.alpha), float(fitted_shell.size[0])
     k, n_crawls = counts.one_in, len(counts.times)
     variation = noise.coverage.sd * _autoregressive(rng, noise.coverage, (n_replicates, n_crawls))
     coverages = expit(np.mean(_logit(fitted_shell.coverage, shell / k)) + variation)
-    times = _warped(rng, counts.times / fit.counts.mean_gap, alpha, noise.survival, n_replicates)
+    times = _warped(rng, counts.times / fit.details.counts.mean_gap, alpha, noise.survival, n_replicates)
     sampled = max(int(min(round(shell / k), _SAMPLED)), 1)
     scale = shell / k / sampled
     urn = ElementClass(times, np.full((1, n_crawls), float(sampled)), coverages, np.array(alpha))

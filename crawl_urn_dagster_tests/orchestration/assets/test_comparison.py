@@ -5,7 +5,8 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from crawl_urn_dagster.estimates.inference import estimate_tables
+from crawl_urn_dagster.estimates.collection_data import CollectionData
+from crawl_urn_dagster.estimates.inference import estimate
 from crawl_urn_dagster.observables.tables import crawls_table, tables_from_histories
 from crawl_urn_dagster.orchestration.assets.comparison import comparison_asset, write_comparison
 from crawl_urn_dagster.orchestration.build import build_defs
@@ -26,7 +27,7 @@ def home(tmp_path_factory):
     crawls = crawls_table(dated_crawls([simulated.captured(crawl).size for crawl in range(12)]))
     observables = tables_from_histories(crawls, simulated.counts(), error)
     observed = observables["containment"], observables["discovery_curve"]
-    tables = estimate_tables(crawls, *observed, None, clock="crawl", error=error)
+    tables = estimate(CollectionData(crawls, *observed, error), clock="crawl").tables
     for home in homes[:2]:
         home.observables.replace({"crawls": crawls, **tables})
     return collections, homes, write_comparison(collections, homes)

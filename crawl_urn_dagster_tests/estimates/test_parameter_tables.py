@@ -4,10 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crawl_urn_dagster.estimates.intervals import Fitted
-from crawl_urn_dagster.estimates.tables import compare_with_truth, operator_terms_table, parameters_table
+from crawl_urn_dagster.estimates.parameter_tables import compare_with_truth, operator_terms_table, parameters_table
 from crawl_urn_dagster.observables.schema import TABLES
-from crawl_urn_dagster_tests.estimates.test_headline import (
+from crawl_urn_dagster.urn import FitKind, FitResult, Interval, Status
+from crawl_urn_dagster.urn.fits.histories import LikelihoodDetails
+from crawl_urn_dagster_tests.estimates.fit_results import (
     CONTAINMENT,
     CONTAINMENT_HOMOGENEOUS,
     CONTAINMENT_PAPER,
@@ -15,21 +16,22 @@ from crawl_urn_dagster_tests.estimates.test_headline import (
     fit,
 )
 
-LIMITS = {"kappa": (0.38, 0.42), "alpha": (0.7, 0.8), "life_expectancy": (2.0, 4.0), "nu_inf": (0.3, 0.4)}
-FITTED = [
-    Fitted(CONTAINMENT, LIMITS),
-    Fitted(CONTAINMENT_PAPER, {}),
-    Fitted(CONTAINMENT_HOMOGENEOUS, {}),
-    Fitted(fit("containment", clock="year"), LIMITS),
+ENDS = {"kappa": (0.38, 0.42), "alpha": (0.7, 0.8), "life_expectancy": (2.0, 4.0), "nu_inf": (0.3, 0.4)}
+INTERVALS = {name: Interval(*ends) for name, ends in ENDS.items()}
+FITS = [
+    replace(CONTAINMENT, intervals=INTERVALS),
+    CONTAINMENT_PAPER,
+    CONTAINMENT_HOMOGENEOUS,
+    replace(fit("containment", clock="year"), intervals=INTERVALS),
 ]
 
 
 @pytest.fixture
 def parameters():
-    return parameters_table(FITTED, CONTAINMENT, CRAWLS)
+    return parameters_table(FITS, CONTAINMENT.kind, CRAWLS)
 
 
-def test_limits_are_those_of_the_component(parameters):
+def test_intervals_are_those_of_the_component(parameters):
     core, shell = (
         parameters[parameters["headline"] & (parameters["component"] == component)].iloc[0]
         for component in ("core", "shell")
@@ -54,11 +56,11 @@ def test_one_row_per_component(parameters):
     assert homogeneous["kappa"].isna().all()
 
 
-def test_the_paper_form_gives_no_shares_of_the_urn(parameters):
+def test_paper_form_has_no_shares_of_the_urn(parameters):
     assert parameters.loc[parameters["form"] == "paper", "share"].isna().all()
 
 
-def test_rows_are_unique_by_the_key_of_the_contract(parameters):
+def test_rows_are_unique_by_the_contract_key(parameters):
     key = ["projection", "model", "form", "clock", "stratum", "component", "first_crawl", "last_crawl"]
     assert not parameters.duplicated(key).any()
     assert set(parameters["first_crawl"]) == {"a"}
@@ -66,7 +68,7 @@ def test_rows_are_unique_by_the_key_of_the_contract(parameters):
 
 
 def test_operator_terms_of_core_and_shell():
-    terms = operator_terms_table(FITTED, CONTAINMENT, CRAWLS.assign(years=[0.0, 0.5, 1.0]))
+    terms = operator_terms_table(FITS, CONTAINMENT.kind, CRAWLS.assign(years=[0.0, 0.5, 1.0]))
     assert tuple(terms.columns) == TABLES["operator_terms"].column_names
     core, shell = (
         terms[(terms["form"] == "exact") & (terms["clock"] == "crawl") & (terms["component"] == component)].iloc[0]
@@ -85,8 +87,8 @@ def test_operator_terms_of_core_and_shell():
     assert shell["unit"] == "crawls"
 
 
-def test_operator_terms_of_a_yearly_fit_are_read_at_the_mean_gap():
-    terms = operator_terms_table(FITTED, CONTAINMENT, CRAWLS.assign(years=[0.0, 0.2, 1.0]))
+def test_operator_terms_of_a_yearly_fit_use_the_mean_gap():
+    terms = operator_terms_table(FITS, CONTAINMENT.kind, CRAWLS.assign(years=[0.0, 0.2, 1.0]))
     shell = terms[(terms["clock"] == "year") & (terms["component"] == "shell")].iloc[0]
     survival = 0.75**0.5  # over the mean gap of half a year
     assert shell["life_expectancy"] == pytest.approx(0.5 * survival / (1 - survival))
@@ -96,13 +98,13 @@ def test_operator_terms_of_a_yearly_fit_are_read_at_the_mean_gap():
 
 
 def test_terms_of_a_fit_outside_its_range_are_null():
-    broken = replace(fit("containment", "homogeneous", status="not_identified"), alpha=1.2)
-    terms = operator_terms_table([Fitted(broken, {})], broken, CRAWLS.assign(years=[0.0, 0.5, 1.0]))
+    outside = fit("containment", "homogeneous", status="not_identified", alpha=1.2)
+    terms = operator_terms_table([outside], outside.kind, CRAWLS.assign(years=[0.0, 0.5, 1.0]))
     assert terms["life_expectancy"].isna().all()
     assert terms["status"].tolist() == ["not_identified"]
 
 
-def test_estimates_are_set_against_the_truth_of_their_clock(parameters):
+def test_estimates_are_compared_with_the_truth_of_their_clock(parameters):
     truth = pd.DataFrame(
         {
             "clock": ["crawl", "year"],
@@ -121,3 +123,43 @@ def test_estimates_are_set_against_the_truth_of_their_clock(parameters):
     assert set(compared["inside"].dropna()) == {True, False}
     printed = compared.loc[("paper", "crawl", "kappa (as printed: the core share)")]
     assert printed["truth"] == 0.5
+
+
+def test_two_shells_have_shares_of_the_urn():
+    """A share of the elements outside the core is one minus kappa times as much of the urn, with both errors."""
+    estimates = {"kappa": 0.3, "core_share": 0.4, "share_1": 0.25, "alpha_1": 0.9, "coverage_1": 0.5}
+    estimates |= {"share_2": 0.75, "alpha_2": 0.6, "coverage_2": 0.4}
+    two_shells = FitResult(
+        kind=FitKind("histories", "core_two_shells", "exact", "crawl"),
+        estimates=estimates,
+        status=Status.OK,
+        details=LikelihoodDetails(-1.0, 6, 100, np.zeros(3), is_identified=True),
+        intervals={"kappa": Interval(0.2, 0.4), "share_1": Interval(0.2, 0.3)},
+    )
+    rows = parameters_table([two_shells], None, CRAWLS).set_index("component")
+    assert rows["share"].to_dict() == pytest.approx({"core": 0.3, "shell_1": 0.175, "shell_2": 0.525})
+    assert rows.loc["shell_1", ["share_low", "share_high"]].tolist() == pytest.approx([0.2 * 0.6, 0.3 * 0.8])
+    assert np.isnan(rows.loc["shell_2", "share_low"])
+    assert rows["n_points"].tolist() == [100, 100, 100]
+    assert not rows["headline"].any()
+
+
+def test_supplementary_fit_without_estimates_has_one_row():
+    details = LikelihoodDetails(None, 6, 4, np.zeros(3), is_identified=False)
+    empty = FitResult(
+        kind=FitKind("histories", "core_shell", "exact", "crawl"),
+        estimates={},
+        status=Status.TOO_FEW_POINTS,
+        details=details,
+    )
+    rows = parameters_table([empty, replace(CONTAINMENT, estimates={})], None, CRAWLS)
+    assert rows["component"].tolist() == ["urn", "core", "shell"]
+    assert rows.loc[0, ["share", "alpha", "coverage"]].isna().all()
+
+
+def test_reason_codes_are_beside_the_sentence(parameters):
+    violated = fit("joint", status="model_violation")
+    rows = parameters_table([violated, CONTAINMENT], violated.kind, CRAWLS)
+    of_violated, of_ok = rows[rows["projection"] == "joint"], rows[rows["projection"] == "containment"]
+    assert of_violated["reason_code"].unique().tolist() == ["model_violation"]
+    assert of_ok[["reason", "reason_code"]].isna().all(axis=None)

@@ -1,0 +1,43 @@
+"""Fit the homogeneous urn to containment by log-linear regression."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from crawl_urn_dagster.estimates.fits.definition import PrimaryFit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from crawl_urn_dagster.estimates.collection_data import CollectionData
+    from crawl_urn_dagster.urn import Clock, Counts
+    from crawl_urn_dagster.urn.fits.result import AnyFit
+
+
+def fit(data: CollectionData, clock: Clock) -> AnyFit:
+    """Regress the logarithm of containment on the lag."""
+    from crawl_urn_dagster.estimates.fits.points import containment_points
+    from crawl_urn_dagster.urn.fits.containment import fit_containment_log_linear
+
+    return fit_containment_log_linear(*containment_points(data, clock), clock=clock)
+
+
+def refit(fit: AnyFit, data: CollectionData, counts: Counts) -> Mapping[str, object]:
+    """Return the estimates of every replicate, to first order."""
+    from crawl_urn_dagster.estimates.fits.points import containment_replicates
+
+    curves, observed = containment_replicates(data, fit.kind.clock, counts)
+    refits: Mapping[str, object] = fit.details.linear_refits(fit.estimates, curves[:, observed > 0])
+    return refits
+
+
+DEFINITION = PrimaryFit(
+    projection="containment",
+    model="homogeneous",
+    label="log-linear fit of containment",
+    fit=fit,
+    refit=refit,
+    needs=frozenset({"containment"}),
+    parameters=("alpha", "coverage"),
+    headline_rank=3,
+)

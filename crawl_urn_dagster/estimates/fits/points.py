@@ -1,0 +1,101 @@
+"""Return the points that fits of averaged or pairwise observables use, of a collection and of its replicates.
+
+Does not fit them; see `urn.fits`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from crawl_urn_dagster.urn.fits.least_squares import mean_by
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from crawl_urn_dagster.estimates.collection_data import CollectionData
+    from crawl_urn_dagster.urn import Counts
+
+    FloatArray = npt.NDArray[np.float64]
+    IndexArray = npt.NDArray[np.intp]
+
+
+def containment_points(data: CollectionData, clock: str) -> tuple[FloatArray, FloatArray]:
+    """Return lags and containments: on clock ``crawl`` the mean over all pairs of a lag, on ``year`` every pair."""
+    known = _known_pairs(data)
+    values = known["containment"].to_numpy(dtype=np.float64)
+    if clock == "year":
+        return known["lag_years"].to_numpy(dtype=np.float64), values
+    lag, mean, _ = mean_by(known["lag_crawls"].to_numpy(dtype=np.float64), values)
+    return lag, mean
+
+
+def containment_replicates(data: CollectionData, clock: str, counts: Counts) -> tuple[FloatArray, FloatArray]:
+    """Return containments of each replicate at `containment_points`, shape (replicates, points), and the observed."""
+    known = _known_pairs(data)
+    index = pd.Index(data.crawls["crawl"])
+    first, last = index.get_indexer(known["crawl_i"]), index.get_indexer(known["crawl_j"])
+    values = counts.intersections[:, first, last] / counts.sizes[:, first]
+    observed = known["containment"].to_numpy(dtype=np.float64)
+    if clock == "crawl":
+        return _means(values, last - first), _means(observed, last - first)
+    return values, observed
+
+
+def discovery_points(data: CollectionData, clock: str) -> tuple[FloatArray, IndexArray, IndexArray, FloatArray]:
+    """Return times of crawls, and start, end and ratio of windows.
+
+    On clock ``crawl`` they are the mean over all starts of U(s, T)/U(s, 0), as windows of equal gaps; on clock ``year``
+    every window with its own gaps.
+    """
+    table = _table(data.discovery_curve)
+    known = table[table["ratio"].notna()]
+    ratio = known["ratio"].to_numpy(dtype=np.float64)
+    if clock == "year":
+        index = pd.Index(data.crawls["crawl"])
+        start, end = index.get_indexer(known["start_crawl"]), index.get_indexer(known["end_crawl"])
+        return data.crawls["years"].to_numpy(dtype=np.float64), start, end, ratio
+    t, mean, _ = mean_by(known["window_crawls"].to_numpy(dtype=np.float64) - 1, ratio)
+    end = t.astype(np.intp)
+    return np.arange(end.max(initial=0) + 1.0), np.zeros_like(end), end, mean
+
+
+def discovery_replicates(data: CollectionData, clock: str, counts: Counts) -> tuple[FloatArray, IndexArray]:
+    """Return ratios of each replicate at `discovery_points`, shape (replicates, points), and crawls after the first.
+
+    Windows of one crawl are left out.
+    """
+    table = _table(data.discovery_curve)
+    known = table[table["ratio"].notna() & (table["window_crawls"] > 1)]
+    index = pd.Index(data.crawls["crawl"])
+    first, last = index.get_indexer(known["start_crawl"]), index.get_indexer(known["end_crawl"])
+    values = counts.unions[:, first, last] / counts.sizes[:, first]
+    if clock == "year":
+        return values, last - first
+    return _means(values, last - first), np.unique(last - first)
+
+
+def _known_pairs(data: CollectionData) -> pd.DataFrame:
+    table = _table(data.containment)
+    return table[table["containment"].notna()]
+
+
+def _table(table: pd.DataFrame | None) -> pd.DataFrame:
+    """Return a table that a fit's definition says it needs.
+
+    Raises
+    ------
+    ValueError
+        When the collection has no such table.
+    """
+    if table is None:
+        raise ValueError("the collection lacks an observable table that this fit needs")
+    return table
+
+
+def _means(values: FloatArray, groups: IndexArray) -> FloatArray:
+    """Return the mean of the values of each group on the last axis, in the order of the groups."""
+    _, group, size = np.unique(groups, return_inverse=True, return_counts=True)
+    return np.asarray(values @ ((group[:, None] == np.arange(len(size))) / size))

@@ -1,0 +1,178 @@
+"""Find where first returns or crawl sizes change along a sequence of crawls.
+
+Does not fit an urn; see `urn.fits.urn_curves` for the urn with a revisit delay.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from math import factorial
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from crawl_urn_dagster.urn.data.block_means import BLOCK, block_mean
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from crawl_urn_dagster.urn.data.histories import FloatArray, IntArray
+
+_PERMUTATIONS = 999
+#: Probability that a sequence without a change shows one.
+LEVEL = 0.01
+#: With fewer start crawls no order of their blocks is rare enough, so no change can be found.
+FEWEST_FOR_A_CHANGE = BLOCK * next(blocks for blocks in count(1) if LEVEL * factorial(blocks) >= 1)
+_LAGS = 3
+
+
+class Regime(NamedTuple):
+    """A window of start crawls over which first returns do not change.
+
+    Attributes
+    ----------
+    first, last
+        Index of its first and last start crawl.
+    delay
+        Revisit delay in crawls: one less than the lag at which most elements return; 0 for no delay.
+    fraction, fraction_se
+        Mean first-return fractions h(1), h(2), h(3) and their standard errors, NaN for fewer than 8 start crawls.
+    p_value
+        p-value of the change that separates it from the previous regime; None for the first.
+    """
+
+    first: int
+    last: int
+    delay: int
+    fraction: tuple[float, ...]
+    fraction_se: tuple[float, ...]
+    p_value: float | None
+
+
+class Level(NamedTuple):
+    """A part of a series over which its mean does not change.
+
+    Attributes
+    ----------
+    first, last
+        Index of its first and last value.
+    mean, se
+        Mean and its standard error, NaN for fewer than 8 values.
+    p_value
+        p-value of the change that separates it from the previous part; None for the first.
+    """
+
+    first: int
+    last: int
+    mean: float
+    se: float
+    p_value: float | None
+
+
+def find_regimes(sizes: npt.ArrayLike, recaptures: npt.ArrayLike, *, seed: int = 0) -> list[Regime]:
+    """Divide start crawls where first-return fractions change, and return the revisit delay of each part.
+
+    Binary segmentation of h(1), h(2), h(3) by start crawl. A window is split where the two means explain most of the
+    variance, averaged over the lags, into parts of at least 4 start crawls. The split is a change if fewer than 1 % of
+    permutations of the window's blocks of 4 have a split that explains as much. If nothing changes, all orders of the
+    blocks are equally likely, while fractions of neighbouring start crawls, which share crawls and errors of the same
+    unions, may be dependent. The test therefore needs no variance, and 1 % of such sequences give a false alarm. At
+    least five blocks are needed.
+
+    Parameters
+    ----------
+    sizes
+        M_t, shape (crawls,).
+    recaptures
+        r_ij, captured in i and next captured in j, shape (crawls, crawls); NaN where unknown. See
+        `recaptures_from_unions`.
+    seed
+        Seed of the permutations.
+
+    Returns
+    -------
+    list of Regime
+        In order of time; empty when no start crawl has all three lags known.
+
+    Examples
+    --------
+    >>> from crawl_urn_dagster.urn import simulate_revisit_delay
+    >>> counts = simulate_revisit_delay(
+    ...     delays=[0] * 24 + [1] * 24, elements=5_000, alpha=0.9, coverage=0.5, revisit_coverage=0.02, seed=1
+    ... ).counts()
+    >>> regimes = find_regimes(counts.intersections().diagonal(), counts.recaptures())
+    >>> [regime.delay for regime in regimes]
+    [0, 1]
+
+    References
+    ----------
+    Vostrikova, Detecting "disorder" in multidimensional random processes, Soviet Mathematics Doklady 24, 1981.
+    """
+    size, counts = np.asarray(sizes, dtype=np.float64), np.asarray(recaptures, dtype=np.float64)
+    starts = np.arange(max(size.size - _LAGS, 0))
+    lags = np.arange(1, _LAGS + 1)
+    fractions = counts[starts[:, None], starts[:, None] + lags] / np.where(size > 0, size, np.nan)[starts, None]
+    known = np.flatnonzero(np.isfinite(fractions).all(axis=1))
+    segments = _segments(fractions[known], np.random.default_rng(seed))
+    return [_regime(fractions[known[low:end]], known[low:end], p_value) for low, end, p_value in segments if end > low]
+
+
+def find_levels(values: npt.ArrayLike, *, seed: int = 0) -> list[Level]:
+    """Divide a series where its mean changes, by the test of `find_regimes`.
+
+    Parameters
+    ----------
+    values
+        Shape (n,), in order of time.
+    seed
+        Seed of the permutations.
+
+    Examples
+    --------
+    >>> series = np.repeat([1.0, 2.0], 24) + 0.01 * np.sin(np.arange(48))
+    >>> [level.first for level in find_levels(series)]
+    [0, 24]
+    """
+    series = np.asarray(values, dtype=np.float64)
+    segments = _segments(series[:, None], np.random.default_rng(seed))
+    return [Level(low, end - 1, *block_mean(series[low:end]), p_value) for low, end, p_value in segments if end > low]
+
+
+def _segments(values: FloatArray, rng: np.random.Generator) -> list[tuple[int, int, float | None]]:
+    """Return first row, end row and p-value of the start of every segment, in order."""
+    n = len(values)
+    n_blocks = n // BLOCK
+    if n_blocks < 2:
+        return [(0, n, None)]
+    blocks = np.array_split(np.arange(n), n_blocks)
+    orders = [np.arange(n)]
+    orders += [np.concatenate([blocks[k] for k in rng.permutation(n_blocks)]) for _ in range(_PERMUTATIONS)]
+    explained = _explained(values[np.stack(orders)])
+    best = explained.max(axis=1)
+    # Orders that repeat the observed one explain as much, except for rounding.
+    p_value = float(np.mean(best >= best[0] * (1 - 1e-12)))
+    if p_value > LEVEL:
+        return [(0, n, None)]
+    split = int(explained[0].argmax()) + BLOCK
+    before = _segments(values[:split], rng)
+    (_, end, _), *rest = _segments(values[split:], rng)
+    after = [(0, end, p_value), *rest]
+    return before + [(split + low, split + high, p) for low, high, p in after]
+
+
+def _explained(values: FloatArray) -> FloatArray:
+    """Return the share of variance that two means explain, averaged over the lags, by split.
+
+    From shape (sequences, starts, lags) to (sequences, splits); split k has BLOCK + k starts before it.
+    """
+    n = values.shape[1]
+    centred = values - values.mean(axis=1, keepdims=True)
+    before = np.arange(BLOCK, n - BLOCK + 1)
+    between = centred.cumsum(axis=1)[:, before - 1] ** 2 * (n / (before * (n - before)))[:, None]
+    total = (centred**2).sum(axis=1)[:, None]
+    return np.asarray(np.divide(between, total, out=np.zeros_like(between), where=total > 0).mean(axis=2))
+
+
+def _regime(fractions: FloatArray, starts: IntArray, p_value: float | None) -> Regime:
+    means, errors = zip(*(block_mean(at_lag) for at_lag in fractions.T), strict=True)
+    return Regime(int(starts[0]), int(starts[-1]), int(np.argmax(means)), means, errors, p_value)
