@@ -69,7 +69,7 @@ def test_missing_forecast_shows_its_reason():
 
 
 def test_plans_have_each_cadence_and_mark_the_present_one(made):
-    planning = planning_table(*made, clock="crawl", error=CountingError(), withheld=False)
+    planning = planning_table(*made, clock="crawl", error=CountingError(), reported=True)
     fits = parameters(core_shell_rows("joint"))
     figure = planning_curves(planning, fits, title=TITLE)
     captured, cost, shell = figure.axes

@@ -71,7 +71,7 @@ def report_asset(collection: Collection) -> dg.AssetsDefinition:
         broken = broken_rules(
             frames["crawls"], frames.get("containment"), frames.get("discovery_curve"), collection.source.relative_error
         )
-        pictures = _pictures(collection, frames, observed if not headline.is_reported else names)
+        pictures = _pictures(collection, frames, names if headline.is_reported else observed)
         read_at = _read_at(context.instance, collection)
         content = Content(collection, frames, broken_rules=broken, pictures=pictures, read_at=read_at)
         paths = write_page(report_page(content), home.report)

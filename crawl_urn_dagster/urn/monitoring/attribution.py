@@ -11,6 +11,7 @@ import numpy as np
 
 from crawl_urn_dagster.urn.curves.expectations import ElementClass
 from crawl_urn_dagster.urn.fits.joint import fit_joint
+from crawl_urn_dagster.urn.fits.result import Interval
 from crawl_urn_dagster.urn.monitoring.control_charts import CHARTS
 from crawl_urn_dagster.urn.monitoring.overlaps import overlap_variance, overlaps
 from crawl_urn_dagster.urn.optimise.levenberg_marquardt import minimise_all
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.urn.data.counts import Counts
     from crawl_urn_dagster.urn.data.histories import FloatArray, IntArray
     from crawl_urn_dagster.urn.fits.joint import JointFit
-    from crawl_urn_dagster.urn.fits.result import Interval
     from crawl_urn_dagster.urn.monitoring.control_charts import Monitoring
 
 # A change of core or survival is dated by the fits of this many crawls on either side of the likeliest step.
