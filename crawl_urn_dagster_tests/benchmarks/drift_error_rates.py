@@ -104,7 +104,7 @@ def simulated(cell: Cell, scenario: Scenario, seed: int) -> Counts:
 
 def rolling(reference: JointFit, counts: Counts) -> FloatArray:
     """Return z of κ in the windows that end at each monitored crawl, compared with the reference."""
-    first = len(reference.counts.times)
+    first = len(reference.details.counts.times)
     ends = range(first + 1, len(counts.times) + 1)
     windows = [slice(end - first, end) for end in ends]
     problems = Counts(
@@ -113,8 +113,8 @@ def rolling(reference: JointFit, counts: Counts) -> FloatArray:
         np.stack([counts.intersections[w, w] for w in windows]),
         np.stack([counts.unions[w, w] for w in windows]),
     )
-    start = np.tile(reference.parameters, (len(windows), 1))
-    kappa = fit_replicates(reference.points, problems, start, FREE["core_shell"]).parameters[:, 0]
+    start = np.tile(reference.details.parameters, (len(windows), 1))
+    kappa = fit_replicates(reference.details.points, problems, start, FREE["core_shell"]).parameters[:, 0]
     low, high = least_squares_intervals(reference)["kappa"]
     return (kappa - reference.kappa) / (np.sqrt(2) * (high - low) / (2 * 1.96))
 

@@ -98,16 +98,16 @@ def autoregressive(rng: np.random.Generator, rho: float, n: int) -> FloatArray:
 
 def least_squares_intervals(fit: JointFit) -> dict[str, tuple[float, float]]:
     """Return the intervals of weighted least squares from its Jacobian and residuals: estimate ± 1.96 errors."""
-    counts, steps = fit.counts, 1e-5 * np.eye(3)
+    counts, steps = fit.details.counts, 1e-5 * np.eye(3)
 
     def both(parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
         core, shell = urn_of(counts.in_mean_gaps, counts.sizes, parameters)
-        return fit.points.expect(core, shell), (core[..., None] / counts.sizes).mean(axis=-1)
+        return fit.details.points.expect(core, shell), (core[..., None] / counts.sizes).mean(axis=-1)
 
-    (up, share_up), (down, share_down) = both(fit.parameters + steps), both(fit.parameters - steps)
-    jacobian, gradient = (up - down) / 2e-5 / np.sqrt(fit.variance), (share_up - share_down) / 2e-5
-    residuals = (fit.observed - fit.fitted) * counts.sizes.mean() / np.sqrt(fit.variance)
-    covariance = np.linalg.inv(jacobian @ jacobian.T) * (residuals**2).sum() / (fit.n_points - 3)
+    (up, share_up), (down, share_down) = both(fit.details.parameters + steps), both(fit.details.parameters - steps)
+    jacobian, gradient = (up - down) / 2e-5 / np.sqrt(fit.details.variance), (share_up - share_down) / 2e-5
+    residuals = (fit.details.observed - fit.details.fitted) * counts.sizes.mean() / np.sqrt(fit.details.variance)
+    covariance = np.linalg.inv(jacobian @ jacobian.T) * (residuals**2).sum() / (fit.details.n_points - 3)
     kappa, alpha, coverage = np.sqrt(np.diagonal(covariance))
     errors = dict(zip(NAMES, (kappa, np.sqrt(gradient @ covariance @ gradient), alpha, coverage), strict=True))
     return {name: (getattr(fit, name) - 1.96 * se, getattr(fit, name) + 1.96 * se) for name, se in errors.items()}

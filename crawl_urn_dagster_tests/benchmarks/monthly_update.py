@@ -46,7 +46,7 @@ def main() -> None:
             *observables, **settings, window_crawls=WINDOW, reference_from=None, unreported_reason=None
         ),
         "forecast": lambda: forecast_table(*observables),
-        "planning": lambda: planning_table(*observables, **settings, withheld=False),
+        "planning": lambda: planning_table(*observables, **settings, reported=True),
     }
     totals = np.zeros(2)
     for name, step in steps.items():

@@ -21,13 +21,14 @@ from crawl_urn_dagster.estimates import strata as strata_module
 from crawl_urn_dagster.estimates.headline import read_headline
 from crawl_urn_dagster.estimates.strata import stack, stratum_sizes, stratum_tables
 from crawl_urn_dagster.observables.tables import crawls_table
-from crawl_urn_dagster.urn import CaptureHistoryCounts, CoreShellUrn, CountingError, simulate
+from crawl_urn_dagster.urn import CaptureHistoryCounts, CoreShellUrn, CountingError, ReasonCode, simulate
 from crawl_urn_dagster_tests.collections_for_tests import dated_crawls
 
 CRAWLS, URN, KAPPA, ALPHA, COVERAGE = 24, 4_000, 0.4, 0.9, 0.6
 LISTED, SCORED, MEMORY, FLICKER = 1_000, 5_000, 0.98, 0.15
 BANDS = [50, 200, 500]
 NAMES = ["1-50", "51-200", "201-500", "501+"]
+DOUBTS = {"core": ReasonCode.CORE_NOT_PERMANENT, "size": ReasonCode.STRATUM_CHANGES_SIZE}
 
 
 def urn_captures(rng):
@@ -89,8 +90,7 @@ def estimates(strata):
     parameters = stack(stratum_tables(calendar(), strata, CountingError(), "crawl")["parameters"])
     for sizes in stratum_sizes(strata).itertuples():
         headline = read_headline(parameters, sizes.stratum)
-        reason = headline.reason or ""
-        doubts = [word for word, text in {"core": "no core", "size": "constant size"}.items() if text in reason]
+        doubts = [word for word, code in DOUBTS.items() if code in headline.reason_codes]
         numbers = f"{headline.status}{f' ({chr(44).join(doubts)} doubted)' if doubts else ''}: {headline.numbers}"
         yield sizes.stratum, sizes.elements, sizes.in_first, sizes.in_last, sizes.in_all, numbers
 
@@ -108,14 +108,14 @@ def small_strata(repetitions=40):
         held = {
             name: np.mean(
                 [
-                    one.limits[name][0] <= getattr(urn, name) <= one.limits[name][1]
+                    one.intervals[name].low <= getattr(urn, name) <= one.intervals[name].high
                     for one in headlines
-                    if name in one.limits
+                    if name in one.intervals
                 ]
             )
             for name in ("kappa", "core_share", "alpha", "coverage")
         }
-        print(elements, sum("core_share" in one.limits for one in headlines), held, flush=True)
+        print(elements, sum("core_share" in one.intervals for one in headlines), held, flush=True)
 
 
 def main():

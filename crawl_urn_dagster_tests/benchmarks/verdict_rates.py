@@ -15,15 +15,15 @@ from pathlib import Path
 
 import numpy as np
 
-from crawl_urn_dagster.estimates.inference import estimate_tables
+from crawl_urn_dagster.estimates.inference import estimate
 from crawl_urn_dagster_tests.benchmarks.interval_coverage import CELLS, CORE, SHELL, Cell, path_of, simulated_histories
-from crawl_urn_dagster_tests.estimates.observed import EXACT, observables
+from crawl_urn_dagster_tests.estimates.observed import collection_data
 
 
 def verdict_of(cell: Cell, number: int) -> str:
     """Return the verdict on one simulated collection, and the tests that fail."""
     counts = simulated_histories(cell, zlib.crc32(f"{cell.name} {number}".encode()))
-    table = estimate_tables(*observables(counts), counts, clock="crawl", error=EXACT)["diagnosis"]
+    table = estimate(collection_data(counts), clock="crawl").tables["diagnosis"]
     failed = sorted(set(table.loc[table["verdict"] == "fails", "test"]))
     return " ".join([table["verdict"].iloc[-1], *failed])
 

@@ -15,9 +15,9 @@ from crawl_urn_dagster.urn import (
     fit_containment_log_linear,
     fit_discovery_core_shell,
     fit_discovery_homogeneous,
-    mean_by,
     recaptures_from_unions,
 )
+from crawl_urn_dagster.urn.fits.least_squares import mean_by
 
 
 def mean_curve(unions):
@@ -148,7 +148,7 @@ def test_published_urls_by_least_squares(published_urls):
     curve = mean_curve(published_urls)
     fit = fit_discovery_homogeneous(*curve, clock="crawl")
     assert (fit.alpha, fit.coverage) == pytest.approx((0.969, 0.112), abs=5e-4)
-    misfit = fit.fitted - fit.observed
+    misfit = fit.details.fitted - fit.details.observed
     assert (misfit.min(), misfit.max()) == pytest.approx((-0.11, 0.08), abs=5e-3)
     core_shell = fit_discovery_core_shell(*curve, clock="crawl")
     assert (core_shell.status, core_shell.kappa) == ("at_bound", 0)

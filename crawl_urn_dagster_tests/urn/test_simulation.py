@@ -1,4 +1,4 @@
-"""The simulator: against the expectations that the model gives, and the experiment that tells κ from μ.
+"""Test the simulators against the expectations of their models, and fits to simulated elements.
 
 A slot of the shell is in both of two crawls with the same element, or not, independently of the other slots:
 overlaps and recaptures of the shell are binomial, which gives their standard errors exactly.
@@ -7,7 +7,8 @@ overlaps and recaptures of the shell are binomial, which gives their standard er
 import numpy as np
 import pytest
 
-from crawl_urn_dagster.urn import fit_containment_core_shell, mean_by, simulate
+from crawl_urn_dagster.urn import RevisitDelayUrn, fit_containment_core_shell, simulate, simulate_revisit_delay
+from crawl_urn_dagster.urn.fits.least_squares import mean_by
 
 UNEVEN = np.array([0.0, 0.1, 0.35, 0.4, 1.0, 1.2, 1.25, 2.0, 2.6, 2.7])
 VARYING = np.array([0.6, 0.3, 0.5, 0.8, 0.1, 0.4, 0.9, 0.5, 0.2, 0.7])
@@ -48,13 +49,13 @@ def assert_binomial(counts, trials, probabilities):
     assert abs(z).max() < 4
 
 
-def test_sizes_are_expected(simulated):
+def test_simulated_crawl_sizes_are_expected(simulated):
     urn, histories = simulated
     sizes = np.diagonal(histories.counts().intersections())
     assert_binomial(sizes - urn["core"], urn["shell"], np.broadcast_to(urn["coverage"], 10))
 
 
-def test_overlaps_and_recaptures_are_expected(simulated):
+def test_simulated_overlaps_and_recaptures_are_expected(simulated):
     urn, histories = simulated
     counts = histories.counts()
     both, next_seen = expected_probabilities(urn)
@@ -64,7 +65,7 @@ def test_overlaps_and_recaptures_are_expected(simulated):
     assert_binomial(counts.recaptures()[upper] - core_next, urn["shell"], next_seen[upper])
 
 
-def test_presence_and_counts_are_the_same_histories(simulated):
+def test_captured_elements_and_counts_are_the_same_histories(simulated):
     _, histories = simulated
     counts = histories.counts()
     seen = np.zeros((len(histories.packed), 10), dtype=bool)
@@ -84,7 +85,7 @@ def test_core_comes_first_and_is_in_every_crawl():
         assert histories.captured(crawl)[:5].tolist() == list(range(5))
 
 
-def test_more_crawls_than_fit_a_machine_word():
+def test_more_than_64_crawls_are_counted():
     histories = simulate(times=np.arange(130), core=3, shell=50, alpha=0.9, coverage=0.5, seed=1)
     counts = histories.counts()
     assert counts.n_crawls == 130
@@ -94,7 +95,7 @@ def test_more_crawls_than_fit_a_machine_word():
 
 
 @pytest.mark.parametrize(("alpha", "coverage", "distinct"), [(1, 1, 50), (0, 1, 500), (1, 0, 0), (0.5, 0, 0)])
-def test_edges(alpha, coverage, distinct):
+def test_survival_and_coverage_at_0_or_1_are_simulated(alpha, coverage, distinct):
     histories = simulate(times=np.arange(10), core=0, shell=50, alpha=alpha, coverage=coverage, seed=1)
     assert histories.counts().distinct_elements == distinct
     assert sum(len(histories.captured(crawl)) for crawl in range(10)) == (500 if coverage else 0)
@@ -116,14 +117,14 @@ def test_equal_seeds_give_equal_histories():
         ({"core": -1}, "core is -1 and shell 10"),
     ],
 )
-def test_impossible_urns_are_refused(change, message):
+def test_arguments_out_of_range_are_refused(change, message):
     urn = {"times": [0, 1, 2], "core": 0, "shell": 10, "alpha": 0.5, "coverage": 0.5}
     with pytest.raises(ValueError, match=message):
         simulate(**{**urn, **change}, seed=1)
 
 
 @pytest.mark.slow
-def test_containment_in_the_exact_form_gives_kappa_and_in_the_papers_form_mu():
+def test_exact_form_estimates_kappa_and_paper_form_mu():
     kappa, alpha, coverage, elements = 0.4, 0.75, 0.6, 100_000
     core = int(kappa * elements)
     mu = kappa / (kappa + (1 - kappa) * coverage)
@@ -141,3 +142,31 @@ def test_containment_in_the_exact_form_gives_kappa_and_in_the_papers_form_mu():
         standard_error = np.std(found[form], ddof=1) / np.sqrt(20)
         assert abs(np.mean(found[form]) - truth) < 3 * standard_error
     assert abs(np.mean(found["paper"]) - kappa) > 0.1
+
+
+@pytest.mark.parametrize(
+    "urn",
+    [RevisitDelayUrn(0.86, 0.27, 0.03, delay=1), RevisitDelayUrn(0.9, 0.26, 0.02, delay=2)],
+    ids=["one crawl", "two crawls"],
+)
+def test_simulated_revisit_delay_agrees_with_its_urn(urn):
+    elements, crawls, start = 300_000, 12, 2
+    counts = simulate_revisit_delay(
+        delays=np.full(crawls, urn.delay),
+        elements=elements,
+        alpha=urn.alpha,
+        coverage=urn.coverage,
+        revisit_coverage=urn.revisit_coverage,
+        seed=17,
+    ).counts()
+    shared, later = counts.intersections(), np.arange(1, 8)
+    # Slots of the urn are independent of each other: every count of pairs is binomial.
+    share = float(urn.crawl_coverage)
+    for observed, p in [
+        (np.diagonal(shared)[[0, 5, 11]], np.full(3, share)),
+        (shared[start, start + later], share * urn.containment(later)),
+        (counts.recaptures()[start, start + later], share * urn.first_returns(later)),
+        (np.diff(counts.unions()[start])[start:], share * np.diff(urn.discovery_curve(np.arange(crawls - start)))),
+    ]:
+        z = (observed - elements * p) / np.sqrt(elements * p * (1 - p))
+        assert abs(z).max() < 3

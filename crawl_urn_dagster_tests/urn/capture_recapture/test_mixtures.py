@@ -6,9 +6,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from crawl_urn_dagster.urn import CaptureHistoryCounts, core_share_from_kappa, simulate
+from crawl_urn_dagster.urn import CaptureHistoryCounts, simulate
 from crawl_urn_dagster.urn.capture_recapture.cormack_jolly_seber import fit_cormack_jolly_seber
 from crawl_urn_dagster.urn.capture_recapture.mixtures import fit_core_and_shell, fit_two_classes
+from crawl_urn_dagster.urn.curves.model import core_share_from_kappa
 
 UNEVEN = np.array([0.0, 0.5, 0.6, 1.4, 2.0])
 

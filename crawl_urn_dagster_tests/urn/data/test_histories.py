@@ -1,6 +1,7 @@
 """Observables of capture histories: against set operations on real presence lists, and by identities."""
 
 import json
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from crawl_urn_dagster.urn import CaptureHistoryCounts, recaptures_from_unions, unions_from_recaptures
+from crawl_urn_dagster.urn import CaptureHistoryCounts, count_cells, recaptures_from_unions, unions_from_recaptures
 
 
 def histories(max_crawls=7):
@@ -104,3 +105,18 @@ def test_recaptures_are_unknown_where_a_window_is():
 def test_ill_shaped_or_negative_counts_are_refused(seen, elements, message):
     with pytest.raises(ValueError, match=message):
         CaptureHistoryCounts(seen, elements)
+
+
+def test_cells_of_a_few_histories_by_hand():
+    seen = np.array([[0, 1, 1, 0], [0, 1, 0, 0], [1, 0, 0, 1], [1, 1, 0, 1], [1, 0, 1, 1], [0, 0, 0, 0], [1, 1, 1, 1]])
+    cells = count_cells(CaptureHistoryCounts(seen.astype(bool), np.array([5, 7, 1, 2, 4, 9, 0])))
+    rows = list(zip(*(column.tolist() for column in cells), strict=True))
+    assert rows == [(1, 1, 1, 7), (1, 2, 2, 5), (0, 3, 2, 1), (0, 3, 3, 6)]
+
+
+@pytest.mark.parametrize("crawls", [1, 4, 7])
+def test_all_histories_fill_the_stated_number_of_cells(crawls):
+    seen = np.array(list(product([False, True], repeat=crawls)))
+    cells = count_cells(CaptureHistoryCounts(seen, np.ones(len(seen), dtype=np.int64)))
+    assert len(cells.elements) == (crawls**3 + 5 * crawls) / 6
+    assert cells.elements.sum() == 2**crawls - 1

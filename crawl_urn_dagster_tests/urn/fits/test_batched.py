@@ -85,10 +85,10 @@ def test_same_optimum_as_the_fit_of_one_containment_curve(truth):
     fits = fit_containment_batch(T, curves, model="core_shell")
     for row in range(0, PROBLEMS, 25):
         fit = fit_containment_core_shell(T, curves[row], form="exact", clock="crawl")
-        assert fits.residual_rms[row] <= fit.residual_rms * (1 + 1e-9)
+        assert fits.residual_rms[row] <= fit.details.residual_rms * (1 + 1e-9)
         found = (fits.kappa[row], fits.alpha[row], fits.coverage[row])
         assert found == pytest.approx((fit.kappa, fit.alpha, fit.coverage), abs=1e-6)
-        np.testing.assert_allclose(fits.fitted[row], fit.fitted, atol=1e-7)
+        np.testing.assert_allclose(fits.fitted[row], fit.details.fitted, atol=1e-7)
 
 
 @pytest.mark.parametrize("model", ["core_shell", "homogeneous"])
@@ -97,9 +97,9 @@ def test_same_optimum_as_the_fit_of_one_discovery_curve(model, truth):
     fits = fit_discovery_batch(T, curves, model=model)
     for row in range(0, PROBLEMS, 25):
         fit = single_discovery(model, curves[row])
-        assert fits.residual_rms[row] <= fit.residual_rms * (1 + 1e-9)
-        assert fits.residual_rms[row] == pytest.approx(fit.residual_rms, rel=1e-6)
-        np.testing.assert_allclose(fits.fitted[row], fit.fitted, atol=1e-5)
+        assert fits.residual_rms[row] <= fit.details.residual_rms * (1 + 1e-9)
+        assert fits.residual_rms[row] == pytest.approx(fit.details.residual_rms, rel=1e-6)
+        np.testing.assert_allclose(fits.fitted[row], fit.details.fitted, atol=1e-5)
 
 
 def test_optimum_is_global_on_curves_that_no_urn_draws():
@@ -172,14 +172,14 @@ def test_crawls_that_share_nothing_and_crawls_that_are_one():
                 np.testing.assert_allclose(fits.fitted[0], observed, atol=1e-12)
 
 
-def test_parameters_draw_the_curve_that_nothing_of_the_shell_returns_to():
+def test_curve_without_returns_to_the_shell_is_fitted():
     fits = fit_discovery_batch(T, (T + 1 - 0.4 * T)[None], model="core_shell")
     urn = CoreShellUrn(fits.kappa[0], fits.alpha[0], fits.coverage[0])
     assert (urn.core_share, fits.core_share[0]) == pytest.approx((0.4, 0.4))
     np.testing.assert_allclose(urn.discovery_curve(T), T + 1 - 0.4 * T)
 
 
-def test_urn_of_coverage_1_meets_the_curve_though_its_kappa_is_open():
+def test_full_coverage_fits_though_kappa_is_not_identified():
     urn = CoreShellUrn(0.3, 0.8, 1)
     fits = fit_discovery_batch(T, urn.discovery_curve(T)[None], model="core_shell")
     assert fits.status.tolist() == ["at_bound"]
@@ -224,7 +224,7 @@ def test_chunks_do_not_matter(truth, monkeypatch):
         ([1, 2], [[0.5, 0.4], [0.5, np.inf]], "problem 1, point 1 is inf"),
     ],
 )
-def test_what_is_no_curve_is_refused(abscissa, curves, message):
+def test_curves_of_wrong_shape_or_values_are_refused(abscissa, curves, message):
     for fit in (fit_containment_batch, fit_discovery_batch):
         with pytest.raises(ValueError, match=message):
             fit(abscissa, curves, model="homogeneous")

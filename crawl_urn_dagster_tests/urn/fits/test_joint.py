@@ -1,4 +1,4 @@
-"""The joint fit: recovery from expected counts, every status, sketched and partial collections, profiles of κ."""
+"""Test the joint fit: recovery from expected counts, statuses, sketched and partial collections, profiles of κ."""
 
 from dataclasses import replace
 
@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from crawl_urn_dagster.urn import STATUSES, fit_containment_core_shell, mean_by, simulate
+from crawl_urn_dagster.urn import ReasonCode, Status, fit_containment_core_shell, simulate
 from crawl_urn_dagster.urn.curves.expectations import ElementClass
 from crawl_urn_dagster.urn.data.counts import Counts
 from crawl_urn_dagster.urn.fits.joint import fit_joint, profile_kappa
+from crawl_urn_dagster.urn.fits.least_squares import mean_by
+from crawl_urn_dagster_tests.urn.fits.fitted_curves import assert_unchanged
 
 CRAWLS = 24
 GAPS = np.random.default_rng(7).uniform(21, 120, CRAWLS - 1)
@@ -22,7 +24,7 @@ CLOSE = {"rel": 1e-6, "abs": 1e-7}
 
 
 def expected_counts(kappa, alpha, coverage, times=EVEN, elements=1e6, spread=0.2):
-    """What is expected of an urn whose coverage varies by a fifth either way."""
+    """Return expected counts of an urn whose coverage varies by up to a fifth of its mean, and coverage by crawl."""
     n = len(times)
     varied = coverage * (1 + spread * np.random.default_rng(5).uniform(-1, 1, n))
     shell = ElementClass(times, np.full(n, (1 - kappa) * elements), varied, np.array(alpha))
@@ -47,27 +49,33 @@ def without(counts, name):
 
 @pytest.mark.parametrize("clock", ["crawl", "year"])
 @pytest.mark.parametrize(("kappa", "alpha", "coverage"), CORE_SHELL)
-def test_core_and_shell_are_recovered(kappa, alpha, coverage, clock):
+def test_joint_fit_recovers_core_and_shell(kappa, alpha, coverage, clock):
     times = EVEN if clock == "crawl" else YEARS
     alpha **= 1 if clock == "crawl" else 8  # per year
     counts, varied = expected_counts(kappa, alpha, coverage, times)
     fit = fit_joint(counts, model="core_shell", clock=clock)
-    assert (fit.projection, fit.model, fit.form, fit.clock) == ("joint", "core_shell", "exact", clock)
+    assert fit.kind == ("joint", "core_shell", "exact", clock)
     core_share = (kappa * 1e6 / counts.sizes).mean()
     assert (fit.kappa, fit.core_share, fit.alpha, fit.coverage) == pytest.approx(
         (kappa, core_share, alpha, varied.mean()), **CLOSE
     )
-    assert fit.coverage_sd == pytest.approx(varied.std(ddof=1), **CLOSE)
-    core, shell = fit.urn
+    assert fit.details.coverage_sd == pytest.approx(varied.std(ddof=1), **CLOSE)
+    core, shell = fit.details.urn
     assert (float(core), float(shell.size[0])) == pytest.approx((kappa * 1e6, (1 - kappa) * 1e6), rel=1e-5)
     assert (fit.status, fit.reason) == ("ok", None)
-    assert fit.n_points == 276 + 253 == len(fit.abscissa) == len(fit.observed) == len(fit.fitted)
-    assert fit.residual_rms == pytest.approx(0, abs=1e-7)
+    assert (
+        fit.details.n_points
+        == 276 + 253
+        == len(fit.details.abscissa)
+        == len(fit.details.observed)
+        == len(fit.details.fitted)
+    )
+    assert fit.details.residual_rms == pytest.approx(0, abs=1e-7)
 
 
 @pytest.mark.parametrize("clock", ["crawl", "year"])
 @pytest.mark.parametrize(("alpha", "coverage"), HOMOGENEOUS)
-def test_the_homogeneous_urn_is_recovered(alpha, coverage, clock):
+def test_joint_fit_recovers_homogeneous_urn(alpha, coverage, clock):
     times = EVEN if clock == "crawl" else YEARS
     alpha **= 1 if clock == "crawl" else 8
     counts, varied = expected_counts(0.0, alpha, coverage, times)
@@ -77,13 +85,13 @@ def test_the_homogeneous_urn_is_recovered(alpha, coverage, clock):
 
 
 @pytest.mark.parametrize("missing", ["unions", "intersections"])
-def test_pairs_or_windows_alone_determine_an_urn_whose_coverage_varies(missing):
+def test_pairs_or_windows_alone_recover_varying_coverage(missing):
     counts, varied = expected_counts(0.4, 0.75, 0.6)
     fit = fit_joint(without(counts, missing), model="core_shell", clock="crawl")
     assert (fit.kappa, fit.alpha, fit.coverage) == pytest.approx((0.4, 0.75, varied.mean()), **CLOSE)
 
 
-def test_windows_of_the_published_lengths_suffice():
+def test_published_window_lengths_recover_core_and_shell():
     counts, varied = expected_counts(0.4, 0.75, 0.6)
     length = np.arange(CRAWLS) - np.arange(CRAWLS)[:, None] + 1
     partial = replace(
@@ -91,19 +99,19 @@ def test_windows_of_the_published_lengths_suffice():
         unions=np.where(np.isin(length, [1, 2, 3, 4, 6, 9, 12]), counts.unions, np.nan),
     )
     fit = fit_joint(partial, model="core_shell", clock="crawl")
-    assert set(fit.points.kind.tolist()) == {"recapture", "window"}
+    assert set(fit.details.points.kind.tolist()) == {"recapture", "window"}
     assert (fit.kappa, fit.alpha, fit.coverage) == pytest.approx((0.4, 0.75, varied.mean()), **CLOSE)
 
 
-def test_the_unit_of_counts_does_not_matter():
+def test_counts_in_larger_unit_give_equal_estimates():
     counts, _ = expected_counts(0.4, 0.75, 0.6)
     big = Counts(counts.times, 1e4 * counts.sizes, 1e4 * counts.intersections, 1e4 * counts.unions)
     fit = fit_joint(big, model="core_shell", clock="crawl")
     assert (fit.kappa, fit.alpha) == pytest.approx((0.4, 0.75), **CLOSE)
 
 
-def test_estimates_under_coverage_noise_are_unbiased_and_far_sharper_than_those_of_the_mean_curve():
-    fits, of_mean_curve = [], []
+def test_joint_fit_beats_mean_curve_under_coverage_noise():
+    fits, mean_curve_kappas = [], []
     for seed in range(14):
         coverage = expit(logit(0.6) + 0.3 * np.random.default_rng(seed).standard_normal(CRAWLS))
         counts = simulated_counts(seed, coverage=coverage)
@@ -113,19 +121,21 @@ def test_estimates_under_coverage_noise_are_unbiased_and_far_sharper_than_those_
         fits[-1] = np.subtract(fits[-1], true)
         i, j = np.triu_indices(CRAWLS, 1)
         curve = mean_by(j - i, counts.intersections[i, j] / counts.sizes[i])[:2]
-        of_mean_curve.append(fit_containment_core_shell(*curve, form="exact", clock="crawl").kappa)
+        mean_curve_kappas.append(fit_containment_core_shell(*curve, form="exact", clock="crawl").kappa)
     error = np.std(fits, axis=0, ddof=1) / np.sqrt(14)
     assert (abs(np.mean(fits, axis=0)) < 4 * error).all()
-    assert np.std(fits, axis=0)[0] < 0.2 * np.std(of_mean_curve)
+    assert np.std(fits, axis=0)[0] < 0.2 * np.std(mean_curve_kappas)
 
 
-def test_weights_come_from_expected_counts_of_the_fit_itself():
+def test_variance_is_that_of_counts_the_fit_expects():
     fit = fit_joint(simulated_counts(), model="core_shell", clock="crawl")
-    assert fit.variance == pytest.approx(fit.points.variance(fit.counts, *fit.urn), rel=1e-3)
-    assert fit.variance.min() >= 1
+    assert fit.details.variance == pytest.approx(
+        fit.details.points.variance(fit.details.counts, *fit.details.urn), rel=1e-3
+    )
+    assert fit.details.variance.min() >= 1
 
 
-def test_sketched_collections_are_fitted_with_negative_overlaps():
+def test_sketched_counts_with_negative_overlaps_are_fitted():
     counts = simulated_counts(core=0, shell=200_000, alpha=0.6, coverage=0.5)
     rng, error = np.random.default_rng(3), 0.016
     one, other = counts.sizes[:, None], counts.sizes
@@ -135,63 +145,75 @@ def test_sketched_collections_are_fitted_with_negative_overlaps():
     sketched = replace(without(counts, "unions"), intersections=drawn, relative_error=error)
     assert (sketched.intersections[np.triu_indices(CRAWLS, 1)] < 0).any()
     fit = fit_joint(sketched, model="homogeneous", clock="crawl")
-    # 276 overlaps with an error of 0.03 of a crawl each, of which the first lags tell 0.5 and 0.6 to about 0.01.
+    # Each of 276 overlaps has an error of 0.03 crawl sizes; the first lags identify 0.5 and 0.6 to about 0.01.
     assert (fit.alpha, fit.coverage) == pytest.approx((0.6, 0.5), abs=0.04)
     assert fit.status == "ok"
 
 
-def test_an_urn_without_core_is_at_the_bound():
+def test_urn_without_core_has_kappa_at_bound():
     counts, _ = expected_counts(0.0, 0.75, 0.6)
     fit = fit_joint(counts, model="core_shell", clock="crawl")
     assert (fit.status, fit.kappa) == ("at_bound", pytest.approx(0, abs=1e-6))
+    assert ReasonCode.NO_CORE_NEEDED in fit.reason_codes
     assert "the homogeneous urn suffices" in fit.reason
 
 
-def test_a_shell_that_nothing_leaves_is_at_the_bound():
+def test_urn_without_losses_has_alpha_at_bound():
     counts, _ = expected_counts(0.0, 1.0, 0.6)
     fit = fit_joint(counts, model="homogeneous", clock="crawl")
     assert (fit.status, fit.alpha) == ("at_bound", 1)
-    assert "nothing leaves the urn" in fit.reason
+    assert ReasonCode.NO_LOSSES in fit.reason_codes
+    assert "no element leaves the urn" in fit.reason
 
 
-def test_a_crawl_that_samples_all_is_at_the_bound():
+def test_crawls_of_whole_urn_have_coverage_at_bound():
     counts, _ = expected_counts(0.0, 0.7, 1.0, spread=0.0)
     fit = fit_joint(counts, model="homogeneous", clock="crawl")
     assert fit.status == "at_bound"
-    assert "the largest crawl samples the whole urn" in fit.reason
+    assert ReasonCode.FULL_COVERAGE in fit.reason_codes
+    assert "the largest crawl captures the whole urn" in fit.reason
 
 
-def test_a_slow_shell_leaves_kappa_open_to_pairs_but_not_to_both():
+def test_slow_shell_needs_windows_to_identify_kappa():
     counts, _ = expected_counts(0.3, 0.98, 0.6, times=np.arange(6.0), spread=0.02)
     pairs = fit_joint(without(counts, "unions"), model="core_shell", clock="crawl")
     assert pairs.status == "not_identified"
-    assert pairs.reason.startswith("The joint fit leaves kappa open: at 0.200 instead of 0.300")
+    assert pairs.kappa == pytest.approx(0.3, abs=5e-4)
+    assert_unchanged(pairs.reasons[0], parameter="kappa", fit="joint")
+    assert pairs.reason.startswith("Parameter kappa is not identified by the joint fit: changing it by 0.1")
     assert fit_joint(counts, model="core_shell", clock="crawl").status == "ok"
 
 
-def test_an_open_coverage_is_told_as_the_mean_that_the_fit_gives():
+def test_large_slow_core_leaves_mean_coverage_unidentified():
     counts, _ = expected_counts(0.95, 0.99, 0.6, times=np.arange(6.0), spread=0.3)
     fit = fit_joint(counts, model="core_shell", clock="crawl")
-    assert f"leaves coverage open: at 0.686 instead of {fit.coverage:.3f}, with" in fit.reason
+    assert fit.status == "not_identified"
+    assert_unchanged(fit.reasons[0], parameter="coverage", fit="joint")
+    assert "Parameter coverage is not identified by the joint fit" in fit.reason
+    assert fit.coverage == pytest.approx(fit.details.urn[1].coverage.mean(), rel=1e-12)
 
 
 @pytest.mark.parametrize("crawls", [1, 2])
-def test_too_few_points(crawls):
+def test_too_few_lags_give_no_estimates(crawls):
     counts, _ = expected_counts(0.4, 0.75, 0.6, times=np.arange(crawls + 1.0))
     short = replace(without(counts, "unions"))
     fit = fit_joint(short, model="core_shell", clock="crawl")
     assert fit.status == "too_few_points"
     assert fit.kappa is None
-    assert np.isnan(fit.coverage_sd)
-    assert f"lengths of windows: {crawls};" in fit.reason
+    assert np.isnan(fit.details.coverage_sd)
+    assert fit.reason_codes == (ReasonCode.TOO_FEW_LAGS,)
+    assert fit.reasons[0].values == {"found": crawls, "n_parameters": 3, "needed": 4}
+    assert f"have {crawls} distinct lags and window lengths" in fit.reason
 
 
-def test_statuses_are_those_of_the_package():
+def test_joint_fit_status_is_a_member_of_status():
     counts, _ = expected_counts(0.4, 0.75, 0.6)
-    assert fit_joint(counts, model="core_shell", clock="crawl").status in STATUSES
+    assert fit_joint(counts, model="core_shell", clock="crawl").status is Status.OK
+    short, _ = expected_counts(0.4, 0.75, 0.6, times=np.arange(2.0))
+    assert fit_joint(short, model="core_shell", clock="crawl").status is Status.TOO_FEW_POINTS
 
 
-def test_the_profile_is_least_at_kappa_and_flat_for_windows_alone():
+def test_kappa_profile_is_flat_for_windows_alone():
     counts, _ = expected_counts(0.4, 0.75, 0.6, spread=0.0)
     grid = np.array([0.0, 0.2, 0.3, 0.4, 0.5])
     joint = profile_kappa(counts, grid)
@@ -202,23 +224,23 @@ def test_the_profile_is_least_at_kappa_and_flat_for_windows_alone():
         assert (profile.kappa[3], profile.alpha[3], profile.coverage[3]) == pytest.approx((0.4, 0.75, 0.6), abs=1e-5)
         assert profile.core_share[3] == pytest.approx(0.4 / 0.76, abs=1e-5)
         assert profile.residual_rms[3] == pytest.approx(0, abs=1e-6)
-    # The ridge: a κ from 0 to 0.3 misses windows by less than a hundredth of a crawl. Both together tell it best.
+    # A κ from 0 to 0.3 misses windows by less than 0.01 crawl sizes; both together identify it best.
     below = slice(0, 3)
     assert (windows.residual_rms[below] < 0.01).all()
     assert (windows.residual_rms[below] < 0.5 * pairs.residual_rms[below]).all()
     assert (joint.standardised_rms[below] > np.maximum(pairs.standardised_rms, windows.standardised_rms)[below]).all()
 
 
-def test_a_profile_is_the_best_of_the_other_parameters():
+def test_kappa_profile_at_estimate_is_the_fit():
     counts = simulated_counts()
     fit = fit_joint(counts, model="core_shell", clock="crawl")
     profile = profile_kappa(counts, [fit.kappa, fit.kappa + 0.05])
-    assert (profile.alpha[0], profile.residual_rms[0]) == pytest.approx((fit.alpha, fit.residual_rms), rel=1e-5)
+    assert (profile.alpha[0], profile.residual_rms[0]) == pytest.approx((fit.alpha, fit.details.residual_rms), rel=1e-5)
     assert profile.standardised_rms[1] > profile.standardised_rms[0]
 
 
 @pytest.mark.parametrize("kappa", [-0.1, 1.0, np.nan])
-def test_a_profile_needs_a_share(kappa):
+def test_kappa_profile_refuses_kappa_outside_0_to_1(kappa):
     counts, _ = expected_counts(0.4, 0.75, 0.6)
     with pytest.raises(ValueError, match="expected numbers from 0 to below 1"):
         profile_kappa(counts, [0.2, kappa])

@@ -70,8 +70,8 @@ def test_residuals_of_an_urn_agree_with_their_errors():
     # Hardly any of 29 correlated means deviates by 4 standard errors.
     assert (abs(lack.mean) < 4 * lack.se).all()
     fit = bootstrap.fit
-    first = (fit.points.j - fit.points.i == 1) & (fit.points.kind == "overlap")
-    standardised = fit.residuals * fit.counts.sizes.mean() / np.sqrt(fit.variance)
+    first = (fit.details.points.j - fit.details.points.i == 1) & (fit.details.points.kind == "overlap")
+    standardised = fit.details.residuals * fit.details.counts.sizes.mean() / np.sqrt(fit.details.variance)
     assert lack.mean[0] == pytest.approx(standardised[first].mean(), abs=1e-3)
 
 

@@ -7,7 +7,8 @@ import pytest
 from scipy.special import expit, logit
 from scipy.stats import t as student_t
 
-from crawl_urn_dagster.urn import OperatorTerms, Urn, simulate
+from crawl_urn_dagster.urn import Urn, simulate
+from crawl_urn_dagster.urn.curves.model import OperatorTerms
 from crawl_urn_dagster.urn.data.counts import Counts
 from crawl_urn_dagster.urn.fits.joint import fit_joint
 from crawl_urn_dagster.urn.uncertainty.bootstrap import bootstrap_joint, difference_interval, fraction_interval
@@ -179,7 +180,7 @@ def test_intervals_of_differences(bootstrap):
         fitted(Counts(pairs.times, pairs.sizes[k], pairs.intersections[k], pairs.unions[k])).kappa for k in range(20)
     ]
     replicates = bootstrap.estimates["kappa"][:20] - np.array(others)
-    counts = bootstrap.fit.counts
+    counts = bootstrap.fit.details.counts
     other = fitted(replace(counts, unions=np.full_like(counts.unions, np.nan))).kappa
     interval = difference_interval(bootstrap.fit.kappa - other, replicates, freedom=bootstrap.freedom)
     assert interval.low < 0 < interval.high  # both estimate the same κ

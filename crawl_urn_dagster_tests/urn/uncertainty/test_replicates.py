@@ -15,7 +15,7 @@ from crawl_urn_dagster.urn.uncertainty.replicates import CONSTANT, Noise, Series
 CRAWLS = 12
 NO_NOISE = Noise(CONSTANT, CONSTANT)
 REPLICATES = 400
-# The relative standard error of a standard deviation of so many replicates is 0.035, here of a ratio of two.
+# The standard deviation of 400 replicates has a relative standard error of 0.035; the tests compare two of them.
 SD_ERROR = 5 * np.sqrt(2) * 0.035
 
 
@@ -38,18 +38,19 @@ def fitted(counts):
 
 def with_truth(fit, core, shell, alpha=0.75):
     """The fit with the parameters a collection was simulated with."""
-    coverage = (fit.counts.sizes.max() - core) / shell
-    return replace(fit, parameters=np.array([core / (core + shell), alpha, coverage]))
+    coverage = (fit.details.counts.sizes.max() - core) / shell
+    parameters = np.array([core / (core + shell), alpha, coverage])
+    return replace(fit, details=replace(fit.details, parameters=parameters))
 
 
 @pytest.mark.parametrize("shell", [1500, 6000])  # all elements sampled, and a third of them scaled up
-def test_replicates_have_means_and_correlations_of_simulated_elements(shell):
+def test_replicates_have_moments_of_simulated_elements(shell):
     core = shell // 3
     first = simulated(core=core, shell=shell)
     points = Points.from_counts(first)
     fit = with_truth(fitted(first), core, shell)
-    # Coverage of the crawls as fitted, so that both simulate the same urn.
-    coverage = expit(np.mean(logit(fit.urn[1].coverage)))
+    # Both simulate the same urn because the coverage is the fitted one.
+    coverage = expit(np.mean(logit(fit.details.urn[1].coverage)))
     drawn = points.count(draw(fit, NO_NOISE, REPLICATES, seed=2).counts)
     simulations = [simulated(seed, core, shell, coverage=coverage) for seed in range(REPLICATES)]
     elements = np.stack([points.count(counts) for counts in simulations])
@@ -59,7 +60,7 @@ def test_replicates_have_means_and_correlations_of_simulated_elements(shell):
     assert frequent.sum() > 50
     ratio = drawn.std(axis=0)[frequent] / elements.std(axis=0)[frequent]
     assert ratio == pytest.approx(1, abs=SD_ERROR)
-    # A correlation of so many replicates has an error of at most 0.05, a difference of two 0.07; of 1,000s of pairs.
+    # The correlation of 400 replicates has an error of at most 0.05, and a difference of two 0.07; pairs are thousands.
     correlations = np.corrcoef(drawn[:, frequent].T) - np.corrcoef(elements[:, frequent].T)
     assert abs(correlations).max() < 5.5 * 0.07
     assert np.sqrt(np.mean(correlations**2)) < 0.09
@@ -67,7 +68,7 @@ def test_replicates_have_means_and_correlations_of_simulated_elements(shell):
 
 def test_elements_in_all_crawls_are_expected():
     fit = with_truth(fitted(simulated(crawls=5, alpha=0.9)), 500, 1500, alpha=0.9)
-    coverage = expit(np.mean(logit(fit.urn[1].coverage)))
+    coverage = expit(np.mean(logit(fit.details.urn[1].coverage)))
     in_all = draw(fit, NO_NOISE, REPLICATES, seed=3).in_all
     expected = 500 + 1500 * coverage**5 * 0.9**4
     assert in_all.mean() == pytest.approx(expected, abs=5 * in_all.std() / np.sqrt(REPLICATES))
@@ -86,7 +87,7 @@ def test_a_sample_of_elements_varies_by_its_own_counts():
     points = Points.from_counts(counts)
     drawn = draw(sampled, NO_NOISE, REPLICATES, seed=4).counts
     values = points.count(drawn)
-    expected = points.expect(*sampled.urn)
+    expected = points.expect(*sampled.details.urn)
     frequent = expected > 40 * 20
     # k times a Poisson count has k times its expectation as variance; the core is sampled too, one element in 40.
     core_part = 20_000 * (points.kind[frequent] == "overlap")
@@ -99,11 +100,11 @@ def test_sketches_vary_by_their_error():
     fit = with_truth(fitted(counts), 50_000, 150_000)
     drawn = draw(fit, NO_NOISE, REPLICATES, seed=5).counts
     points = Points.from_counts(counts)
-    sd = np.sqrt(points.variance(counts, *fit.urn))
+    sd = np.sqrt(points.variance(counts, *fit.details.urn))
     assert points.count(drawn).std(axis=0) == pytest.approx(sd, rel=SD_ERROR)
 
 
-def test_what_is_not_published_is_not_drawn():
+def test_unpublished_counts_are_not_drawn():
     counts = simulated()
     hidden = np.triu(np.ones((CRAWLS, CRAWLS), dtype=bool), 6)
     partial = replace(counts, unions=np.where(hidden, np.nan, counts.unions))
@@ -164,13 +165,13 @@ def test_a_fit_without_estimates_is_refused():
     counts = simulated(crawls=3)
     few = fitted(replace(counts, unions=np.full_like(counts.unions, np.nan)))
     with pytest.raises(
-        ValueError, match="no estimates to draw replicates from: Different lags of pairs and lengths of windows: 2"
+        ValueError, match="no estimates to draw replicates from: The data have 2 distinct lags and window lengths"
     ):
         draw(few, NO_NOISE, 2, seed=1)
 
 
 def test_gaps_without_neighbours_tell_a_variance():
-    # Overlaps of every other pair of neighbours, so that no two gaps in a row are known.
+    # Overlaps of every other pair of neighbours are known, and therefore no two gaps in a row.
     counts = simulated(core=4000, shell=6000, alpha=0.75 ** np.linspace(0.5, 1.5, CRAWLS - 1))
     known = np.zeros((CRAWLS, CRAWLS), dtype=bool)
     known[np.arange(0, CRAWLS - 1, 2), np.arange(1, CRAWLS, 2)] = True
