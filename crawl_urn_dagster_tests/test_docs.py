@@ -18,15 +18,9 @@ from dagster._core.workspace.config_schema import process_workspace_config
 import crawl_urn_dagster as cu
 from crawl_urn_dagster.config.loading import load_collections
 from crawl_urn_dagster.sources import ObservableTablesSource, Source
-from crawl_urn_dagster.urn import (
-    CoreShellUrn,
-    Urn,
-    core_share_from_kappa,
-    fit_containment_core_shell,
-    kappa_from_core_share,
-    mean_by,
-    simulate,
-)
+from crawl_urn_dagster.urn import CoreShellUrn, Urn, fit_containment_core_shell, simulate
+from crawl_urn_dagster.urn.curves.conversions import core_share_from_kappa, kappa_from_core_share
+from crawl_urn_dagster.urn.fits.least_squares import mean_by
 from crawl_urn_dagster_tests.sources.generated_indexes import write_host_index, write_index
 from crawl_urn_dagster_tests.sources.generated_sketches import sketch, statistics
 

@@ -11,8 +11,8 @@ from crawl_urn_dagster.formatting import count_noun, format_number
 from crawl_urn_dagster.observables.schema import SYMBOLS
 from crawl_urn_dagster.report.blocks import Block, Section
 from crawl_urn_dagster.report.markdown import escape, format_estimates, markdown_table
-from crawl_urn_dagster.urn.monitoring.regimes import FEWEST_FOR_A_CHANGE, LEVEL
 from crawl_urn_dagster.urn.monitoring.control_charts import FALSE_ALARMS, HORIZON
+from crawl_urn_dagster.urn.monitoring.regimes import FEWEST_FOR_A_CHANGE, LEVEL
 
 if TYPE_CHECKING:
     import pandas as pd

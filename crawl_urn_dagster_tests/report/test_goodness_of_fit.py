@@ -31,7 +31,9 @@ def test_table_of_fits_is_the_parameters(tables, page):
                 assert number(row[name]) == pytest.approx(fit[name], rel=1e-3)
             else:
                 assert_written(row[name], columns(fit, name))
-                has_no_point = fit["status"] in NO_POINT_ESTIMATE_STATUSES or Interval(*columns(fit, name)[1:]).is_uninformative
+                has_no_point = (
+                    fit["status"] in NO_POINT_ESTIMATE_STATUSES or Interval(*columns(fit, name)[1:]).is_uninformative
+                )
                 assert np.isnan(estimate(row[name])[0]) == has_no_point
     assert any(fits["status"] == "not_identified")
 

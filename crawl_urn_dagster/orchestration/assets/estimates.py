@@ -55,8 +55,8 @@ def _inference(collection: Collection) -> dg.AssetsDefinition:
 
     @assets_of(collection, "parameters", specs)
     def parameters(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None]]:
-        from crawl_urn_dagster.estimates.diagnosis import read_verdict
         from crawl_urn_dagster.estimates.collection_data import CollectionData
+        from crawl_urn_dagster.estimates.diagnosis import read_verdict
         from crawl_urn_dagster.estimates.inference import estimate
         from crawl_urn_dagster.estimates.strata import stack, stratum_tables
         from crawl_urn_dagster.observables.tables import read_capture_histories, read_strata

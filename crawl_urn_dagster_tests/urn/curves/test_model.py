@@ -8,7 +8,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from crawl_urn_dagster.urn import CoreShellUrn, Urn
-from crawl_urn_dagster.urn.curves.model import core_share_from_kappa, kappa_from_core_share, urn_from_tail
 
 FRACTION = st.floats(0, 1)
 INNER = st.floats(0.01, 0.99)
