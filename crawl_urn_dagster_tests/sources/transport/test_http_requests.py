@@ -27,9 +27,7 @@ def test_server_that_stays_busy_is_an_error(hasty, server, status):
     server.answers["/a"] = busy(status)
     with pytest.raises(SourceError, match=rf"/a: the server answered {status} .*try again later"):
         hasty.fetch(server.url("/a"))
-    assert (
-        len(server.headers_sent_to("/a")) == 2
-    )  # A third attempt would be past the deadline.
+    assert len(server.headers_sent_to("/a")) == 2  # A third attempt would be past the deadline.
 
 
 def test_retry_after_beyond_the_deadline_is_an_error(files, server):
