@@ -9,7 +9,7 @@ import textwrap
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import matplotlib as mpl
 import matplotlib.style
@@ -20,10 +20,12 @@ from crawl_urn_dagster.figures.font import font_family
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
     from matplotlib.axes import Axes
 
 _P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 
 class Colour:
@@ -77,23 +79,22 @@ _noun: ContextVar[str] = ContextVar("noun", default="element")
 
 
 @contextmanager
-def page_columns(columns: int) -> Iterator[None]:
+def _set(variable: ContextVar[_T], value: _T) -> Iterator[None]:
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
+
+
+def page_columns(columns: int) -> AbstractContextManager[None]:
     """Draw figures one or two columns of a journal page wide."""
-    token = _columns.set(columns)
-    try:
-        yield
-    finally:
-        _columns.reset(token)
+    return _set(_columns, columns)
 
 
-@contextmanager
-def replace_element_noun(noun: str) -> Iterator[None]:
+def replace_element_noun(noun: str) -> AbstractContextManager[None]:
     """Replace "element" in figures and captions by a noun in the singular, whose plural takes an s."""
-    token = _noun.set(noun)
-    try:
-        yield
-    finally:
-        _noun.reset(token)
+    return _set(_noun, noun)
 
 
 def elements() -> str:
