@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from crawl_urn_dagster.estimates.intervals import FittedCollection
     from crawl_urn_dagster.urn import Bootstrap, Violation
-    from crawl_urn_dagster.urn.fits.result import AnyFit
+    from crawl_urn_dagster.urn.results.result import AnyFit
 
 #: Probability that a test fails although the model fits, over all of its comparisons.
 LEVEL = 0.01

@@ -13,14 +13,14 @@ import numpy as np
 from crawl_urn_dagster.estimates.fits import primary_fits
 from crawl_urn_dagster.observables.tables import overlaps_matrix, unions_matrix
 from crawl_urn_dagster.urn import Status, apply_violation_rule, recaptures_from_unions
-from crawl_urn_dagster.urn.fits.reasons import Reason, ReasonCode
+from crawl_urn_dagster.urn.results.reasons import Reason, ReasonCode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crawl_urn_dagster.estimates.collection_data import CollectionData
     from crawl_urn_dagster.urn import Clock, Violation
-    from crawl_urn_dagster.urn.fits.result import AnyFit
+    from crawl_urn_dagster.urn.results.result import AnyFit
 
 CLOCKS: tuple[Clock, ...] = ("crawl", "year")
 

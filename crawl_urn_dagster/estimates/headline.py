@@ -19,7 +19,7 @@ from crawl_urn_dagster.urn import (
     ReasonCode,
     Status,
 )
-from crawl_urn_dagster.urn.fits.reasons import split_codes
+from crawl_urn_dagster.urn.results.reasons import split_codes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

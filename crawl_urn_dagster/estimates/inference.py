@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.estimates.collection_data import CollectionData
     from crawl_urn_dagster.estimates.intervals import FittedCollection
     from crawl_urn_dagster.urn import Bootstrap, Clock, Counts, Interval, Violation
-    from crawl_urn_dagster.urn.fits.result import AnyFit
+    from crawl_urn_dagster.urn.results.result import AnyFit
 
 _PROFILED = np.linspace(0, 0.95, 20)
 

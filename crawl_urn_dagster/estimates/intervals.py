@@ -18,7 +18,7 @@ from crawl_urn_dagster.estimates.fits.definition import PrimaryFit
 from crawl_urn_dagster.observables.schema import SYMBOLS
 from crawl_urn_dagster.urn import Status, bootstrap_joint, check_core, refit
 from crawl_urn_dagster.urn.fits.joint import JointDetails
-from crawl_urn_dagster.urn.fits.reasons import Reason, ReasonCode
+from crawl_urn_dagster.urn.results.reasons import Reason, ReasonCode
 from crawl_urn_dagster.urn.uncertainty.bootstrap import intervals_of
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from crawl_urn_dagster.estimates.collection_data import CollectionData
     from crawl_urn_dagster.urn import Bootstrap, FitKind, Interval
-    from crawl_urn_dagster.urn.fits.result import AnyFit
+    from crawl_urn_dagster.urn.results.result import AnyFit
 
     FloatArray = npt.NDArray[np.float64]
 

@@ -17,9 +17,9 @@ from crawl_urn_dagster.estimates.start_curves import CURVE_MODELS, curve_fitter,
 from crawl_urn_dagster.observables.schema import MODEL_COMPARISON
 from crawl_urn_dagster.urn import compare_likelihoods, cross_validate
 from crawl_urn_dagster.urn.data.block_means import BLOCK
-from crawl_urn_dagster.urn.fits.reasons import Reason, ReasonCode, explain, join_codes
-from crawl_urn_dagster.urn.fits.result import Status
 from crawl_urn_dagster.urn.goodness_of_fit.model_comparison import ComparedModel
+from crawl_urn_dagster.urn.results.reasons import Reason, ReasonCode, explain, join_codes
+from crawl_urn_dagster.urn.results.result import Status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

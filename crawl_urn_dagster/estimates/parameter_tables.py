@@ -14,12 +14,12 @@ from crawl_urn_dagster.estimates.fits import definition_of
 from crawl_urn_dagster.estimates.fits.definition import PrimaryFit
 from crawl_urn_dagster.observables.schema import OPERATOR_TERMS, PARAMETERS
 from crawl_urn_dagster.urn import FitKind, Interval, Urn
-from crawl_urn_dagster.urn.fits.reasons import join_codes
+from crawl_urn_dagster.urn.results.reasons import join_codes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from crawl_urn_dagster.urn.fits.result import AnyFit
+    from crawl_urn_dagster.urn.results.result import AnyFit
 
 FIT_KEY = ["projection", "model", "form", "clock", "stratum", "component", "first_crawl", "last_crawl"]
 # Columns, and the fields of `OperatorTerms` that they hold: times, then rates.

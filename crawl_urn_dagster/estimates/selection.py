@@ -14,7 +14,7 @@ from crawl_urn_dagster.urn import Status
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crawl_urn_dagster.urn.fits.result import AnyFit
+    from crawl_urn_dagster.urn.results.result import AnyFit
 
 # The residuals of points that share crawls are not independent; an urn without a core has a ratio of 1.0 to 1.1.
 _CLOSER = 1.25

@@ -17,14 +17,14 @@ from crawl_urn_dagster.estimates.parameter_tables import operator_terms_table, p
 from crawl_urn_dagster.estimates.selection import is_headline_candidate, select_headline
 from crawl_urn_dagster.observables.tables import tables_from_histories
 from crawl_urn_dagster.urn import FitKind, Reason, ReasonCode
-from crawl_urn_dagster.urn.fits.result import no_fit
+from crawl_urn_dagster.urn.results.result import no_fit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from crawl_urn_dagster.urn import CaptureHistoryCounts, Clock, CountingError
     from crawl_urn_dagster.urn.data.histories import IntArray
-    from crawl_urn_dagster.urn.fits.result import AnyFit
+    from crawl_urn_dagster.urn.results.result import AnyFit
 
 #: Counted elements of a stratum in each crawl; with fewer, nothing is estimated for it.
 FEWEST_ELEMENTS = 30

@@ -18,7 +18,7 @@ from crawl_urn_dagster.report.blocks import Block, Page, Picture, Section
 from crawl_urn_dagster.report.content import Content, churn, rows_of_fit
 from crawl_urn_dagster.report.markdown import escape, format_cell, format_estimate, markdown_table
 from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES, UNREPORTED_STATUSES, ReasonCode
-from crawl_urn_dagster.urn.fits.reasons import split_codes
+from crawl_urn_dagster.urn.results.reasons import split_codes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -28,8 +28,13 @@ from crawl_urn_dagster.urn.fits.discovery import (
 )
 from crawl_urn_dagster.urn.fits.histories import fit_histories
 from crawl_urn_dagster.urn.fits.joint import fit_joint
-from crawl_urn_dagster.urn.fits.reasons import Reason, ReasonCode
-from crawl_urn_dagster.urn.fits.result import (
+from crawl_urn_dagster.urn.fits.urn_curves import fit_curves, fit_revisit_delay, fit_urn
+from crawl_urn_dagster.urn.goodness_of_fit.adequacy import check_core, check_increments, lack_of_fit
+from crawl_urn_dagster.urn.goodness_of_fit.model_comparison import compare_likelihoods, cross_validate
+from crawl_urn_dagster.urn.goodness_of_fit.violation import Violation, apply_violation_rule, first_returns
+from crawl_urn_dagster.urn.monitoring.regimes import find_regimes
+from crawl_urn_dagster.urn.results.reasons import Reason, ReasonCode
+from crawl_urn_dagster.urn.results.result import (
     NO_POINT_ESTIMATE_STATUSES,
     UNREPORTED_STATUSES,
     Clock,
@@ -38,11 +43,6 @@ from crawl_urn_dagster.urn.fits.result import (
     Interval,
     Status,
 )
-from crawl_urn_dagster.urn.fits.urn_curves import fit_curves, fit_revisit_delay, fit_urn
-from crawl_urn_dagster.urn.goodness_of_fit.adequacy import check_core, check_increments, lack_of_fit
-from crawl_urn_dagster.urn.goodness_of_fit.model_comparison import compare_likelihoods, cross_validate
-from crawl_urn_dagster.urn.goodness_of_fit.violation import Violation, apply_violation_rule, first_returns
-from crawl_urn_dagster.urn.monitoring.regimes import find_regimes
 from crawl_urn_dagster.urn.simulation import simulate, simulate_revisit_delay
 from crawl_urn_dagster.urn.uncertainty.bootstrap import Bootstrap, bootstrap_joint, refit
 

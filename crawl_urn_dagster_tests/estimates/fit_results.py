@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from crawl_urn_dagster.urn import FitKind, FitResult, Reason, ReasonCode, Status
-from crawl_urn_dagster.urn.fits.result import LeastSquaresDetails
+from crawl_urn_dagster.urn.results.result import LeastSquaresDetails
 
 CRAWLS = pd.DataFrame({"crawl": ["a", "b", "c"]})
 EXPLANATION = "because of it."

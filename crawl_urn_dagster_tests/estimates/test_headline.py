@@ -5,7 +5,7 @@ import pytest
 from crawl_urn_dagster.estimates.headline import read_headline
 from crawl_urn_dagster.estimates.parameter_tables import parameters_table
 from crawl_urn_dagster.urn import Interval, Reason, ReasonCode
-from crawl_urn_dagster.urn.fits.reasons import at_bound
+from crawl_urn_dagster.urn.results.reasons import at_bound
 from crawl_urn_dagster_tests.estimates.fit_results import (
     CONTAINMENT,
     CONTAINMENT_HOMOGENEOUS,

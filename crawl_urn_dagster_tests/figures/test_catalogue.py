@@ -14,7 +14,7 @@ from crawl_urn_dagster.figures.style import WIDTHS
 from crawl_urn_dagster.observables.database import ObservablesFile
 from crawl_urn_dagster.observables.schema import SYMBOLS, TABLES
 from crawl_urn_dagster.urn import Urn
-from crawl_urn_dagster.urn.fits.result import UNREPORTED_STATUSES
+from crawl_urn_dagster.urn.results.result import UNREPORTED_STATUSES
 from crawl_urn_dagster_tests.figures.frames import TITLE, drawn, estimated, faults
 
 #: Numbers of captions that do not depend on the collection: levels, tolerances, dates and names.

@@ -25,8 +25,8 @@ def fit_stretched(data: CollectionData, clock: Clock, bootstrap: Bootstrap | Non
 
     from crawl_urn_dagster.urn import FitKind, FitResult, Interval, Status
     from crawl_urn_dagster.urn.curves.conversions import kappa_from_core_share
-    from crawl_urn_dagster.urn.fits.reasons import at_bound
-    from crawl_urn_dagster.urn.fits.result import LeastSquaresDetails
+    from crawl_urn_dagster.urn.results.reasons import at_bound
+    from crawl_urn_dagster.urn.results.result import LeastSquaresDetails
 
     if data.containment is None:
         return []

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from crawl_urn_dagster.estimates.fits.definition import AnyDefinition
-    from crawl_urn_dagster.urn.fits.result import FitKind
+    from crawl_urn_dagster.urn.results.result import FitKind
 
 __all__ = ["REGISTRY", "FitDefinition", "PrimaryFit", "SupplementaryFit", "definition_of", "primary_fits", "register"]
 

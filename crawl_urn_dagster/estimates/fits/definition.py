@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from crawl_urn_dagster.estimates.collection_data import CollectionData
     from crawl_urn_dagster.urn import Bootstrap, Clock, Counts
-    from crawl_urn_dagster.urn.fits.result import AnyFit, FitKind
+    from crawl_urn_dagster.urn.results.result import AnyFit, FitKind
 
 Fit = Callable[["CollectionData", "Clock"], "AnyFit"]
 Refit = Callable[["AnyFit", "CollectionData", "Counts"], Mapping[str, Any]]

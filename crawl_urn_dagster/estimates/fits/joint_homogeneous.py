@@ -9,14 +9,14 @@ from crawl_urn_dagster.estimates.fits.definition import PrimaryFit
 if TYPE_CHECKING:
     from crawl_urn_dagster.estimates.collection_data import CollectionData
     from crawl_urn_dagster.urn import Clock
-    from crawl_urn_dagster.urn.fits.result import AnyFit
+    from crawl_urn_dagster.urn.results.result import AnyFit
 
 
 def fit(data: CollectionData, clock: Clock) -> AnyFit:
     """Fit the urn to all raw counts of pairs and windows."""
     from crawl_urn_dagster.urn.fits.joint import fit_joint
-    from crawl_urn_dagster.urn.fits.reasons import Reason, ReasonCode
-    from crawl_urn_dagster.urn.fits.result import FitKind, no_fit
+    from crawl_urn_dagster.urn.results.reasons import Reason, ReasonCode
+    from crawl_urn_dagster.urn.results.result import FitKind, no_fit
 
     counts = data.counts(clock)
     if counts is None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from crawl_urn_dagster.estimates.collection_data import CollectionData
     from crawl_urn_dagster.urn import Bootstrap, Clock
-    from crawl_urn_dagster.urn.fits.result import AnyFit
+    from crawl_urn_dagster.urn.results.result import AnyFit
 
 
 def fit(data: CollectionData, clock: Clock, bootstrap: Bootstrap | None) -> Sequence[AnyFit]:  # noqa: ARG001 - a regime has its own jackknife

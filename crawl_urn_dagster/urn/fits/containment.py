@@ -20,7 +20,7 @@ from crawl_urn_dagster.urn.fits.least_squares import (
     fit_line,
     line_response,
 )
-from crawl_urn_dagster.urn.fits.result import FitKind
+from crawl_urn_dagster.urn.results.result import FitKind
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.urn.curves.model import Form
     from crawl_urn_dagster.urn.data.histories import FloatArray
     from crawl_urn_dagster.urn.fits.least_squares import CurveFit
-    from crawl_urn_dagster.urn.fits.result import Clock
+    from crawl_urn_dagster.urn.results.result import Clock
 
 
 def fit_containment_log_linear(lag: npt.ArrayLike, containment: npt.ArrayLike, *, clock: Clock) -> CurveFit:

@@ -21,16 +21,16 @@ from crawl_urn_dagster.urn.fits.least_squares import (
     fit_line,
     line_response,
 )
-from crawl_urn_dagster.urn.fits.reasons import Reason, ReasonCode
-from crawl_urn_dagster.urn.fits.result import FitKind, Status
 from crawl_urn_dagster.urn.optimise.differences import jacobian
+from crawl_urn_dagster.urn.results.reasons import Reason, ReasonCode
+from crawl_urn_dagster.urn.results.result import FitKind, Status
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crawl_urn_dagster.urn.data.histories import FloatArray
     from crawl_urn_dagster.urn.fits.least_squares import CurveFit, Model
-    from crawl_urn_dagster.urn.fits.result import Clock
+    from crawl_urn_dagster.urn.results.result import Clock
 
 # A tail whose slope is this close to one crawl size per crawl does not identify what is recaptured.
 _NOTHING_RECAPTURED = 1e-9

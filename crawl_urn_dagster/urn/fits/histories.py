@@ -28,15 +28,15 @@ from crawl_urn_dagster.urn.fits.histories_likelihood import (
     score,
 )
 from crawl_urn_dagster.urn.fits.identification import search_status
-from crawl_urn_dagster.urn.fits.reasons import Reason, ReasonCode, at_bound, too_few
-from crawl_urn_dagster.urn.fits.result import FitKind, FitResult, Interval, Status
 from crawl_urn_dagster.urn.optimise.bounded_least_squares import PARAMETER_MOVE
+from crawl_urn_dagster.urn.results.reasons import Reason, ReasonCode, at_bound, too_few
+from crawl_urn_dagster.urn.results.result import FitKind, FitResult, Interval, Status
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crawl_urn_dagster.urn.data.histories import BoolArray, CaptureHistoryCounts, FloatArray
-    from crawl_urn_dagster.urn.fits.result import Clock
+    from crawl_urn_dagster.urn.results.result import Clock
 
 HistoriesModel = Literal["homogeneous", "core_shell", "core_two_shells"]
 CoverageOverTime = Literal["constant", "varying"]

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from crawl_urn_dagster.urn.fits.reasons import Reason, ReasonCode
-from crawl_urn_dagster.urn.fits.result import Status
 from crawl_urn_dagster.urn.optimise.bounded_least_squares import PARAMETER_MOVE
+from crawl_urn_dagster.urn.results.reasons import Reason, ReasonCode
+from crawl_urn_dagster.urn.results.result import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -21,17 +21,17 @@ from crawl_urn_dagster.urn.curves.data_points import Points
 from crawl_urn_dagster.urn.curves.expectations import ClassSlopes, ElementClass
 from crawl_urn_dagster.urn.fits.identification import Alternative, explain_non_identification, search_status
 from crawl_urn_dagster.urn.fits.least_squares import ESTIMATES
-from crawl_urn_dagster.urn.fits.reasons import ReasonCode, at_bound, too_few
-from crawl_urn_dagster.urn.fits.result import FitKind, FitResult, LeastSquaresDetails, Status
 from crawl_urn_dagster.urn.optimise.bounded_least_squares import moves
 from crawl_urn_dagster.urn.optimise.levenberg_marquardt import Optima, minimise_all
+from crawl_urn_dagster.urn.results.reasons import ReasonCode, at_bound, too_few
+from crawl_urn_dagster.urn.results.result import FitKind, FitResult, LeastSquaresDetails, Status
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crawl_urn_dagster.urn.data.counts import Counts
     from crawl_urn_dagster.urn.data.histories import BoolArray, FloatArray
-    from crawl_urn_dagster.urn.fits.reasons import Reason
+    from crawl_urn_dagster.urn.results.reasons import Reason
 
 _NAMES = ("kappa", "alpha", "coverage")
 # Just inside 0 and 1, where counts would be 0/0 or a logarithm infinite.

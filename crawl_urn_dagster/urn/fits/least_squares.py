@@ -18,9 +18,9 @@ import numpy.typing as npt
 
 from crawl_urn_dagster.urn.curves.model import CoreShellUrn, Urn
 from crawl_urn_dagster.urn.fits.identification import Alternative, explain_non_identification, search_status
-from crawl_urn_dagster.urn.fits.reasons import Reason, ReasonCode, at_bound, too_few
-from crawl_urn_dagster.urn.fits.result import FitKind, FitResult, LeastSquaresDetails, Status
 from crawl_urn_dagster.urn.optimise.bounded_least_squares import hold_elsewhere, minimise, response
+from crawl_urn_dagster.urn.results.reasons import Reason, ReasonCode, at_bound, too_few
+from crawl_urn_dagster.urn.results.result import FitKind, FitResult, LeastSquaresDetails, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable

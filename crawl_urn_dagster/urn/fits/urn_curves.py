@@ -18,9 +18,9 @@ from crawl_urn_dagster.urn.curves.revisit import RevisitDelayUrn
 from crawl_urn_dagster.urn.curves.shells import BetaShellUrn, shells_in_order
 from crawl_urn_dagster.urn.fits.identification import Alternative, explain_non_identification, search_status
 from crawl_urn_dagster.urn.fits.least_squares import STARTS
-from crawl_urn_dagster.urn.fits.reasons import ReasonCode, at_bound, too_few
-from crawl_urn_dagster.urn.fits.result import FitKind, FitResult, LeastSquaresDetails, Status
 from crawl_urn_dagster.urn.optimise.bounded_least_squares import hold_elsewhere, minimise, response
+from crawl_urn_dagster.urn.results.reasons import ReasonCode, at_bound, too_few
+from crawl_urn_dagster.urn.results.result import FitKind, FitResult, LeastSquaresDetails, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

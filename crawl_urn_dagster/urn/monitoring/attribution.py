@@ -11,10 +11,10 @@ import numpy as np
 
 from crawl_urn_dagster.urn.curves.expectations import ElementClass
 from crawl_urn_dagster.urn.fits.joint import fit_joint
-from crawl_urn_dagster.urn.fits.result import Interval
 from crawl_urn_dagster.urn.monitoring.control_charts import CHARTS
 from crawl_urn_dagster.urn.monitoring.overlaps import overlap_variance, overlaps
 from crawl_urn_dagster.urn.optimise.levenberg_marquardt import minimise_all
+from crawl_urn_dagster.urn.results.result import Interval
 from crawl_urn_dagster.urn.uncertainty.bootstrap import Bootstrap, bootstrap_joint, difference_interval
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from scipy.stats import t as student_t
 
 from crawl_urn_dagster.urn.curves.model import Urn
 from crawl_urn_dagster.urn.fits.joint import FREE, fit_replicates, urn_of
-from crawl_urn_dagster.urn.fits.result import Interval
+from crawl_urn_dagster.urn.results.result import Interval
 from crawl_urn_dagster.urn.uncertainty.replicates import Noise, Replicates, draw, estimate_noise
 
 if TYPE_CHECKING:

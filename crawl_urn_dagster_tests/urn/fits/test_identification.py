@@ -10,8 +10,8 @@ from crawl_urn_dagster.urn.fits.identification import (
     explain_non_identification,
     search_status,
 )
-from crawl_urn_dagster.urn.fits.reasons import at_bound
 from crawl_urn_dagster.urn.optimise.bounded_least_squares import PARAMETER_MOVE
+from crawl_urn_dagster.urn.results.reasons import at_bound
 from crawl_urn_dagster_tests.urn.fits.fitted_curves import assert_unchanged
 
 BOUND = at_bound("alpha", 1, part="shell")

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from crawl_urn_dagster.urn.fits.reasons import ReasonCode, explain
+from crawl_urn_dagster.urn.results.reasons import ReasonCode, explain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from crawl_urn_dagster.urn.data.histories import FloatArray
-    from crawl_urn_dagster.urn.fits.reasons import Reason
+    from crawl_urn_dagster.urn.results.reasons import Reason
 
 Clock = Literal["crawl", "year"]
 

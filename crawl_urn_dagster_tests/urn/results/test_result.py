@@ -25,9 +25,9 @@ from crawl_urn_dagster.urn import (
     simulate,
 )
 from crawl_urn_dagster.urn.fits.batched import fit_containment_batch
-from crawl_urn_dagster.urn.fits.reasons import at_bound
-from crawl_urn_dagster.urn.fits.result import LeastSquaresDetails, no_fit
 from crawl_urn_dagster.urn.optimise import bounded_least_squares
+from crawl_urn_dagster.urn.results.reasons import at_bound
+from crawl_urn_dagster.urn.results.result import LeastSquaresDetails, no_fit
 from crawl_urn_dagster_tests.urn.fits.fitted_curves import T, mean_curve
 
 KIND = FitKind("containment", "core_shell", "exact", "crawl")

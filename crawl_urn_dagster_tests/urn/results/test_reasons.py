@@ -5,7 +5,7 @@ from string import Formatter
 import pytest
 
 from crawl_urn_dagster.urn import Reason, ReasonCode
-from crawl_urn_dagster.urn.fits.reasons import _SENTENCES, at_bound, explain, join_codes, split_codes, too_few
+from crawl_urn_dagster.urn.results.reasons import _SENTENCES, at_bound, explain, join_codes, split_codes, too_few
 
 TESTED_CORE = {"in_all": 12_345.6, "expected": 20_000.0, "p_value": 0.0004}
 GROWTH = {"first": 900.0, "last": 1_800.0, "crawls": 8, "trend": "grows"}

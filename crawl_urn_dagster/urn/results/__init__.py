@@ -1,0 +1,1 @@
+"""Define what every fit returns, and why a fit has its status."""
