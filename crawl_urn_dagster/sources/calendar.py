@@ -152,7 +152,7 @@ def read_calendar(local: LocalFile) -> dict[str, datetime]:
             continue
         date = require_date(started, f"{where}, from")
         if calendar.setdefault(check_label(crawl, where), date) != date:
-            raise SourceError(f"{where}: {crawl} starts {date}, but {calendar[crawl]} further up; keep one")
+            raise SourceError(f"{where}: {crawl} starts {date}, but {calendar[crawl]} earlier in the file; keep one")
     return calendar
 
 

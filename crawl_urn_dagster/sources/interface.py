@@ -260,7 +260,7 @@ class PresenceSource(SourceConfig):
         ValueError
             When the source does not have the column.
         """
-        raise ValueError(f"has no column {column.name!r} to take a stratum from: leave stratum out")
+        raise ValueError(f"has no column {column.name!r} to take a stratum from; leave stratum out")
 
     def with_sample(self, sample: Sample) -> Self:  # noqa: ARG002 - for sources that can use it
         """Return a source that may leave out elements outside a sample; most sources return every element."""

@@ -216,7 +216,7 @@ INVALID = [
     ),
     (
         one("{type: simulated}", stratum="{column: rank}"),
-        r"\(a\)\.source: .*has no column 'rank' to take a stratum from: leave stratum out",
+        r"\(a\)\.source: .*has no column 'rank' to take a stratum from; leave stratum out",
     ),
     (
         one("{type: observable_tables, pairs: pairs.csv}", stratum="{column: rank}"),

@@ -39,7 +39,7 @@ def test_configuration_rejects_unknown_keys():
 
 
 def test_a_source_without_columns_rejects_a_stratum():
-    with pytest.raises(ValueError, match="has no column 'rank' to take a stratum from: leave stratum out"):
+    with pytest.raises(ValueError, match="has no column 'rank' to take a stratum from; leave stratum out"):
         SimulatedSource().with_stratum(StratumColumn("rank", ranks=True))
 
 

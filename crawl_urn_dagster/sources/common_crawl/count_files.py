@@ -141,9 +141,9 @@ def _check_ids(ids: set[int], crawl: str, crawl_by_id: dict[int, str], location:
     others = {crawl_by_id.setdefault(number, crawl) for number in ids} - {crawl}
     if others or len(ids) > 1:
         raise SourceError(
-            f"{location}: has the crawl numbers {sorted(ids)}"
-            + (f", of which {min(others)} has one" if others else "")
-            + f"; expected one number that only {crawl} has"
+            f"{location}: found the crawl numbers {sorted(ids)}"
+            + (f", of which one belongs to {min(others)}" if others else "")
+            + f", expected one number that only {crawl} has"
         )
 
 

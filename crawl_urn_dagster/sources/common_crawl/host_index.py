@@ -80,7 +80,7 @@ class CommonCrawlHostIndexSource(ColumnarSource):
             raise ValueError(f"has no rank {column.name!r}; {format_options(column.name, _RANKS)}")
         if column.ranks and column.name in _SCALES:
             raise ValueError(
-                f"has {column.name} on a scale from 0 to 10, whose whole numbers are strata: leave out bands"
+                f"has {column.name} on a scale from 0 to 10, whose whole numbers are strata; leave out bands"
             )
         source = self.model_copy()
         source._rank = column.name

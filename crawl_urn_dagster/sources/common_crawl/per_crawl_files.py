@@ -35,7 +35,9 @@ T = TypeVar("T")
 
 def _check_placeholder(location: str) -> str:
     if location.count(CRAWL) != 1:
-        raise ValueError(f"has not exactly one {CRAWL}, the place of the crawl's label, such as folder/{CRAWL}/part.gz")
+        raise ValueError(
+            f"does not have {CRAWL} exactly once, in place of the crawl's label, as in folder/{CRAWL}/part.gz"
+        )
     return location
 
 

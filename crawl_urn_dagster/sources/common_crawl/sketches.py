@@ -184,8 +184,8 @@ def _read_lines(local: LocalFile) -> Iterator[tuple[int, str]]:
             characters += len(line)
             if len(line) == _MAX_LINE_CHARACTERS or characters > _MAX_CHARACTERS:
                 raise SourceError(
-                    f"{local.input.location}, line {number}: longer than the {_MAX_LINE_CHARACTERS:,} characters of a "
-                    f"line, or the {_MAX_CHARACTERS:,} of a file; expected Common Crawl's statistics"
+                    f"{local.input.location}, line {number}: is longer than the {_MAX_LINE_CHARACTERS:,} characters of "
+                    f"a line, or the {_MAX_CHARACTERS:,} of a file; expected Common Crawl's statistics"
                 )
             yield number, line
 

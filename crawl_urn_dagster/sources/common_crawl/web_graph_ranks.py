@@ -80,7 +80,7 @@ class WebGraphRanksSource(PresenceSource):
     def _check_granularity(cls, of: PresenceSource) -> PresenceSource:
         if of.granularity not in {None, _RANKED}:
             raise ValueError(
-                f"gives elements of granularity {of.granularity}, but the table ranks domains: have it give domains"
+                f"gives elements of granularity {of.granularity}, but the table ranks domains; set it to give domains"
             )
         return of
 
@@ -108,7 +108,7 @@ class WebGraphRanksSource(PresenceSource):
         if column.name not in _RANKS:
             raise ValueError(f"has no rank {column.name!r}; {format_options(column.name, _RANKS)}")
         if not column.ranks:
-            raise ValueError(f"has ranks in {column.name}, of which each would be a stratum: set bands")
+            raise ValueError(f"has ranks in {column.name}, and each rank would be a stratum; set bands")
         source = self.model_copy()
         source._rank = column.name
         return source

@@ -32,7 +32,7 @@ _LINES_FOR_DETECTION = 100
 _SAMPLES_KEPT = 5
 _ROWS_PER_THREAD = 2**13
 _PROBLEMS = {
-    "fields": "has not the fields of the other lines",
+    "fields": "does not have the fields of the other lines",
     "time": "has no time of 4 to 17 digits from 1990 to 2099",
     "url": "has no URL, or one that is too long",
 }
@@ -167,7 +167,7 @@ class CdxSource(ParquetCachedSource):
         if self.crawl_from == "warc" and not form.has("warc"):
             raise SourceError(f"{location}: has no field g (the WARC's name), so crawl_from cannot be warc")
         if self.element == "url_as_written" and not form.has("url"):
-            raise SourceError(f"{location}: has no field a (the URL), so element cannot be url_as_written; take url")
+            raise SourceError(f"{location}: has no field a (the URL), so element cannot be url_as_written; use url")
 
     def _check_malformed(self, notes: ConversionNotes, location: str) -> None:
         malformed, lines = notes.counts["lines_malformed"], notes.counts["lines"]

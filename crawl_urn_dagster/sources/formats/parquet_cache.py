@@ -98,7 +98,7 @@ class ParquetCachedSource(PresenceSource):
         by_crawl = _captures_by_crawl(files, parts)
         notes = {part.input.location: ConversionNotes.read(part.path) for part in parts}
         if not by_crawl:
-            raise SourceError(f"{self.path}: has no capture that counts ({_findings(notes)}); check the settings")
+            raise SourceError(f"{self.path}: found no present capture ({_findings(notes)}); check the settings")
         starts = _first_captures(notes.values())
         dated = date_crawls(by_crawl, where=self.path, calendar=calendar, first_captures=starts)
         crawls = select_crawls(dated, selection, self.path)
@@ -169,8 +169,8 @@ def _reject_copies(locations: Sequence[str]) -> None:
         first = by_name.setdefault(strip_extensions(location), location)
         if first != location:
             raise SourceError(
-                f"{first} and {location}: differ in their endings only, so one may be an outdated copy of the other; "
-                "keep one, or rename it when both are data"
+                f"{first} and {location}: differ only in their extensions, so one may be an outdated copy; "
+                "keep one, or rename one if both are data"
             )
 
 

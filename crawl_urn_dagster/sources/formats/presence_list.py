@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.sources.transport.files import Files
 
 _DEFAULT_CRAWL_COLUMN = "crawl"
-_RANK = "a whole number from 1, because stratum.bands are of ranks"
+_RANK = "a whole number from 1, because stratum.bands divide ranks"
 _STRATUM = "1 to 64 letters, digits, spaces or ._:+/-, starting with a letter or digit"
 
 
@@ -134,7 +134,7 @@ class PresenceListSource(ParquetCachedSource):
         if label is None and is_glob(self.path):
             raise SourceError(
                 f"{location}: has no column {_DEFAULT_CRAWL_COLUMN!r}, so its crawl is the part of the path "
-                f"that * matches, but {self.path} has not exactly one *; set crawl_column (the columns are "
+                f"that * matches, but {self.path} does not have exactly one *; set crawl_column (the columns are "
                 f"{header}), or write the path with one *"
             )
         return None if label is None else check_label(label, location)
@@ -189,7 +189,7 @@ def _check_rows(connection: duckdb.DuckDBPyConnection, presence: Path, location:
         load_statement("check_presence"), {"presence": str(presence), "limit": MAX_CRAWLS + 1, "ranks": ranks}
     ).fetchall()
     if not rows:
-        raise SourceError(f"{location}: has a header and no rows; expected a row per crawl and element")
+        raise SourceError(f"{location}: has a header but no rows; expected a row per crawl and element")
     for label, first_row, row_without_element, row_of_wrong_stratum, wrong_stratum in rows:
         check_label(label or "", f"{location}, data row {first_row}")
         if row_without_element is not None:
@@ -201,10 +201,10 @@ def _check_rows(connection: duckdb.DuckDBPyConnection, presence: Path, location:
             expected = _RANK if ranks else _STRATUM
             raise SourceError(
                 f"{location}, data row {row_of_wrong_stratum}: found the stratum {wrong_stratum[:80]!r}, expected "
-                f"{expected}, or nothing where it is not known"
+                f"{expected}, or an empty cell"
             )
     if len(rows) > MAX_CRAWLS:
         raise SourceError(
             f"{location}: has more than {MAX_CRAWLS:,} crawls ({rows[0][0]!r}, {rows[1][0]!r}, ...); check "
-            "which column crawl_column is"
+            "the setting crawl_column"
         )

@@ -90,23 +90,16 @@ def download(
 
     Busy servers (403, 408, 429, 5xx), failed connections and truncated files are retried within the deadline, after
     the server's Retry-After or after waits that double. If the server names the version of the file (a strong ETag,
-    or Last-Modified), an interrupted download is resumed, also one that a killed process left at the path. The rest is
-    requested on condition that the file has not changed, and must complete the size that the server states.
+    or Last-Modified), an interrupted download is resumed, also one that a killed process left at the path.
 
     Parameters
     ----------
-    url
-        An http(s) address.
     target
         The file to write, not written by another process meanwhile; incomplete or absent when this function raises.
     validators
         Conditional headers (If-None-Match, If-Modified-Since) of the cached copy, or empty.
-    deadline_seconds
-        Time for all attempts together.
-    max_bytes
-        Largest accepted file.
-    report
-        Receives a line on progress every few seconds.
+    deadline_seconds, max_bytes, report
+        See `files.Files`.
 
     Returns
     -------
@@ -198,7 +191,7 @@ class _Transfer:
         if size > self.max_bytes:
             self.partial.remove()
             raise TooLargeError(
-                f"{self.url}: larger than the {self.max_bytes:,} bytes that are accepted; download it manually and "
+                f"{self.url}: is larger than the {self.max_bytes:,} bytes that are accepted; download it manually and "
                 "give its path"
             )
 

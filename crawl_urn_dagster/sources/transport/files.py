@@ -246,5 +246,5 @@ def _sha256(path: Path, size: int, mtime_ns: int) -> str:
             digest.update(chunk)
     status = path.stat()
     if (status.st_size, status.st_mtime_ns) != (size, mtime_ns):
-        raise SourceError(f"{path}: changed while it was read; try again when it has been written whole")
+        raise SourceError(f"{path}: changed while it was read; try again when it has been written completely")
     return digest.hexdigest()

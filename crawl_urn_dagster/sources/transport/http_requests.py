@@ -58,7 +58,7 @@ class Deadline:
     def check(self) -> None:
         """Raise `TransientError` after the deadline: an abandoned thread must not write to a file."""
         if time.monotonic() > self.at:
-            raise TransientError("not received whole by the deadline")
+            raise TransientError("not received completely by the deadline")
 
 
 def retry(url: str, deadline_seconds: float, attempt: Callable[[Deadline], T]) -> T:
@@ -79,8 +79,8 @@ def retry(url: str, deadline_seconds: float, attempt: Callable[[Deadline], T]) -
             wait = error.retry_after or _FIRST_WAIT_SECONDS * 2 ** (number - 1)
             if number == _ATTEMPTS or wait >= deadline.seconds_left:
                 raise SourceError(
-                    f"{url}: {error}; gave up after attempt {number} of {_ATTEMPTS} ({deadline_seconds:g} "
-                    f"seconds allowed in all, {wait:g} to wait before another); try again later"
+                    f"{url}: {error}; gave up after attempt {number} of {_ATTEMPTS} (deadline "
+                    f"{deadline_seconds:g} seconds, next attempt after {wait:g} seconds); try again later"
                 ) from error
             time.sleep(wait)
 
@@ -102,7 +102,7 @@ def abandon_after(seconds: float, function: Callable[[], T]) -> T:
     try:
         return future.result(timeout=seconds)
     except FutureTimeoutError:
-        raise TransientError("not received whole by the deadline") from None
+        raise TransientError("not received completely by the deadline") from None
 
 
 @contextmanager

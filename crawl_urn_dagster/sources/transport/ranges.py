@@ -69,7 +69,7 @@ def read_range(url: str, first: int | None, count: int, *, deadline_seconds: flo
 def _parse_range(url: str, response: requests.Response, first: int | None, count: int) -> Range:
     if response.status_code == 200:
         reject_web_page(response.raw.read(START_BYTES, decode_content=False), url)
-        raise SourceError(f"{url}: the server sends no parts of files; download the file and give its folder")
+        raise SourceError(f"{url}: the server does not support ranges; download the files and give their folder")
     if response.status_code != 206:
         raise response_error(url, response)
     start, end, total = content_range(response) or (0, 0, 0)

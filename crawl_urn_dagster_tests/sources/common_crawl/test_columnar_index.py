@@ -169,7 +169,7 @@ class TestFaultyServers:
             "answered 404": lambda handler: reply(handler, "gone", status=404),
             "answered 503": lambda handler: reply(handler, "busy", status=503, Retry_After="60"),
             "redirects more than": lambda handler: reply(handler, status=302, Location=loop),
-            "sends no parts": lambda handler: reply(handler, "PAR1"),
+            "does not support ranges": lambda handler: reply(handler, "PAR1"),
             "is a web page or XML, it starts with '<html>sign": lambda handler: reply(handler, "<html>sign in</html>"),
             "another part": lambda handler: reply(handler, "x" * 9, status=206, Content_Range="bytes 7-15/100"),
             "changed while": lambda handler: answer_range(handler, wide, version=f'"{next(versions)}"'),

@@ -139,7 +139,7 @@ BAD = {
     bz2.compress(b'[3, "a.org", 99]\t0\n'): "counts above 0",
     bz2.compress(b'[3, "a.org", 99]\t-1\n'): "counts above 0",
     bz2.compress(b'[3, "a.org", 99]\t\n'): "counts above 0",
-    bz2.compress(b'[3, "a.org", 98]\t1\n'): r"has the crawl numbers \[98, 99\]; expected one number that only",
+    bz2.compress(b'[3, "a.org", 98]\t1\n'): r"found the crawl numbers \[98, 99\], expected one number that only",
     bz2.compress(b'[3, "\xff\xfe", 99]\t1\n'): "invalid UTF8",
     bz2.compress(b"x" * (40 * 2**20)): "cannot be read: .*; get the file again",
 }
@@ -163,7 +163,7 @@ def test_missing_part_is_an_error(served, source, files, server):
 def test_misplaced_files_are_an_error(source, files, write):
     for part, content in enumerate(contents("CC-MAIN-2014-49")):
         write(f"counts/CC-MAIN-2014-52/count/part-0000{part}.bz2", content)
-    with pytest.raises(SourceError, match=r"2014-52.*numbers \[99\], of which CC-MAIN-2014-49 has one"):
+    with pytest.raises(SourceError, match=r"2014-52.*numbers \[99\], of which one belongs to CC-MAIN-2014-49"):
         captures_of(source, files, list(IDS))
 
 

@@ -55,7 +55,7 @@ def test_a_placeholder_that_includes_an_extension_is_an_error(write):
 
 @pytest.mark.parametrize("location", ["stats.gz", "{crawl}/{crawl}.gz"])
 def test_a_location_has_one_placeholder(location):
-    with pytest.raises(ValidationError, match=r"has not exactly one \{crawl\}"):
+    with pytest.raises(ValidationError, match=r"does not have \{crawl\} exactly once"):
         TypeAdapter(PerCrawlLocation).validate_python(location)
 
 

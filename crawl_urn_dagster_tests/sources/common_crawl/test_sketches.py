@@ -128,7 +128,7 @@ def test_busy_answers_are_retried(served, files, server, contents):
         (gzip.compress(b'["size", "url", "CC-MAIN-2024-18"]\t7\n', mtime=0), "has no sketch of url of CC-MAIN-2024-18"),
         (statistics("CC-MAIN-2024-10", np.zeros(2**14, dtype=np.int8)), "did you mean 'url CC-MAIN-2024-10'"),
         (gzip.compress(b'["size_estimate", "url", "CC-MAIN-2024-18"]\t[1]', mtime=0), "line 1: is not a sketch: found"),
-        (gzip.compress(b"x" * (2**20 + 1), mtime=0), "line 1: longer than the 1,048,576 characters of a line"),
+        (gzip.compress(b"x" * (2**20 + 1), mtime=0), "line 1: is longer than the 1,048,576 characters of a line"),
         (b"", "has no sketch of url"),
         (gzip.compress(b"\xff\xfe", mtime=0), "is not UTF-8"),
     ],
@@ -163,7 +163,7 @@ def test_inconsistent_sketches_are_errors(write, files):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"path": "stats.gz"}, "has not exactly one {crawl}"),
+        ({"path": "stats.gz"}, "does not have {crawl} exactly once"),
         ({"counted": "host"}, "'url' or 'digest'"),
         ({"relative_error": 0}, "greater than 0"),
     ],

@@ -147,7 +147,9 @@ class TestGrouping:
         assert len(captures) == 2 * len(read(files, f"{tmp_path}/nodes/a", crawl_from="file")[1])
         write("nodes/a/2014-01.CDX.gz", gz(FORMS["CDXJ"].encode()))
         for crawl_from in ("file", "year"):
-            with pytest.raises(SourceError, match=r"a/2014-01\.CDX\.gz and .*a/2014-01\.cdx: differ in their endings"):
+            with pytest.raises(
+                SourceError, match=r"a/2014-01\.CDX\.gz and .*a/2014-01\.cdx: differ only in their extensions"
+            ):
                 read(files, f"{tmp_path}/nodes/a", crawl_from=crawl_from)
 
     def test_warc_labels_are_dated_by_first_captures(self, files, write):
@@ -211,7 +213,7 @@ class TestMalformedLines:
         assert listing.findings["lines_malformed"] == len(MALFORMED)
         shown = listing.findings["malformed"].splitlines()
         assert len(shown) == 5
-        assert shown[0].endswith(f"index.cdx, line 6 has not the fields of the other lines: {MALFORMED[0]!r}")
+        assert shown[0].endswith(f"index.cdx, line 6 does not have the fields of the other lines: {MALFORMED[0]!r}")
         assert "line 7 has no time of" in shown[1]
 
     def test_findings_name_files_with_largest_shares_first(self, files, write, tmp_path):
@@ -226,17 +228,17 @@ class TestMalformedLines:
         assert second.endswith("shards/a.cdx: 1 of 21 lines (4.76%)")
         samples = findings["malformed"].splitlines()
         assert len(samples) == 5
-        assert "b.cdx, line 6 has" in samples[0]
-        assert "a.cdx, line 21 has" in samples[1]
+        assert "b.cdx, line 6 does not have" in samples[0]
+        assert "a.cdx, line 21 does not have" in samples[1]
 
     def test_no_present_capture_is_an_error(self, files, write):
-        with pytest.raises(SourceError, match=r"has no capture that counts .*'captures_left_out_status': 4"):
+        with pytest.raises(SourceError, match=r"found no present capture .*'captures_left_out_status': 4"):
             read(files, write("index.cdx", FORMS["legend of 11"]), present=["500"])
 
     def test_too_many_malformed_lines_are_an_error(self, files, write):
         text = LEGEND + legend_lines(FULL) + MALFORMED[0]
         with pytest.raises(
-            SourceError, match=r"index\.cdx: 1 of 6 lines are malformed, more than max_malformed 0\.01: line 6 has"
+            SourceError, match=r"index\.cdx: 1 of 6 lines are malformed, more than max_malformed 0\.01: line 6 does"
         ):
             read(files, write("index.cdx", text))
 
@@ -295,7 +297,7 @@ def test_files_may_be_longer_than_a_batch(files, write, monkeypatch):
     bad = "".join([*lines[:700], "bad\n", *lines[700:]])
     listing, captures = read(files, write("i.txt", bad))
     assert len(captures) == 1000
-    assert "line 701 has" in listing.findings["malformed"]
+    assert "line 701 does not have" in listing.findings["malformed"]
 
 
 @pytest.mark.parametrize(

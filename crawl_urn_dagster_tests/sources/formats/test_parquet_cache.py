@@ -53,7 +53,9 @@ def test_files_may_share_crawls_but_copies_are_errors(files, read, write, tmp_pa
     write("lists/second.csv", "crawl,element\n2024-01,b\n2024-02,b\n")
     assert read(source(f"{tmp_path}/lists/*"))[1] == CAPTURES
     write("lists/first.csv.gz", gz(b"crawl,element\n2024-01,a\n"))
-    with pytest.raises(SourceError, match=r"lists/first\.csv and .*lists/first\.csv\.gz: differ in their endings only"):
+    with pytest.raises(
+        SourceError, match=r"lists/first\.csv and .*lists/first\.csv\.gz: differ only in their extensions"
+    ):
         source(f"{tmp_path}/lists/*").list_crawls(files, ALL_CRAWLS)
 
 

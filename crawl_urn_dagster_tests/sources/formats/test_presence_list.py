@@ -186,7 +186,7 @@ class TestOneFilePerCrawl:
     @pytest.mark.parametrize("pattern", ["lists/*/*.csv", "lists/?/a.csv", "**/a.csv"])
     def test_pattern_must_have_one_star(self, files, write, tmp_path, pattern):
         write("lists/a/a.csv", "element\na\n")
-        with pytest.raises(SourceError, match=r"has not exactly one \*; set crawl_column"):
+        with pytest.raises(SourceError, match=r"does not have exactly one \*; set crawl_column"):
             source(f"{tmp_path}/{pattern}").list_crawls(files, ALL_CRAWLS)
 
     def test_label_in_a_name_is_checked(self, files, write, tmp_path):
@@ -211,7 +211,7 @@ def test_list_is_read_from_a_server(read, server):
     ("content", "message"),
     [
         ("", r"is empty"),
-        ("crawl,element\n", r"has a header and no rows"),
+        ("crawl,element\n", r"has a header but no rows"),
         ("crawl,elements\n2024-01,a\n", r"has no column 'element' \(element\); did you mean 'elements'"),
         ("crawl;element\n2024-01;a\n", r"its columns are separated by ';', expected ','"),
         ("crawl\telement\n2024-01\ta\n", r"its columns are separated by '\\t', expected ','"),
@@ -248,7 +248,9 @@ def test_other_files_are_errors_and_leave_no_file(files, write, content, message
 
 def test_column_with_too_many_crawls_is_an_error(files, write):
     rows = "".join(f"host{number},2024-01\n" for number in range(MAX_CRAWLS + 1))
-    with pytest.raises(SourceError, match=r"has more than 10,000 crawls \('host0', 'host1', \.\.\.\); check which"):
+    with pytest.raises(
+        SourceError, match=r"has more than 10,000 crawls \('host0', 'host1', \.\.\.\); check the setting"
+    ):
         source(write("a.csv", f"crawl,element\n{rows}")).list_crawls(files, ALL_CRAWLS)
 
 

@@ -68,13 +68,13 @@ def test_truncated_file_is_downloaded_again(files, server):
 
 def test_announced_size_is_capped_before_the_transfer(hasty, server):
     server.answers["/a"] = lambda handler: reply(handler, b"", Content_Length="1001")
-    with pytest.raises(SourceError, match="/a: larger than the 1,000 bytes"):
+    with pytest.raises(SourceError, match="/a: is larger than the 1,000 bytes"):
         hasty.fetch(server.url("/a"))
 
 
 def test_unannounced_size_is_capped(hasty, server):
     server.answers["/a"] = endless
-    with pytest.raises(SourceError, match="/a: larger than the 1,000 bytes"):
+    with pytest.raises(SourceError, match="/a: is larger than the 1,000 bytes"):
         hasty.fetch(server.url("/a"))
     assert kept(hasty) == []
 
@@ -87,7 +87,7 @@ def test_invalid_length_is_ignored(hasty, server):
 @pytest.mark.parametrize("slow", [slow_headers, slow_body])
 def test_deadline_ends_a_slow_transfer(hasty, server, slow):
     server.answers["/a"] = slow
-    with pytest.raises(SourceError, match="/a: not received whole by the deadline"):
+    with pytest.raises(SourceError, match="/a: not received completely by the deadline"):
         hasty.fetch(server.url("/a"))
     assert kept(hasty) == []
 
@@ -148,7 +148,7 @@ def test_file_without_a_version_is_not_resumed(files, server):
 
 def test_size_is_capped_when_resuming(hasty, server):
     server.answers["/a"] = in_sequence(serve(b"x" * 900, cut=500), serve(b"x" * 1001))
-    with pytest.raises(SourceError, match="/a: larger than the 1,000 bytes"):
+    with pytest.raises(SourceError, match="/a: is larger than the 1,000 bytes"):
         hasty.fetch(server.url("/a"))
     assert kept(hasty) == []
 

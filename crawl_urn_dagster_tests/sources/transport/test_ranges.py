@@ -67,7 +67,7 @@ def _answer_cut(handler, content):
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (lambda handler: reply(handler, "whole file"), "the server sends no parts of files; download the file"),
+        (lambda handler: reply(handler, "whole file"), "the server does not support ranges; download the files"),
         (lambda handler: reply(handler, "<html>sign in"), "is a web page or XML"),
         (lambda handler: reply(handler, "gone", 404), "answered 404"),
         (lambda handler: reply(handler, "x" * 9, 206, Content_Range="bytes 7-15/100"), "sent another part than"),
