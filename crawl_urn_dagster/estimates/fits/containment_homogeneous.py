@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crawl_urn_dagster.estimates.fits.definition import PrimaryFit
+from crawl_urn_dagster.estimates.fits.families import PARAMETERS, linear_refits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,8 +28,7 @@ def refit(fit: AnyFit, data: CollectionData, counts: Counts) -> Mapping[str, obj
     from crawl_urn_dagster.estimates.fits.points import containment_replicates
 
     curves, observed = containment_replicates(data, fit.kind.clock, counts)
-    refits: Mapping[str, object] = fit.details.linear_refits(fit.estimates, curves[:, observed > 0])
-    return refits
+    return linear_refits(fit, curves[:, observed > 0])
 
 
 DEFINITION = PrimaryFit(
@@ -38,6 +38,6 @@ DEFINITION = PrimaryFit(
     fit=fit,
     refit=refit,
     needs=frozenset({"containment"}),
-    parameters=("alpha", "coverage"),
+    parameters=PARAMETERS["homogeneous"],
     headline_rank=3,
 )

@@ -1,51 +1,33 @@
-"""Fit core and shell to the increments of the mean discovery curve: a consistency check.
-
-It is defined for equal gaps only, so for clock ``crawl`` only.
-"""
+"""Define the fit of core and shell to the increments of the mean discovery curve: a consistency check."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crawl_urn_dagster.estimates.fits.definition import PrimaryFit
+from crawl_urn_dagster.estimates.fits.families import mean_discovery_fit
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from crawl_urn_dagster.estimates.collection_data import CollectionData
-    from crawl_urn_dagster.urn import Clock, Counts
+    from crawl_urn_dagster.estimates.fits.points import FloatArray, IndexArray
     from crawl_urn_dagster.urn.results.result import AnyFit
 
 
-def fit(data: CollectionData, clock: Clock) -> AnyFit:
-    """Fit the mean discovery curve."""
-    from crawl_urn_dagster.estimates.fits.points import discovery_points
-    from crawl_urn_dagster.urn.fits.discovery import fit_discovery_increments
+def _fit(t: FloatArray, ratio: FloatArray) -> AnyFit:
+    from crawl_urn_dagster.urn import fit_discovery_increments
 
-    _, _, t, ratio = discovery_points(data, clock)
     return fit_discovery_increments(t, ratio)
 
 
-def refit(fit: AnyFit, data: CollectionData, counts: Counts) -> Mapping[str, object]:
-    """Return the estimates of every replicate, to first order."""
+def _increments(curves: FloatArray, lengths: IndexArray, abscissa: FloatArray) -> FloatArray:
     import numpy as np
 
-    from crawl_urn_dagster.estimates.fits.points import discovery_replicates
-
-    curves, lengths = discovery_replicates(data, fit.kind.clock, counts)
-    whole = np.concatenate([np.ones((len(curves), 1)), curves], axis=1)
-    increments = np.diff(whole, axis=1)[:, np.isin(lengths, fit.details.abscissa)]
-    refits: Mapping[str, object] = fit.details.linear_refits(fit.estimates, increments)
-    return refits
+    from_one = np.concatenate([np.ones((len(curves), 1)), curves], axis=1)
+    return np.diff(from_one, axis=1)[:, np.isin(lengths, abscissa)]
 
 
-DEFINITION = PrimaryFit(
-    projection="discovery_increments",
-    model="core_shell",
-    label="fit of the discovery increments (consistency check only)",
-    fit=fit,
-    refit=refit,
-    needs=frozenset({"discovery_curve"}),
-    clocks=("crawl",),
-    parameters=("kappa", "core_share", "alpha", "coverage"),
+DEFINITION = mean_discovery_fit(
+    "discovery_increments",
+    "core_shell",
+    "fit of the discovery increments (consistency check only)",
+    fitter=_fit,
+    points=_increments,
 )
