@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.urn.results.result import AnyFit
 
 
-def _fit(t: FloatArray, ratio: FloatArray) -> AnyFit:
+def _fit(t: IndexArray, ratio: FloatArray) -> AnyFit:
     from crawl_urn_dagster.urn import invert_discovery_tail
 
     return invert_discovery_tail(t, ratio)

@@ -115,7 +115,7 @@ def mean_discovery_fit(
     model: Model,
     label: str,
     *,
-    fitter: Callable[[FloatArray, FloatArray], AnyFit],
+    fitter: Callable[[IndexArray, FloatArray], AnyFit],
     points: Callable[[FloatArray, IndexArray, FloatArray], FloatArray],
 ) -> PrimaryFit:
     """Return the definition of a fit to the mean discovery curve, which is defined for equal gaps only.
