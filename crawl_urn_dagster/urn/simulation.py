@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from crawl_urn_dagster.urn.data.arguments import gaps_between, require_fraction, require_whole_numbers
-from crawl_urn_dagster.urn.data.histories import CaptureHistoryCounts, IntArray
+from crawl_urn_dagster.urn.data.histories import BoolArray, CaptureHistoryCounts, IntArray
 
 ByteArray = npt.NDArray[np.uint8]
 
@@ -110,33 +110,13 @@ def simulate(
     sampled_at = np.broadcast_to(coverage, n_crawls)
     rng = np.random.default_rng(seed)
 
-    n_bytes, padded_bytes = (n_crawls + 7) // 8, _padded_bytes(n_crawls)
-    alive = np.zeros((shell, padded_bytes), dtype=np.uint8)
-    words = alive.view(np.uint64)  # the same memory, for faster row operations
-    every_crawl = np.zeros(padded_bytes, dtype=np.uint8)
-    every_crawl[:n_bytes] = np.packbits(np.ones(n_crawls, dtype=np.uint8))
-    histories = [np.tile(every_crawl.view(np.uint64), (core, 1))]
+    recorder = _Recorder(shell, n_crawls)
     for crawl in range(n_crawls):
-        alive[:, crawl // 8] |= (rng.random(shell) < sampled_at[crawl]) * _bit(crawl)
+        recorder.capture(rng.random(shell) < sampled_at[crawl], crawl)
         if crawl < n_crawls - 1:
-            replaced = np.flatnonzero(rng.random(shell) >= survival[crawl])
-            histories.append(_captured(words[replaced]))
-            words[replaced] = 0
-    packed = np.concatenate([*histories, _captured(words)]).view(np.uint8)
-    return SimulatedHistories(packed[:, :n_bytes], n_crawls)
-
-
-def _padded_bytes(n_crawls: int) -> int:
-    """Return the number of bytes of whole 64-bit words that have a bit for each crawl."""
-    return (n_crawls + 63) // 64 * 8
-
-
-def _bit(crawl: int) -> np.uint8:
-    return np.uint8(0x80 >> crawl % 8)
-
-
-def _captured(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    return words[words.any(axis=1)]
+            recorder.replace(np.flatnonzero(rng.random(shell) >= survival[crawl]))
+    in_every_crawl = np.tile(np.packbits(np.ones(n_crawls, dtype=np.uint8)), (core, 1))
+    return SimulatedHistories(np.concatenate([in_every_crawl, recorder.packed()]), n_crawls)
 
 
 def simulate_revisit_delay(
@@ -147,20 +127,25 @@ def simulate_revisit_delay(
     Parameters
     ----------
     delays
-        Delay at each crawl, in crawls, whole numbers of at least 0; shape (crawls,).
+        Revisit delay at each crawl, in crawls, whole numbers of at least 0, shape (n_crawls,).
     elements
-        Elements in the urn at any one time.
+        Eligible elements at any time.
     alpha, revisit_coverage
-        As in `RevisitDelayUrn`.
+        Survival, and coverage of recently captured elements, in [0, 1]; see `RevisitDelayUrn`.
     coverage
-        As in `RevisitDelayUrn`; a scalar, or one per crawl.
+        Coverage of the other elements, in [0, 1]; a scalar, or one value per crawl.
     seed
-        Equal seeds give equal histories.
+        Seed of the random numbers. Equal seeds give equal histories.
+
+    Returns
+    -------
+    SimulatedHistories
+        Capture histories of the elements that were captured.
 
     Raises
     ------
     ValueError
-        When a number is out of range.
+        If a number is out of range.
 
     Examples
     --------
@@ -176,20 +161,51 @@ def simulate_revisit_delay(
     require_fraction("revisit_coverage", revisit_coverage)
     chance = np.broadcast_to(np.asarray(coverage, dtype=np.float64), delay.shape)
     rng = np.random.default_rng(seed)
-    never = delay.max() + 1
-    since = np.full(elements, never)
-    seen = np.zeros((elements, delay.size), dtype=np.bool_)
-    left = []
+    never = int(delay.max()) + 1
+    since = np.full(elements, never, dtype=np.int32)  # crawls since the last capture
+    recorder = _Recorder(elements, delay.size)
     for crawl in np.maximum(np.arange(-_BURN_IN, delay.size), -1):
-        fetched = rng.random(elements) < np.where(
-            since <= delay[max(crawl, 0)], revisit_coverage, chance[max(crawl, 0)]
-        )
-        since = np.where(fetched, 1, since + 1)
-        replaced = rng.random(elements) >= alpha
+        is_recent = since <= delay[max(crawl, 0)]
+        captured = rng.random(elements) < np.where(is_recent, revisit_coverage, chance[max(crawl, 0)])
+        since += 1
+        since[captured] = 1
+        replaced = np.flatnonzero(rng.random(elements) >= alpha)
         since[replaced] = never
         if crawl >= 0:
-            seen[:, crawl] = fetched
-            left.append(np.packbits(seen[replaced], axis=1))
-            seen[replaced] = False
-    packed = np.concatenate([*left, np.packbits(seen, axis=1)])
-    return SimulatedHistories(packed[packed.any(axis=1)], delay.size)
+            recorder.capture(captured, crawl)
+            recorder.replace(replaced)
+    return SimulatedHistories(recorder.packed(), delay.size)
+
+
+class _Recorder:
+    """Capture histories of the eligible elements, and of those that were replaced, in 64-bit words."""
+
+    def __init__(self, elements: int, n_crawls: int) -> None:
+        self._n_bytes = (n_crawls + 7) // 8
+        self._bits = np.zeros((elements, _padded_bytes(n_crawls)), dtype=np.uint8)
+        self._words = self._bits.view(np.uint64)  # the same memory, for faster row operations
+        self._replaced: list[npt.NDArray[np.uint64]] = []
+
+    def capture(self, captured: BoolArray, crawl: int) -> None:
+        """Record which eligible elements a crawl captured, shape (elements,)."""
+        self._bits[:, crawl // 8] |= captured * _bit(crawl)
+
+    def replace(self, elements: IntArray) -> None:
+        """Replace elements, given by their numbers, by new ones."""
+        words = self._words[elements]
+        self._replaced.append(words[words.any(axis=1)])
+        self._words[elements] = 0
+
+    def packed(self) -> ByteArray:
+        """Return the histories of all elements that were captured; see `SimulatedHistories`."""
+        remaining = self._words[self._words.any(axis=1)]
+        return np.concatenate([*self._replaced, remaining]).view(np.uint8)[:, : self._n_bytes]
+
+
+def _padded_bytes(n_crawls: int) -> int:
+    """Return the number of bytes of whole 64-bit words that have a bit for each crawl."""
+    return (n_crawls + 63) // 64 * 8
+
+
+def _bit(crawl: int) -> np.uint8:
+    return np.uint8(0x80 >> crawl % 8)

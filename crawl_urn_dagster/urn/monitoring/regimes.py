@@ -82,10 +82,10 @@ def find_regimes(sizes: npt.ArrayLike, recaptures: npt.ArrayLike, *, seed: int =
     Parameters
     ----------
     sizes
-        M_t, shape (crawls,).
+        Elements M_t of each crawl, shape (n_crawls,).
     recaptures
-        r_ij, captured in i and next captured in j, shape (crawls, crawls); NaN where unknown. See
-        `recaptures_from_unions`.
+        Elements r_ij captured by crawl i and next captured by crawl j, shape (n_crawls, n_crawls); NaN where unknown.
+        See `recaptures_from_unions`.
     seed
         Seed of the permutations.
 
@@ -144,10 +144,9 @@ def _segments(values: FloatArray, rng: np.random.Generator) -> list[tuple[int, i
     n_blocks = n // BLOCK
     if n_blocks < 2:
         return [(0, n, None)]
-    blocks = np.array_split(np.arange(n), n_blocks)
-    orders = [np.arange(n)]
-    orders += [np.concatenate([blocks[k] for k in rng.permutation(n_blocks)]) for _ in range(_PERMUTATIONS)]
-    explained = _explained(values[np.stack(orders)])
+    lengths = np.array([len(block) for block in np.array_split(np.arange(n), n_blocks)])
+    orders = np.array([np.arange(n_blocks), *(rng.permutation(n_blocks) for _ in range(_PERMUTATIONS))])
+    explained = _explained(values, _rows_in_order(lengths, orders))
     best = explained.max(axis=1)
     # Orders that repeat the observed one explain as much, except for rounding.
     p_value = float(np.mean(best >= best[0] * (1 - 1e-12)))
@@ -160,17 +159,29 @@ def _segments(values: FloatArray, rng: np.random.Generator) -> list[tuple[int, i
     return before + [(split + low, split + high, p) for low, high, p in after]
 
 
-def _explained(values: FloatArray) -> FloatArray:
+def _rows_in_order(lengths: IntArray, orders: IntArray) -> IntArray:
+    """Return the rows of reordered blocks, shape (n_orders, n_rows), from orders of shape (n_orders, n_blocks)."""
+    sizes, starts = lengths[orders], (lengths.cumsum() - lengths)[orders]
+    shifts = starts - (sizes.cumsum(axis=1) - sizes)
+    rows = np.repeat(shifts.ravel(), sizes.ravel()).reshape(len(orders), -1)
+    return np.asarray(rows + np.arange(rows.shape[1]))
+
+
+def _explained(values: FloatArray, rows: IntArray) -> FloatArray:
     """Return the share of variance that two means explain, averaged over the lags, by split.
 
-    From shape (sequences, starts, lags) to (sequences, splits); split k has BLOCK + k starts before it.
+    From values of shape (n_starts, n_lags) in orders of shape (n_orders, n_starts) to shape (n_orders, n_splits). Split
+    k has BLOCK + k starts before it.
     """
-    n = values.shape[1]
-    centred = values - values.mean(axis=1, keepdims=True)
+    n, n_lags = values.shape
     before = np.arange(BLOCK, n - BLOCK + 1)
-    between = centred.cumsum(axis=1)[:, before - 1] ** 2 * (n / (before * (n - before)))[:, None]
-    total = (centred**2).sum(axis=1)[:, None]
-    return np.asarray(np.divide(between, total, out=np.zeros_like(between), where=total > 0).mean(axis=2))
+    weight = n / (before * (n - before))
+    centred = values - values.mean(axis=0)
+    explained = np.zeros((len(rows), len(before)))
+    for at_lag, total in zip(centred.T, (centred**2).sum(axis=0), strict=True):
+        if total > 0:
+            explained += at_lag[rows].cumsum(axis=1)[:, BLOCK - 1 : n - BLOCK] ** 2 * weight / total
+    return np.asarray(explained / n_lags)
 
 
 def _regime(fractions: FloatArray, starts: IntArray, p_value: float | None) -> Regime:
