@@ -1,6 +1,6 @@
-"""The installed command, for tests: its environment, its configuration, and its UI in the background.
+"""The installed command: its environment, its configuration, and its UI in the background.
 
-Here: starting and asking it. Not here: what it should say.
+Does not assert what it prints.
 """
 
 import json
@@ -36,8 +36,37 @@ def free_port():
         return one.getsockname()[1]
 
 
+def crawl_urn(*arguments, cwd, **values):
+    """Run the command to its end."""
+    return subprocess.run(
+        [COMMAND, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=cwd,
+        env=environment(**values),
+        timeout=600,
+    )
+
+
+def start(*arguments, cwd):
+    """Start the command in the background, and return it after its fifth step."""
+    process = subprocess.Popen(
+        [COMMAND, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=cwd,
+        env=environment(),
+    )
+    for line in process.stdout:
+        if line.strip().startswith("5/"):
+            return process
+    raise AssertionError("the command ended before its fifth step")
+
+
 class Ui:
-    """`crawl-urn ui` in a process group of its own."""
+    """`crawl-urn ui` in a separate process group."""
 
     def __init__(self, folder, configuration, **values):
         self.port = free_port()
@@ -50,11 +79,11 @@ class Ui:
                 cwd=folder,
                 env=environment(**values),
                 start_new_session=True,
-                # As the shell starts a job in the background of a script: the UI must end on a signal nevertheless.
+                # A shell starts a background job of a script like this, and the UI must still end on a signal.
                 preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),  # noqa: PLW1509 - no thread is running yet
             )
 
-    def ask(self, query, **variables):
+    def query(self, query, **variables):
         answer = requests.post(f"{self.address}/graphql", json={"query": query, "variables": variables}, timeout=30)
         answer.raise_for_status()
         content = answer.json()
@@ -64,7 +93,7 @@ class Ui:
     def wait_until(self, condition, seconds):
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            assert self.process.poll() is None, "the UI has ended"
+            assert self.process.poll() is None, "the UI ended"
             try:
                 found = condition()
             except requests.ConnectionError:
@@ -72,7 +101,7 @@ class Ui:
             if found:
                 return found
             time.sleep(0.5)
-        raise AssertionError("waited in vain")
+        raise AssertionError(f"the condition was not met within {seconds} s")
 
     def close(self):
         self.process.terminate()

@@ -141,7 +141,7 @@ def test_what_is_published_is_made_and_told_once_through_outage_and_crash(unatte
     assert "listed.csv" in one.last_tick().error.to_string()
     one.wait_for_alerts(2)
     assert one.receiver.titles[1] == "remote: the source cannot be read"
-    assert "The last 2 looks at it failed" in one.receiver.received[1]["message"]
+    assert "The last 2 polls of the source failed" in one.receiver.received[1]["message"]
     one.source.open()
     one.ui.wait_until(lambda: one.last_tick().status == TickStatus.SKIPPED, 60)
 

@@ -36,7 +36,7 @@ def ui(page, tmp_path_factory):
     one = Ui(folder, configure(folder, collection), DAGSTER_HOME=pipeline.instance.root_directory)
     try:
         loaded = "{ repositoriesOrError { ... on RepositoryConnection { nodes { name } } } }"
-        one.wait_until(lambda: one.ask(loaded)["repositoriesOrError"].get("nodes"), 120)
+        one.wait_until(lambda: one.query(loaded)["repositoriesOrError"].get("nodes"), 120)
         assert requests.get(one.address, timeout=30).ok
         yield one
     finally:

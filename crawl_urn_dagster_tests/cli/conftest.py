@@ -1,0 +1,43 @@
+"""One run of the command, shared by the tests of this folder."""
+
+import json
+import subprocess
+
+import pytest
+from filelock import FileLock
+
+from crawl_urn_dagster.orchestration.resources import CollectionHome
+from crawl_urn_dagster_tests.collections_for_tests import avoiding_histories, histories, presence_collection
+from crawl_urn_dagster_tests.command import configure, crawl_urn
+
+N_CRAWLS, URN = 10, 1_000
+
+
+@pytest.fixture(scope="session")
+def command_run(tmp_path_factory, worker_id):
+    """The folder and result of one run of two collections: the model fits one of them, and not the other.
+
+    Nine of the ten crawls of the first were ingested before. All test processes share the run.
+    """
+    base = tmp_path_factory.getbasetemp()
+    folder = (base if worker_id == "master" else base.parent) / "command"
+    folder.mkdir(exist_ok=True)
+    finished = folder / "result.json"
+    with FileLock(folder / ".lock"):
+        if not finished.exists():
+            result = _run(folder)
+            finished.write_text(json.dumps([result.returncode, result.stdout, result.stderr]))
+    return folder, subprocess.CompletedProcess("crawl-urn", *json.loads(finished.read_text()))
+
+
+def _run(folder):
+    fitting = presence_collection(folder, histories(N_CRAWLS, urn=URN), name="fitting")
+    avoiding = presence_collection(folder, avoiding_histories(N_CRAWLS, urn=URN), name="avoiding")
+    home = CollectionHome(folder=str(folder / "home"), collection=fitting.name)
+    revisions = fitting.source.list_crawls(home.files, fitting.selection).revisions
+    earlier = list(revisions)[:-1]
+    written = home.presence.write(
+        fitting.source.captures(home.files, earlier), {crawl: revisions[crawl] for crawl in earlier}
+    )
+    assert len(list(written)) == N_CRAWLS - 1
+    return crawl_urn("run", "--collections", configure(folder, fitting, avoiding), "--home", "home", cwd=folder)

@@ -1,0 +1,100 @@
+"""The Dagster instance of the command, the lock on its jobs, and runs that the UI re-executes."""
+
+import dagster as dg
+import pytest
+
+from crawl_urn_dagster.cli.launching import InstanceError, open_instance
+from crawl_urn_dagster_tests.collections_for_tests import histories, presence_collection, tables_collection
+from crawl_urn_dagster_tests.command import Ui, configure, crawl_urn, start
+
+pytestmark = pytest.mark.slow
+
+
+def test_killed_run_is_cleaned_up_by_the_next(tmp_path):
+    configuration = configure(tmp_path, tables_collection(tmp_path, histories(2), windows=False))
+    arguments = ("run", "--collections", configuration, "--home", "home")
+    killed = start(*arguments, cwd=tmp_path)
+    with dg.DagsterInstance.from_config(str(tmp_path / "home" / ".dagster")) as instance:
+        run_id = instance.get_runs()[0].run_id
+        killed.kill()
+        killed.communicate()
+        # As if it was killed inside a step: its pool slot is occupied.
+        instance.event_log_storage.initialize_concurrency_limit_to_default("tabled_duckdb")
+        instance.event_log_storage.claim_concurrency_slot("tabled_duckdb", run_id, "a step")
+        assert not instance.get_run_by_id(run_id).is_finished
+
+        assert crawl_urn(*arguments, cwd=tmp_path).returncode == 0
+        assert instance.get_run_by_id(run_id).status == dg.DagsterRunStatus.FAILURE
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("dagster.yaml", "storage: {sqlite: 3}"), ("dagster.yaml", "storage: ["), ("history", "")],
+    ids=["wrong settings", "invalid YAML", "a file where a folder should be"],
+)
+def test_invalid_instance_is_reported(tmp_path, name, content):
+    (tmp_path / name).write_text(content)
+    message = rf"(?s)in {tmp_path} cannot be opened: .*; check its dagster.yaml"
+    with pytest.raises(InstanceError, match=message) as raised, open_instance(tmp_path):
+        pass
+    assert name in str(raised.value)
+
+
+def ended(run):
+    return run if run["status"] in {"SUCCESS", "FAILURE"} else None
+
+
+def test_ui_shows_and_re_executes_earlier_runs(tmp_path):
+    configuration = configure(tmp_path, presence_collection(tmp_path, histories(6, urn=500)))
+    assert crawl_urn("run", "--collections", configuration, "--home", "home", cwd=tmp_path).returncode == 0
+    with dg.DagsterInstance.from_config(str(tmp_path / "home" / ".dagster")) as instance:
+        command_tags = instance.get_runs()[0].tags
+        killed = [
+            dg.DagsterRun(job_name=f"listed_{job}", status=dg.DagsterRunStatus.STARTED, tags=command_tags)
+            for job in ("ingest", "update")
+        ]
+        for run in killed:
+            instance.add_run(run)
+    ui = Ui(tmp_path, configuration)
+    try:
+        locations = "{ workspaceOrError { ... on Workspace { locationEntries { name loadStatus } } } }"
+        ui.wait_until(
+            lambda: (
+                [
+                    (entry["name"], entry["loadStatus"])
+                    for entry in ui.query(locations)["workspaceOrError"]["locationEntries"]
+                ]
+                == [("crawl_urn_dagster", "LOADED")]
+            ),
+            seconds=90,
+        )
+        status = "query($id: ID!) { runOrError(runId: $id) { ... on Run { status parentRunId } } }"
+        for run in killed:
+            assert ui.query(status, id=run.run_id)["runOrError"]["status"] == "FAILURE"
+        runs = ui.query("{ runsOrError { ... on Runs { results { runId jobName status } } } }")["runsOrError"][
+            "results"
+        ]
+        for job in ("listed_ingest", "listed_update"):
+            (parent,) = (run for run in runs if (run["jobName"], run["status"]) == (job, "SUCCESS"))
+            launched = ui.query(
+                """mutation($parent: String!) { launchRunReexecution(reexecutionParams: {
+                       parentRunId: $parent, strategy: ALL_STEPS}) {
+                     __typename ... on LaunchRunSuccess { run { runId } } ... on PythonError { message } } }""",
+                parent=parent["runId"],
+            )["launchRunReexecution"]
+            assert launched["__typename"] == "LaunchRunSuccess", launched
+            run_id = launched["run"]["runId"]
+            status_of_run = ui.wait_until(
+                lambda run_id=run_id: ended(ui.query(status, id=run_id)["runOrError"]), seconds=120
+            )
+            assert status_of_run == {"status": "SUCCESS", "parentRunId": parent["runId"]}
+        metadata = ui.query(
+            """{ assetOrError(assetKey: {path: ["listed", "headline"]}) { ... on Asset {
+                   assetMaterializations { runId metadataEntries {
+                       label ... on FloatMetadataEntry { floatValue } } } } } }"""
+        )["assetOrError"]["assetMaterializations"]
+        assert {materialization["runId"] for materialization in metadata} == {run_id, parent["runId"]}
+        plotted = {entry["label"] for entry in metadata[0]["metadataEntries"] if "floatValue" in entry}
+        assert {"kappa", "core_share", "alpha", "coverage"} <= plotted
+    finally:
+        ui.close()

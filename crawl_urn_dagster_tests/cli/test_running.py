@@ -1,0 +1,79 @@
+"""Updates by the command: progress, errors, interruption, and the arrival of a crawl."""
+
+import re
+import signal
+
+import pytest
+
+from crawl_urn_dagster.figures import PARAMETER_FIGURES
+from crawl_urn_dagster.observables.database import ObservablesFile
+from crawl_urn_dagster_tests.cli.conftest import N_CRAWLS
+from crawl_urn_dagster_tests.collections_for_tests import histories, labels, presence_collection, tables_collection
+from crawl_urn_dagster_tests.command import configure, crawl_urn, start
+
+pytestmark = pytest.mark.slow
+
+
+def test_progress_is_printed_per_step(command_run):
+    _, result = command_run
+    lines = result.stdout.splitlines()
+    assert f"fitting: {N_CRAWLS} crawls, 2020-01-06 to {labels(N_CRAWLS)[-1]}" in lines
+    for name, to_read, rows in (("fitting", 1, "768"), ("avoiding", N_CRAWLS, "4,473")):
+        started = next(number for number, line in enumerate(lines) if line.startswith(f"{name}_ingest: run "))
+        started_line, read, captures, ended, update = lines[started : started + 5]
+        assert read.endswith(f"{to_read} of {N_CRAWLS} crawls to read")
+        assert f"reading captures: {rows} rows in" in captures
+        assert started_line.endswith(", 1 step")
+        assert ended.startswith("    1/1 ")
+        assert ended.endswith("  ingest")
+        assert update.startswith(f"{name}_update: run ")
+    (total,) = {found[1] for line in lines if (found := re.search(r"_update: run .*, (\d+) steps", line))}
+    steps = [line for line in lines if f"/{total} " in line]
+    (skipped,) = (line for line in lines if "skipped: " in line)
+    named, _, more = skipped.split(": ")[1].removesuffix(" (blocked by a failed step or check)").partition(" and ")
+    assert set(named.split(", ")) <= set(PARAMETER_FIGURES)
+    assert len(named.split(", ")) + int(more.removesuffix(" more") or 0) == len(PARAMETER_FIGURES)
+    assert len(steps) == 2 * int(total) - len(PARAMETER_FIGURES)
+    assert any(line.endswith("headline_headline_fit  failed") for line in steps)
+
+
+def test_only_the_new_crawl_is_ingested(command_run):
+    folder, _ = command_run
+    tables = ObservablesFile(folder / "home" / "fitting" / "observables.duckdb")
+    assert tables.read("crawls")["crawl"].tolist() == labels(N_CRAWLS)
+
+
+def test_error_does_not_stop_other_collections(tmp_path):
+    lists = presence_collection(tmp_path, histories(2), name="lists")
+    tables, sound = (
+        tables_collection(tmp_path, histories(2), name=name, windows=False) for name in ("tables", "sound")
+    )
+    home = tmp_path / "home"
+    home.mkdir()
+    for broken in ("lists", "tables"):
+        (home / broken).write_text("a file where the collection's folder should be")
+    configuration = configure(tmp_path, lists, tables, sound)
+    result = crawl_urn("run", "--collections", configuration, "--home", home, cwd=tmp_path)
+    assert result.returncode == 1
+    for broken, step in (("lists", "ingest"), ("tables", "read_tables")):
+        assert f"Error: collection {broken}: {broken}__{step}: " in result.stderr
+        assert str(home / broken) in result.stderr
+    assert "lists_update: run" not in result.stdout  # because the ingest failed
+    assert (home / "sound" / "report.html").exists()
+
+
+def test_second_command_is_refused_and_interrupt_stops_all(tmp_path):
+    collections = [tables_collection(tmp_path, histories(6), name=name, windows=False) for name in ("first", "second")]
+    arguments = ("run", "--collections", configure(tmp_path, *collections), "--home", "home")
+    running = start(*arguments, cwd=tmp_path)
+    refused = crawl_urn(*arguments, cwd=tmp_path)
+    assert refused.returncode == 1
+    assert (
+        refused.stderr == "Error: another crawl-urn process is running first_update; wait for it to finish or stop it\n"
+    )
+    running.send_signal(signal.SIGINT)
+    output, errors = running.communicate(timeout=180)
+    assert running.returncode == 130
+    assert errors.startswith("Error: interrupted: first; not started: second. All files are complete")
+    assert len(errors.splitlines()) == 1
+    assert "second: run" not in output
