@@ -1,6 +1,5 @@
-"""Alerts on a real instance, sent to HTTP receivers."""
+"""Events that require an alert, on a real instance."""
 
-import logging
 import time
 from datetime import datetime, timedelta, timezone
 
@@ -13,10 +12,7 @@ from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 from dagster_shared.error import SerializableErrorInfo
 
 from crawl_urn_dagster.config.settings import AutomationSettings
-from crawl_urn_dagster.orchestration.alerts.delivery import AlertError, deliver
-from crawl_urn_dagster.orchestration.alerts.records import Alert
 from crawl_urn_dagster.orchestration.asset_keys import FINGERPRINT
-from crawl_urn_dagster.orchestration.build import build_defs
 from crawl_urn_dagster.orchestration.partitions import INGEST
 from crawl_urn_dagster_tests.collections_for_tests import (
     avoiding_histories,
@@ -25,32 +21,10 @@ from crawl_urn_dagster_tests.collections_for_tests import (
     presence_collection,
     tables_collection,
 )
-from crawl_urn_dagster_tests.pipeline import ALL_BUT_FITS, ALL_BUT_OBSERVABLES, QUIET, UNCHECKED, Pipeline
-from crawl_urn_dagster_tests.servers import Receiver
+from crawl_urn_dagster_tests.orchestration.alerts.conftest import check_drift, set_drift, tick
+from crawl_urn_dagster_tests.pipeline import ALL_BUT_FITS, ALL_BUT_OBSERVABLES, Pipeline
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def receiver():
-    receiver = Receiver()
-    yield receiver
-    receiver.close()
-
-
-@pytest.fixture
-def other():
-    receiver = Receiver()
-    yield receiver
-    receiver.close()
-
-
-def tick(pipeline, *targets, collection=None):
-    """Evaluate the alert sensor of the collection, as the daemon does; return its message."""
-    one = collection or pipeline.collection
-    defs = build_defs([one], home=pipeline.home.path.parent, alerts=targets, ui_url="http://ui.example/")
-    with dg.build_sensor_context(instance=pipeline.instance, definitions=defs) as context:
-        return defs.resolve_sensor_def(f"{one.name}_alerts").evaluate_tick(context).skip_message
 
 
 def test_failed_headline_is_one_alert_and_not_a_failed_run(tmp_path, receiver):
@@ -71,29 +45,6 @@ def test_failed_headline_is_one_alert_and_not_a_failed_run(tmp_path, receiver):
     assert len(receiver.received) == 1
 
 
-def check_drift(pipeline):
-    """Run only the drift check of the core, as the last step of an update."""
-    key = dg.AssetCheckKey(dg.AssetKey([pipeline.collection.name, "drift"]), "kappa_drift")
-    update = dg.define_asset_job(f"{pipeline.collection.name}_update", selection=dg.AssetSelection.checks(key))
-    defs = dg.Definitions(
-        assets=pipeline.defs.assets,
-        asset_checks=pipeline.defs.asset_checks,
-        resources=pipeline.defs.resources,
-        jobs=[update],
-    )
-    job = defs.resolve_job_def(update.name)
-    assert job.execute_in_process(instance=pipeline.instance, run_config=QUIET).success
-
-
-@pytest.fixture(scope="module")
-def tabled(tmp_path_factory):
-    """An updated collection of pairs without an alert."""
-    folder = tmp_path_factory.mktemp("tabled")
-    pipeline = Pipeline(tables_collection(folder, histories(12), windows=False), folder)
-    assert pipeline.run(without=UNCHECKED).success
-    return pipeline
-
-
 def test_drift_alert_is_sent_at_each_onset(tabled, receiver):
     tick(tabled, receiver.address)
     assert receiver.received == []
@@ -106,13 +57,6 @@ def test_drift_alert_is_sent_at_each_onset(tabled, receiver):
     assert "κ changed by -0.200, from 0.400 to 0.200" in receiver.received[0]["message"]
     assert receiver.received[0]["message"].endswith("Figure: http://ui.example/assets/tabled/control_charts")
     assert receiver.received[0]["type"] == "warning"
-
-
-def set_drift(pipeline, by):
-    """Write a drift of the core to the table drift."""
-    table = pipeline.home.observables.read("drift")
-    row = {"reference_value": 0.4, "value": 0.4 + by, "difference": by, "statistic": abs(by), "reason": None}
-    pipeline.home.observables.replace({"drift": table.assign(**row, drifted=abs(by) > 0.1)})
 
 
 def test_failed_fit_outside_the_headline_sends_no_alert(tmp_path, receiver):
@@ -139,71 +83,6 @@ def test_retried_error_sends_one_alert(tmp_path, receiver):
     pipeline.execute("update", without=ALL_BUT_OBSERVABLES)  # launched manually: not an attempt at known work
     tick(pipeline, receiver.address)
     assert len(receiver.received) == 3
-
-
-def test_refused_alert_is_sent_later_to_that_target_only(tabled, receiver, other, caplog):
-    set_drift(tabled, 0.0)
-    check_drift(tabled)
-    assert tick(tabled, other.address) == "No new event."  # other targets received it
-    set_drift(tabled, 0.5)
-    check_drift(tabled)
-    caplog.set_level(logging.DEBUG)
-    receiver.answers = [503]
-    targets = (receiver.address, other.address)
-    with pytest.raises(
-        AlertError, match=r"target 1 of 2 \(JSON\) did not accept the alert 'tabled: kappa_drift failed'"
-    ) as raised:
-        tick(tabled, *targets)
-    assert (len(receiver.received), len(other.received)) == (0, 1)
-    assert tick(tabled, *targets) == "Sent 1 alert."
-    assert tick(tabled, *targets) == "No new event."
-    assert (len(receiver.received), len(other.received)) == (1, 1)
-    assert "s3cret" not in str(raised.value)
-    assert "s3cret" not in "".join(
-        record.getMessage() for record in caplog.records if record.name.startswith("apprise")
-    )
-
-
-def test_unreachable_target_raises_without_its_url(tabled, receiver):
-    receiver.close()
-    alert = Alert("crawl_urn/tabled/test", "title", "body", "warning")
-    with pytest.raises(AlertError, match=r"target 1 of 1 .* did not accept") as raised:
-        deliver(tabled.instance, [receiver.address], [alert])
-    assert "s3cret" not in str(raised.value)
-
-
-def test_invalid_target_does_not_block_others(tabled, receiver, other):
-    wrong = "https://chat.example.org/s3cret"
-    alerts = [Alert(f"crawl_urn/tabled/mistyped/{number}", f"title {number}", "body", "warning") for number in (1, 2)]
-    with pytest.raises(AlertError, match=r"^alerts, target 2 of 2: not a valid Apprise URL") as raised:
-        deliver(tabled.instance, [receiver.address, wrong], alerts)
-    assert "s3cret" not in str(raised.value)
-    assert deliver(tabled.instance, [receiver.address, other.address], alerts) == 2
-    assert receiver.titles == other.titles == ["title 1", "title 2"]
-    with pytest.raises(AlertError, match="target 2 of 2: not a valid Apprise URL"):
-        tick(tabled, receiver.address, wrong)  # also without a new event
-
-
-def test_refusing_target_does_not_block_others(tabled, receiver, other):
-    alerts = [Alert(f"crawl_urn/tabled/refused/{number}", f"title {number}", "body", "warning") for number in (1, 2)]
-    receiver.answers = [503]
-    with pytest.raises(AlertError, match=r"^alerts, target 1 of 2 \(JSON\) did not accept the alert 'title 1'"):
-        deliver(tabled.instance, [receiver.address, other.address], alerts)
-    assert (receiver.titles, other.titles) == ([], ["title 1", "title 2"])
-    deliver(tabled.instance, [receiver.address, other.address], alerts)
-    assert receiver.titles == other.titles == ["title 1", "title 2"]
-
-
-def test_target_without_scheme_is_rejected_on_loading(tabled):
-    with pytest.raises(ValueError, match="target 2 of 2: not a valid Apprise URL") as raised:
-        build_defs([tabled.collection], alerts=["json://example.org/", "s3cret"])
-    assert "s3cret" not in str(raised.value)
-
-
-def test_sensor_is_off_without_targets(tabled):
-    assert tick(tabled) == "No alert target is configured."
-    defs = build_defs([tabled.collection])
-    assert defs.resolve_sensor_def("tabled_alerts").default_status == dg.DefaultSensorStatus.STOPPED
 
 
 def test_stale_source_sends_one_alert_until_a_crawl_arrives(tabled, receiver):
