@@ -6,7 +6,7 @@ import pytest
 
 from crawl_urn_dagster.orchestration.alerts.delivery import AlertError, deliver
 from crawl_urn_dagster.orchestration.alerts.records import Alert
-from crawl_urn_dagster_tests.orchestration.alerts.conftest import check_drift, set_drift, tick
+from crawl_urn_dagster_tests.orchestration.alerts.evaluating import check_drift, set_drift, tick
 
 pytestmark = pytest.mark.slow
 

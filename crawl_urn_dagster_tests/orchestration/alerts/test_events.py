@@ -21,7 +21,7 @@ from crawl_urn_dagster_tests.collections_for_tests import (
     presence_collection,
     tables_collection,
 )
-from crawl_urn_dagster_tests.orchestration.alerts.conftest import check_drift, set_drift, tick
+from crawl_urn_dagster_tests.orchestration.alerts.evaluating import check_drift, set_drift, tick
 from crawl_urn_dagster_tests.pipeline import ALL_BUT_FITS, ALL_BUT_OBSERVABLES, Pipeline
 
 pytestmark = pytest.mark.slow

@@ -4,7 +4,7 @@ import dagster as dg
 import pytest
 
 from crawl_urn_dagster.orchestration.build import build_defs
-from crawl_urn_dagster_tests.orchestration.alerts.conftest import tick
+from crawl_urn_dagster_tests.orchestration.alerts.evaluating import tick
 
 pytestmark = pytest.mark.slow
 

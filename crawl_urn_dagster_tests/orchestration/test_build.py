@@ -1,0 +1,97 @@
+"""Definitions of collections: their assets, and what they share."""
+
+import warnings
+
+import dagster as dg
+import pytest
+
+from crawl_urn_dagster.config.collection import demo_collection
+from crawl_urn_dagster.config.settings import AutomationSettings
+from crawl_urn_dagster.figures import PARAMETER_FIGURES
+from crawl_urn_dagster.orchestration.build import build_defs
+from crawl_urn_dagster_tests.collections_for_tests import (
+    histories,
+    presence_collection,
+    tables_collection,
+)
+
+
+def names_of(defs, collection):
+    return {key.path[1] for key in defs.resolve_all_asset_keys() if key.path[0] == collection}
+
+
+def test_assets_follow_from_the_source(tmp_path):
+    every = {"crawls", "parameters", "headline", "operator_terms", "report", "export"}
+    every |= {"diagnosis", "kappa_profile", "model_comparison", "revisit_regimes"}
+    every |= {"parameter_history", "drift", "control_chart", "forecast", "planning"}
+    from_windows = {
+        *("discovery_curve", "first_returns", "discovery_heat_map", "discovery_curves_by_start", "forecast_fan"),
+    }
+    from_pairs = {"containment", "containment_by_lag"}
+    from_lists = {
+        *("presence", "capture_history_counts", "m_array", "capture_recapture", "per_crawl", "comparators"),
+        "survival_and_coverage_by_crawl",
+    }
+    always = every | set(PARAMETER_FIGURES)
+    collections = [
+        presence_collection(tmp_path, name="lists"),
+        tables_collection(tmp_path, name="pairs", windows=False),
+        tables_collection(tmp_path, name="windows", pairs=False),
+        demo_collection(),
+    ]
+    defs = build_defs(collections, home=tmp_path)
+    assert names_of(defs, "lists") == always | from_windows | from_pairs | from_lists
+    assert names_of(defs, "pairs") == always | from_pairs
+    assert names_of(defs, "windows") == always | from_windows
+    assert names_of(defs, "demo") == always | from_windows | from_pairs | from_lists | {"truth"}
+
+
+def test_collections_of_one_location_do_not_clash(tmp_path):
+    one, two = presence_collection(tmp_path, name="one"), presence_collection(tmp_path, name="two")
+    merged = dg.Definitions.merge(build_defs([one], home=tmp_path / "a"), build_defs([two], home=tmp_path / "b"))
+    dg.Definitions.validate_loadable(merged)
+    assert {job.name for job in merged.jobs} == {
+        f"{name}_{job}" for name in ("one", "two") for job in ("read", "ingest", "update")
+    }
+    partitions = {assets.partitions_def.name for assets in merged.assets if assets.partitions_def}
+    assert partitions == {"one_crawls", "two_crawls"}
+    assert set(merged.resources) == {"one_home", "two_home"}
+    assert len(names_of(merged, "one")) == len(names_of(merged, "two")) > 0
+
+
+def test_repeated_or_no_collections_are_rejected():
+    with pytest.raises(ValueError, match="the same name: demo"):
+        build_defs([demo_collection(), demo_collection()])
+    with pytest.raises(ValueError, match="at least one"):
+        build_defs([])
+
+
+def test_loading_gives_no_warning(tmp_path):
+    automation = AutomationSettings(expect_every_days=30)
+    ones = [demo_collection().model_copy(update={"name": name, "automation": automation}) for name in ("one", "two")]
+    ones += [presence_collection(tmp_path, histories(2))]  # it has files, so a job that reads them
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        build_defs(ones, alerts=["json://localhost"]).get_repository_def().load_all_definitions()
+    assert [str(one.message) for one in warned] == []
+
+
+def test_only_parameter_figures_depend_on_the_headline():
+    graph = build_defs([demo_collection()]).resolve_asset_graph()
+    waiting = {
+        key.path[1]
+        for key in graph.get_all_asset_keys()
+        if dg.AssetKey(["demo", "headline"]) in graph.get(key).parent_keys
+    }
+    assert waiting == set(PARAMETER_FIGURES)
+
+
+def test_schedules_are_off_and_sensors_on():
+    automation = AutomationSettings(refresh_cron="30 4 * * 1", time_zone="Europe/Paris")
+    defs = build_defs([demo_collection().model_copy(update={"automation": automation})])
+    for job in ("demo_ingest", "demo_update"):
+        schedule = defs.resolve_schedule_def(f"{job}_refresh")
+        assert schedule.default_status == dg.DefaultScheduleStatus.STOPPED
+        assert (schedule.cron_schedule, schedule.execution_timezone) == ("30 4 * * 1", "Europe/Paris")
+    for name in ("new_crawl", "ingested"):
+        assert defs.resolve_sensor_def(f"demo_{name}").default_status == dg.DefaultSensorStatus.RUNNING

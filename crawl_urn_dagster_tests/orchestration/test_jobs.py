@@ -1,0 +1,27 @@
+"""Jobs of a collection."""
+
+from crawl_urn_dagster.config.collection import demo_collection
+from crawl_urn_dagster.orchestration.build import build_defs
+from crawl_urn_dagster_tests.collections_for_tests import (
+    histories,
+    tables_collection,
+)
+
+
+def names_of(defs, collection):
+    return {key.path[1] for key in defs.resolve_all_asset_keys() if key.path[0] == collection}
+
+
+def test_jobs_divide_the_assets_of_a_collection(tmp_path):
+    pairs = tables_collection(tmp_path, histories(12), name="pairs", windows=False)
+    defs = build_defs([demo_collection(), pairs], home=tmp_path)
+    made = {
+        job.name: {key.path[1] for key in defs.resolve_job_def(job.name).asset_layer.selected_asset_keys}
+        for job in defs.jobs
+        if not job.name.endswith("_read")
+    }
+    assert set(made) == {"demo_ingest", "demo_update", "pairs_update"}
+    assert made["demo_ingest"] == {"presence"}
+    assert made["demo_update"] == names_of(defs, "demo") - {"presence"}
+    assert made["pairs_update"] == names_of(defs, "pairs")
+    assert {sensor.name for sensor in defs.sensors if sensor.name.endswith("_ingested")} == {"demo_ingested"}
