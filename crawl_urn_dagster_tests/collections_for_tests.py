@@ -1,6 +1,6 @@
-"""Small collections of every kind of source, written to disk for a test.
+"""Write small simulated collections to disk, one for each kind of source.
 
-Here: making inputs from the simulator and saying how to read them. Not here: what a test asserts of them.
+Does not run or assert anything.
 """
 
 import datetime as dt
@@ -27,7 +27,7 @@ def histories(n_crawls=N_CRAWLS, *, urn=URN, kappa=KAPPA, coverage=COVERAGE, see
 
 
 def presence_of(simulated):
-    """Texts of elements by crawl."""
+    """Elements by crawl, as texts."""
     return {
         label: np.char.add("e", simulated.captured(crawl).astype(str)).astype(object)
         for crawl, label in enumerate(labels(simulated.n_crawls))
@@ -68,7 +68,7 @@ def lists_collection(folder, *, name="split", **settings):
 
 
 def write_list(folder, crawl, elements):
-    """Write what `lists_collection` reads of a crawl, new or in place of what was there."""
+    """Write or replace the list of a crawl that `lists_collection` reads."""
     path = folder / "lists" / f"{crawl}.csv"
     path.parent.mkdir(exist_ok=True)
     path.write_text("\n".join(["element", *elements, ""]))
@@ -110,7 +110,7 @@ def tables_collection(folder, simulated=None, *, name="tabled", pairs=True, wind
 
 
 def avoiding_histories(n_crawls=N_CRAWLS, *, urn=URN, seed=7):
-    """Every element is captured in every second crawl only: what no urn with constant coverage does."""
+    """Histories of elements that are captured in every second crawl only, which the urn model does not fit."""
     rng = np.random.default_rng(seed)
     phase = rng.integers(0, 2, urn)
     seen = (np.arange(n_crawls)[None, :] + phase[:, None]) % 2 == 0

@@ -91,7 +91,7 @@ class Pipeline:
             asset_selection=[key for key in definition.asset_layer.selected_asset_keys if key.path[-1] not in without],
         )
         self.outcome = read_outcome(self.instance, result.run_id)
-        # The SQL definitions hold for every collection of the tests, not only where a test asks for it.
+        # Tested on the collection of every test, not only in the test of the SQL definitions.
         checks = {check.check_name: check for check in result.get_asset_check_evaluations()}
         assert "observables_equal_sql" not in checks or checks["observables_equal_sql"].passed, checks
         return result

@@ -1,6 +1,6 @@
-"""HTTP servers on loopback, for tests: one that publishes files, and one that takes messages.
+"""HTTP servers on loopback: one publishes files, and one receives messages.
 
-Here: the servers. Not here: what is published (`collections_for_tests`), or what a test asserts.
+Does not define the published files; see `collections_for_tests`.
 """
 
 import functools
@@ -11,7 +11,7 @@ import threading
 
 
 class FileServer:
-    """Files behind an HTTP address; they can be published again, and the server can go down and come back."""
+    """A server of files, which can be published again; the server can be closed and opened again."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -21,7 +21,7 @@ class FileServer:
         self.open()
 
     def open(self):
-        """Come back at the same address."""
+        """Open the server, again at the same address."""
         handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(self.folder))
         handler.log_message = lambda *_: None
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", self.port), handler)
@@ -32,10 +32,10 @@ class FileServer:
         return f"http://127.0.0.1:{self.port}/{name}"
 
     def publish(self, name, frame):
-        """Put a table in place as CSV, whole."""
+        """Replace a table atomically, as CSV."""
         partial = self.folder / "partial"
         frame.to_csv(partial, index=False)
-        self._modified += 1  # HTTP tells a revision by whole seconds
+        self._modified += 1  # HTTP dates have whole seconds
         os.utime(partial, (self._modified, self._modified))
         partial.replace(self.folder / name)
 
@@ -45,7 +45,7 @@ class FileServer:
 
 
 class Receiver:
-    """A webhook that keeps what it was sent, and answers from a list of statuses, then 200."""
+    """A webhook that keeps its messages, and answers with a list of statuses, then with 200."""
 
     def __init__(self):
         self.received, self.answers = [], []

@@ -1,3 +1,5 @@
+"""Atomic files and folders, and locks."""
+
 import multiprocessing
 
 import pytest
@@ -9,16 +11,16 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_a_file_takes_its_place_when_it_is_whole(tmp_path):
+def test_complete_file_replaces_its_target(tmp_path):
     target = tmp_path / "new" / "page.md"
     with replacing(target) as temporary:
-        temporary.write_text("whole")
+        temporary.write_text("complete")
         assert not target.exists()
-    assert target.read_text() == "whole"
+    assert target.read_text() == "complete"
     assert names(target.parent) == ["page.md"]
 
 
-def test_a_failure_leaves_the_earlier_file_and_nothing_else(tmp_path):
+def test_failure_keeps_the_earlier_file(tmp_path):
     target = tmp_path / "page.md"
     target.write_text("earlier")
 
@@ -33,29 +35,29 @@ def test_a_failure_leaves_the_earlier_file_and_nothing_else(tmp_path):
     assert names(tmp_path) == ["page.md"]
 
 
-def test_others_may_read_the_file(tmp_path):
+def test_replaced_file_is_readable_by_others(tmp_path):
     with replacing(tmp_path / "page.md") as temporary:
         temporary.write_text("for all")
     assert (tmp_path / "page.md").stat().st_mode & 0o777 == 0o644
 
 
-def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path):
+def test_only_leftovers_of_killed_processes_are_removed(tmp_path):
     with replacing(tmp_path / "page.md") as temporary:
-        temporary.write_text("whole")
-        # The same names, as of a process that ends here.
+        temporary.write_text("complete")
+        # Files with the names that a process killed here would leave.
         (tmp_path / f"{temporary.name[:-8]}x.partial").write_text("half")
     with scratch_folder(tmp_path) as scratch:
         left = tmp_path / f"{scratch.name[:-8]}x.partial"
         left.mkdir()
         (left / "0").write_text("half")
-    (tmp_path / "own.partial").write_text("a name that is no partial file's")
+    (tmp_path / "own.partial").write_text("not named like a partial file")
     (tmp_path / ".hidden").write_text("")
     assert len(names(tmp_path)) == 5
     with exclusive(tmp_path):
         assert names(tmp_path) == [".hidden", ".lock", "own.partial", "page.md"]
 
 
-def test_a_scratch_folder_is_gone_at_the_end_whatever_happens(tmp_path):
+def test_scratch_folder_is_removed_after_a_failure(tmp_path):
     def fail_half_way():
         with scratch_folder(tmp_path) as scratch:
             (scratch / "spool").write_text("half")
@@ -87,7 +89,7 @@ def test_writers_wait_for_each_other(tmp_path):
     assert [lines[:200], lines[200:]] in ([["a"] * 200, ["b"] * 200], [["b"] * 200, ["a"] * 200])
 
 
-def test_a_folder_takes_its_place_as_a_whole_and_a_failure_leaves_the_earlier_one(tmp_path):
+def test_folder_is_replaced_completely_or_not_at_all(tmp_path):
     target = tmp_path / "export"
     for name in ("first", "second"):
         with replacing_folder(target) as new:

@@ -1,4 +1,4 @@
-"""A collection that is left alone: real webserver and daemon, a source and a webhook on loopback, nobody clicks."""
+"""An unattended collection: webserver and daemon, with a source and a webhook on loopback."""
 
 import os
 import signal
@@ -25,7 +25,7 @@ PARTS = ("presence", "report")
 
 
 def crawls_frame(n_crawls):
-    """Captures of an urn whose crawls sample less of the shell from some crawl on."""
+    """Captures of an urn whose shell coverage falls at some crawl."""
     coverage = np.where(np.arange(n_crawls) < BEFORE, 0.6, 0.4)
     return presence_frame(
         simulate(times=np.arange(n_crawls), core=2000, shell=3000, alpha=0.75, coverage=coverage, seed=7)
@@ -33,7 +33,7 @@ def crawls_frame(n_crawls):
 
 
 class Unattended:
-    """The processes, the instance they share, and what was made."""
+    """The processes, their instance, and the materialisations."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -61,7 +61,7 @@ class Unattended:
         self.ui = Ui(self.folder, self.configuration, **values)
 
     def kill_daemon(self):
-        """Kill the daemon alone, by its id; `dagster dev` then ends by itself."""
+        """Kill only the daemon, by its id; `dagster dev` then ends."""
         children = Path(f"/proc/{self.ui.process.pid}/task/{self.ui.process.pid}/children").read_text().split()
         (daemon,) = (one for one in children if b"dagster._daemon" in Path(f"/proc/{one}/cmdline").read_bytes())
         os.kill(int(daemon), signal.SIGKILL)
@@ -74,19 +74,19 @@ class Unattended:
         self.instance.dispose()
 
     def materialised(self, name):
-        """Each materialisation of an asset, the newest first: its partition, and what it was made from."""
+        """Partition and input of each materialisation of an asset, the newest first."""
         records = self.instance.fetch_materializations(dg.AssetKey(["remote", name]), limit=1000).records
-        made_from = {"presence": "revision", "report": FINGERPRINT}[name]
-        return [(record.partition_key, record.asset_materialization.metadata[made_from].value) for record in records]
+        input_of = {"presence": "revision", "report": FINGERPRINT}[name]
+        return [(record.partition_key, record.asset_materialization.metadata[input_of].value) for record in records]
 
     def wait_for_report(self, number, seconds=150):
-        """Wait until a report was made from as many contents, and no run is under way."""
+        """Wait until reports of this many fingerprints are materialised and no run is unfinished."""
 
-        def made():
+        def is_materialised():
             unfinished = [run for run in self.instance.get_runs(limit=10) if not run.is_finished]
-            return len({content for _, content in self.materialised("report")}) == number and not unfinished
+            return len({fingerprint for _, fingerprint in self.materialised("report")}) == number and not unfinished
 
-        self.ui.wait_until(made, seconds)
+        self.ui.wait_until(is_materialised, seconds)
 
     def wait_for_alerts(self, number):
         self.ui.wait_until(lambda: len(self.receiver.received) >= number, 60)
@@ -112,7 +112,7 @@ def unattended(tmp_path):
     one.close()
 
 
-def test_what_is_published_is_made_and_told_once_through_outage_and_crash(unattended):
+def test_each_publication_gives_one_report_despite_outage_and_crash(unattended):
     one, crawls = unattended, crawls_frame(BEFORE + 2)
     labels = sorted(crawls["crawl"].unique())
 
@@ -156,12 +156,12 @@ def test_what_is_published_is_made_and_told_once_through_outage_and_crash(unatte
     one.wait_for_report(3)
 
     for name in PARTS:
-        made = one.materialised(name)
-        assert len(made) == len(set(made))
+        materialised = one.materialised(name)
+        assert len(materialised) == len(set(materialised))
     assert len(one.materialised("report")) == 3
     failed_runs = one.instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE]))
     expected = {"coverage_drift": 1, "revised_history": 1, "Error: ": 1 + min(len(failed_runs), 1)}
     one.wait_for_alerts(sum(expected.values()))
-    told = [message["message"] for message in one.receiver.received]
-    assert {what: sum(what in message for message in told) for what in expected} == expected
-    assert len(told) == sum(expected.values())
+    messages = [message["message"] for message in one.receiver.received]
+    assert {text: sum(text in message for message in messages) for text in expected} == expected
+    assert len(messages) == sum(expected.values())

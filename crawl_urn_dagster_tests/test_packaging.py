@@ -1,4 +1,4 @@
-"""What is shipped: wheel and sdist carry the statements; the layers hold; the README's commands are the tested ones."""
+"""The wheel and the sdist, the SQL statements, and the import contracts."""
 
 import ast
 import re
@@ -29,7 +29,7 @@ def built(tmp_path_factory):
     return folder / wheel, folder / sdist
 
 
-def test_the_wheel_carries_the_statements_inside_the_package(built, tmp_path):
+def test_wheel_contains_the_statements(built, tmp_path):
     wheel, _ = built
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
@@ -42,7 +42,7 @@ def test_the_wheel_carries_the_statements_inside_the_package(built, tmp_path):
         "from crawl_urn_dagster.sql_loader import load_statement\n"
         "print(crawl_urn_dagster.__file__)\nprint(load_statement('read_captures'))"
     )
-    # -P and PYTHONPATH: from the unpacked wheel, not from the checkout.
+    # PYTHONPATH selects the unpacked wheel instead of the checkout.
     result = subprocess.run(
         [sys.executable, "-c", code],
         cwd=tmp_path,
@@ -56,7 +56,7 @@ def test_the_wheel_carries_the_statements_inside_the_package(built, tmp_path):
     assert statement.strip() == (ROOT / "sql" / "read_captures.sql").read_text().strip()
 
 
-def test_the_sdist_carries_what_a_build_and_the_tests_need(built):
+def test_sdist_contains_the_files_of_build_and_tests(built):
     _, sdist = built
     with tarfile.open(sdist) as archive:
         names = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
@@ -83,7 +83,7 @@ def test_statement_in_python_is_one_line():
     assert found == []
 
 
-def test_arrows_point_one_way():
+def test_import_contracts_hold():
     result = subprocess.run(
         [Path(sys.executable).with_name("lint-imports")], cwd=ROOT, capture_output=True, text=True, check=False
     )

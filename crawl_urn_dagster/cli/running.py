@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def update_collections(chosen: list[Collection], outcomes: dict[str, Outcome], home: Path, console: Console) -> None:
-    """Update collections in turn, and add the outcome of each to `outcomes`.
+    """Update one collection after another, and add the outcome of each to `outcomes`.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def update_collections(chosen: list[Collection], outcomes: dict[str, Outcome], h
 
 
 def _validate_sources(chosen: list[Collection], home: Path, console: Console) -> dict[str, Listing]:
-    """List every source, so that all configuration errors are reported before the first run."""
+    """List every source, to report all configuration errors before the first run."""
     errors, listings = [], {}
     for one in chosen:
         files = CollectionHome(folder=str(home), collection=one.name).files

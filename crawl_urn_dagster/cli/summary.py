@@ -100,5 +100,5 @@ def first_names(names: list[str]) -> str:
 
 
 def _shown_path(path: Path) -> str:
-    """Return the path relative to the working folder if it is inside, so that it can be copied."""
+    """Return the path relative to the working folder if it is inside, which is shorter to copy."""
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)

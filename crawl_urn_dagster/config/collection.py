@@ -48,7 +48,7 @@ _NOUNS = {"url": "URL", "host": "host", "domain": "domain", "other": "element"}
 
 
 def _adapt_json_schema(schema: dict[str, Any]) -> None:
-    """Select the model by ``type``, so that an error names the invalid key; accept the former name of a key."""
+    """Select models by ``type``, because errors then name the invalid key; accept the former name of a key."""
     schema["properties"]["coverage_drop"] = {**schema["properties"]["containment_drop"], "deprecated": True}
     for name in ("source", "engine"):
         union = schema["properties"][name]
@@ -74,7 +74,7 @@ class Collection(BaseModel):
     stratum
         Column that divides the elements into strata, with one estimate per stratum; for presence sources with columns.
     source
-        Where the data are read from; in Python also an instance of your own class, see `sources.interface`.
+        Where the data are read from; in Python also an instance of a user's class, see `sources.interface`.
     first_crawl, last_crawl
         Labels of the first and last crawl, both included. None: the first or last crawl of the source.
     clock

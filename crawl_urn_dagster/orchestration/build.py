@@ -53,7 +53,7 @@ def build_defs(
     Raises
     ------
     ValueError
-        If there is no collection, or two collections have the same name.
+        If `collections` is empty, or two collections have the same name.
     """
     if not collections:
         raise ValueError("build_defs needs at least one collection")

@@ -55,7 +55,7 @@ class RunPlan:
     Attributes
     ----------
     message
-        What was found and, if no run is requested, the reason.
+        Finding and, if no run is requested, the reason.
     requests
         Runs to request; their run keys are never used again.
     new_crawls, withdrawn_crawls

@@ -48,7 +48,7 @@ def ingest_job(collection: Collection) -> "UnresolvedAssetJobDefinition":
 
 
 def read_job(collection: Collection, home: CollectionHome) -> dg.JobDefinition:
-    """Define the job that downloads and converts the source's files, so that listing them afterwards takes seconds."""
+    """Define the job that downloads and converts the source's files; listing them afterwards takes seconds."""
     # The job has its own resource. Otherwise Dagster copies the sensors that request it, with a beta warning for each.
     key = home_key(collection)
 

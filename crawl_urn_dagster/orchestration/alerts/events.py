@@ -1,8 +1,8 @@
 """Find the events of a collection that require an alert, and write the alerts.
 
 An event is one of four: a check failed whose previous evaluation did not fail for the same cause; a run ended in an
-error and is not the next attempt at failed work; the source cannot be read; or the source is stale. Of the checks on
-fits, only the check on the headline counts. Does not send alerts; see `alerts.delivery`.
+error and is not the next attempt at failed work; the source cannot be read; or the source is stale. Failed checks on
+fits other than the headline are not events. Does not send alerts; see `alerts.delivery`.
 """
 
 from __future__ import annotations

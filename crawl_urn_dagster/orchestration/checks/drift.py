@@ -1,4 +1,4 @@
-"""Check whether parameters or, if no urn fits, observables have changed since the reference period.
+"""Check for changes since the reference period: in parameters or, if the urn model does not fit, in observables.
 
 Does not compute the control charts; see `estimates.drift`.
 """
@@ -42,7 +42,7 @@ def _parameter_drift(collection: Collection, parameter: str) -> dg.AssetChecksDe
         if isinstance(row["reason"], str):
             return not_assessed(f"Drift of {symbol} was not assessed: {row['reason']}.")
         attributed = table["attributed"].fillna(value=False).astype(bool)
-        # A chart may cross its limits because another parameter changed; only the attributed parameter then fails.
+        # A chart may raise an alarm because another parameter changed; only the attributed parameter then fails.
         drifted = bool(row["drifted"]) and bool(attributed[parameter] or not attributed.any())
         since = f", since {row['since_crawl']}" if drifted else ""
         note = f" Note: {row['note']}." if isinstance(row["note"], str) else ""

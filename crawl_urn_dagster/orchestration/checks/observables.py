@@ -153,7 +153,7 @@ def _containment_drop(collection: Collection) -> dg.AssetChecksDefinition:
                 f"{_MIN_EARLIER_PAIRS + 1}."
             )
         last, median = pairs.iloc[-1], float(pairs["containment"].iloc[-1 - n_baseline : -1].median())
-        # The upper end of the counting error, so that an inexact count raises no false warning.
+        # The upper end of the counting error, because an inexact count should not raise a warning.
         fall = 1 - float(last["containment_high"]) / median if median > 0 else 0.0
         return check_result(
             passed=fall <= collection.containment_drop,

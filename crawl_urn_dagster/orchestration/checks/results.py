@@ -28,7 +28,7 @@ def table_check(
     *,
     blocking: bool = False,
 ) -> dg.AssetChecksDefinition:
-    """Define one check as a step of its own.
+    """Define one check as a separate step.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def check_result(
     reason
         Sentence that states both.
     todo
-        What to do if the check failed; not shown otherwise.
+        Remedy, shown only if the check failed.
     **metadata
         Further entries of the result's metadata.
     """

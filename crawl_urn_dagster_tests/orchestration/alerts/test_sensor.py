@@ -4,9 +4,15 @@ import dagster as dg
 import pytest
 
 from crawl_urn_dagster.orchestration.build import build_defs
+from crawl_urn_dagster_tests.collections_for_tests import histories, tables_collection
 from crawl_urn_dagster_tests.orchestration.alerts.evaluating import tick
+from crawl_urn_dagster_tests.pipeline import Pipeline
 
-pytestmark = pytest.mark.slow
+
+@pytest.fixture
+def tabled(tmp_path):
+    """A collection that was never updated."""
+    return Pipeline(tables_collection(tmp_path, histories(3), windows=False), tmp_path)
 
 
 def test_sensor_is_off_without_targets(tabled):

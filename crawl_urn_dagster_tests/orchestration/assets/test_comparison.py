@@ -33,13 +33,13 @@ def home(tmp_path_factory):
     return collections, homes, write_comparison(collections, homes)
 
 
-def test_the_page_has_the_figure(home):
+def test_page_has_the_figure(home):
     html = home[1][0].path.parent.joinpath("comparison.html").read_text()
     assert html.count("data:image/png;base64,") == 1
     assert "Not run yet: absent." in html
 
 
-def test_it_is_made_of_several_collections_only_and_no_job_waits_for_it(tmp_path):
+def test_comparison_needs_several_collections_but_no_job(tmp_path):
     names = ("comparison", "report", "other")  # as like its own key as a collection can be named
     collections = [tables_collection(tmp_path, histories(3), name=name) for name in names]
     defs = build_defs(collections, home=tmp_path)
@@ -54,14 +54,14 @@ def test_it_is_made_of_several_collections_only_and_no_job_waits_for_it(tmp_path
     assert key not in alone.resolve_all_asset_keys()
 
 
-def test_two_sets_of_collections_live_in_one_location(tmp_path):
+def test_two_comparisons_of_one_location_do_not_clash(tmp_path):
     sets = [[tables_collection(tmp_path, histories(3), name=f"{a}{b}") for b in "xy"] for a in "pq"]
     merged = dg.Definitions.merge(*(build_defs(some, home=tmp_path / some[0].name) for some in sets))
     dg.Definitions.validate_loadable(merged)
     assert {"_comparison_px", "_comparison_qx"} <= {sensor.name for sensor in merged.sensors}
 
 
-def test_it_is_asked_for_when_a_report_was_made_and_not_before(tmp_path):
+def test_comparison_is_requested_after_a_new_report(tmp_path):
     collections = [tables_collection(tmp_path, histories(3), name=name) for name in ("one", "two")]
     defs = build_defs(collections, home=tmp_path)
     (key,) = comparison_asset(collections).keys
@@ -79,7 +79,7 @@ def test_it_is_asked_for_when_a_report_was_made_and_not_before(tmp_path):
     assert asked == [0, 1, 0, 1]
 
 
-def test_an_asset_writes_what_the_command_writes(home):
+def test_asset_and_command_write_the_same_page(home):
     collections, homes, paths = home
     page = Path(paths["html"].value)
     before = page.read_text()

@@ -25,6 +25,6 @@ def test_figures_have_files_and_captions(listed):
     for suffix in SUFFIXES:
         assert (listed.home.figures / f"containment_by_lag{suffix}").exists()
         assert metadata[suffix.removeprefix(".")].endswith(suffix)
-    beside = json.loads((listed.home.figures / "containment_by_lag.json").read_text(encoding="utf-8"))
-    assert (metadata["caption"], metadata["alt"]) == (beside["caption"], beside["alt"])
-    assert f"{N_CRAWLS} crawls" in beside["caption"]
+    description = json.loads((listed.home.figures / "containment_by_lag.json").read_text(encoding="utf-8"))
+    assert (metadata["caption"], metadata["alt"]) == (description["caption"], description["alt"])
+    assert f"{N_CRAWLS} crawls" in description["caption"]

@@ -1,4 +1,4 @@
-"""A collection with strata, from the lists to the page."""
+"""A collection with strata, from its lists to its report."""
 
 import re
 from pathlib import Path
@@ -17,11 +17,15 @@ from crawl_urn_dagster_tests.pipeline import FIGURES, Pipeline
 STRATUM = {"column": "tld"}
 OBSERVABLES = ("crawls", "containment", "discovery_curve", "m_array", "first_returns")
 FITTED = ("parameters", "operator_terms")
+UNCHANGED = {
+    *("drift", "control_chart", "parameter_history", "forecast", "planning"),
+    *("capture_recapture", "per_crawl", "comparators", "export"),
+}
 SIMULATED = histories(6, urn=400)
 
 
 def tld(element, crawl):
-    """Of an element; some change in later crawls, and some have none."""
+    """The stratum of an element: it may change between crawls or be empty."""
     number = int(element[1:])
     if number % 10 == 0:
         return ""
@@ -63,8 +67,8 @@ def crawls(tmp_path):
 
 
 @pytest.mark.slow
-def test_strata_follow_the_lists_and_change_nothing_else(tmp_path, crawls):
-    """A crawl is revised between ingest and update; then the collection is made anew without its strata."""
+def test_strata_leave_all_other_tables_unchanged(tmp_path, crawls):
+    """A crawl is revised between ingest and update; then the collection is updated without its strata."""
     pipeline = Pipeline(lists_collection(tmp_path, stratum=STRATUM), tmp_path)
     pipeline.ingest()
     revised = list(crawls)[2]
@@ -79,8 +83,8 @@ def test_strata_follow_the_lists_and_change_nothing_else(tmp_path, crawls):
     assert pipeline.metadata("capture_history_counts")["strata"] == pipeline.metadata("parameters")["strata"] == 3
 
     with_strata = pipeline.tables(*OBSERVABLES, *FITTED)
-    spoken = with_strata["parameters"].query("headline and component != 'core'")
-    assert spoken["stratum"].fillna("all").tolist() == ["all", "com", "org", "unknown"]
+    headline_rows = with_strata["parameters"].query("headline and component != 'core'")
+    assert headline_rows["stratum"].fillna("all").tolist() == ["all", "com", "org", "unknown"]
     with pipeline.home.observables.reading() as connection:
         assert connection.execute("SELECT count(*) FROM headline WHERE stratum IS NOT NULL").fetchone() == (0,)
     assert (pipeline.home.figures / "parameters_by_stratum.png").exists()
@@ -92,9 +96,10 @@ def test_strata_follow_the_lists_and_change_nothing_else(tmp_path, crawls):
 
     pipeline.configure(lists_collection(tmp_path))
     assert pipeline.plan_ingest().crawls == tuple(crawls)
-    pipeline.run(without=FIGURES)
+    # The report of the second update reads the other tables of the first.
+    pipeline.run(without=FIGURES | UNCHANGED)
     plain = pipeline.tables(*OBSERVABLES, *FITTED)
-    # A partition's content has its strata in it.
+    # The content of a partition includes its strata.
     whole = [some["crawls"].drop(columns="content") for some in (with_strata, plain)]
     pd.testing.assert_frame_equal(*whole, check_exact=True)
     for name in set(OBSERVABLES) - {"crawls"}:
@@ -107,20 +112,20 @@ def test_strata_follow_the_lists_and_change_nothing_else(tmp_path, crawls):
     assert "## By stratum" not in pipeline.page()
 
 
-def test_a_source_without_the_column_is_an_error_that_names_it(tmp_path, crawls):
+def test_source_without_the_column_is_rejected(tmp_path, crawls):
     pipeline = Pipeline(lists_collection(tmp_path, stratum={"column": "language"}), tmp_path)
     with pytest.raises(ValueError, match=r"2020-01-06.csv: has no column 'language' \(stratum\)"):
         pipeline.plan_ingest()
 
 
-def test_a_collection_keeps_its_stratum_through_the_component_and_the_file(tmp_path):
+def test_stratum_survives_serialisation(tmp_path):
     collection = lists_collection(tmp_path, stratum={"column": "rank", "bands": [50, 200]})
     again = Collection.model_validate(collection.model_dump())
     assert again == collection
     assert again.source.relative_to(tmp_path) == collection.source
 
 
-def test_the_documentation_configures_strata_as_shown(tmp_path):
+def test_documented_configuration_of_strata_is_valid(tmp_path):
     text = (Path(__file__).resolve().parents[3] / "docs" / "strata.md").read_text()
     (shown,) = re.findall(r"^```yaml\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
     (tmp_path / "ranks.csv.gz").touch()
