@@ -80,7 +80,7 @@ def _picture(compared: "Sequence[Compared]") -> "Picture | None":
     rows = compared_parameters([one for one in compared if one.has_run])
     if rows.empty:
         return None
-    alt = f"Four panels, for κ, μ, α and c, with a line for each of {len(rows)} collections: the values of the table above."
+    alt = f"Four panels, for κ, μ, α and c, with a line for each of {len(rows)} collections: values of the table above."
     caption = (
         "Values of the table above with 95 % confidence intervals. Filled marker: status ok. Hollow marker: another "
         "status, shown below the name. Without a marker: not part of the model, or not reported."

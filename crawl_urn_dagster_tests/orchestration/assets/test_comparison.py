@@ -1,4 +1,4 @@
-"""Several collections side by side: what is compared, and that nothing waits or collides."""
+"""The asset that compares collections, and when it is materialised."""
 
 from pathlib import Path
 
@@ -40,7 +40,7 @@ def test_page_has_the_figure(home):
 
 
 def test_comparison_needs_several_collections_but_no_job(tmp_path):
-    names = ("comparison", "report", "other")  # as like its own key as a collection can be named
+    names = ("comparison", "report", "other")  # names as close to the key of the comparison as possible
     collections = [tables_collection(tmp_path, histories(3), name=name) for name in names]
     defs = build_defs(collections, home=tmp_path)
     dg.Definitions.validate_loadable(defs)
@@ -66,7 +66,7 @@ def test_comparison_is_requested_after_a_new_report(tmp_path):
     defs = build_defs(collections, home=tmp_path)
     (key,) = comparison_asset(collections).keys
     instance = dg.DagsterInstance.ephemeral()
-    asked = []
+    requested = []
     cursor = None
     for reported in ([], ["one"], [], ["two"]):
         for name in reported:
@@ -75,8 +75,8 @@ def test_comparison_is_requested_after_a_new_report(tmp_path):
             defs, instance, asset_selection=dg.AssetSelection.assets(key), cursor=cursor
         )
         cursor = result.cursor
-        asked.append(result.total_requested)
-    assert asked == [0, 1, 0, 1]
+        requested.append(result.total_requested)
+    assert requested == [0, 1, 0, 1]
 
 
 def test_asset_and_command_write_the_same_page(home):
