@@ -118,7 +118,7 @@ def _fit_checks(collection: Collection) -> dg.AssetChecksDefinition:
 def _fit_is_ok(row: "pd.Series") -> dg.AssetCheckResult:
     from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES, UNREPORTED_STATUSES
 
-    has_reservation = isinstance(row["reason"], str)
+    has_reservation = isinstance(row["reason_code"], str)
     observed = "ok with reservation" if row["status"] == "ok" and has_reservation else str(row["status"])
     passed = observed == "ok"
     if row["status"] in UNREPORTED_STATUSES:
