@@ -57,5 +57,5 @@ def test_drift_of_too_few_crawls_is_not_assessed(tmp_path):
     result = run_checks(pipeline, "kappa_drift")["kappa_drift"]
     assert result.passed
     assert result.description == (
-        "Drift of κ was not assessed: a reference of 24 crawls needs 25 crawls; there are 12."
+        "Drift of κ was not assessed: a reference period of 24 crawls needs 25 crawls; there are 12."
     )

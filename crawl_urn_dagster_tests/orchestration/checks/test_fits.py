@@ -38,7 +38,9 @@ pytestmark = pytest.mark.slow
         *(
             (
                 "parameters",
-                lambda table, status=status: table.assign(status=status, reason="for a test", reason_code="core_not_permanent"),
+                lambda table, status=status: table.assign(
+                    status=status, reason="for a test", reason_code="core_not_permanent"
+                ),
                 "joint_core_shell_exact_per_crawl",
                 "WARN",
                 message,
