@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from crawl_urn_dagster.estimates.fits import joint_core_shell
 from crawl_urn_dagster.figures.axes import date_axis, message_figure
-from crawl_urn_dagster.figures.labels import crawl_range, describe_fit, has_point_estimate
+from crawl_urn_dagster.figures.labels import crawl_range, describe_fit, has_point_estimate, rows_of_fit
 from crawl_urn_dagster.figures.style import Colour, in_style, new_figure, plain_text, tint
 from crawl_urn_dagster.formatting import count_noun
 from crawl_urn_dagster.observables.schema import SYMBOLS
@@ -157,8 +158,8 @@ def control_charts_caption(chart: pd.DataFrame, drift: pd.DataFrame, crawls: pd.
 
 def _reported(history: pd.DataFrame) -> pd.DataFrame:
     """Return the reported joint core–shell fits of all elements, one row per window."""
-    rows = history[(history["projection"] == "joint") & (history["model"] == "core_shell")]
-    return rows[(rows["component"] == "shell") & ~rows["status"].isin(UNREPORTED_STATUSES)]
+    rows = rows_of_fit(history, joint_core_shell.DEFINITION)
+    return rows[~rows["status"].isin(UNREPORTED_STATUSES)]
 
 
 def _is_true(column: pd.Series) -> pd.Series:

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from crawl_urn_dagster.figures.fitted import projection_look
 from crawl_urn_dagster.figures.labels import (
     INTERVAL_NOTE,
-    MODEL_NAMES,
     describe_fit,
     explain_symbols,
     fit_name,
     format_estimates,
     has_valid_parameters,
+    model_name,
     status_note,
 )
 from crawl_urn_dagster.figures.style import (
-    Colour,
     elements,
     in_style,
     is_narrow,
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
 _BARS_HEIGHT = 2.4  # inches
 _AXES_WIDTH = 4.0  # in widths of a bar
-_COLOURS = {"joint": Colour.JOINT, "containment": Colour.CONTAINMENT}
 _MIN_SHARE = 1e-5  # of the urn; an estimate at a bound differs from the bound by less
 _FATES = ("survives and is captured", "survives and is missed", "is replaced")
 _FORMULAS = ("\nα c", "\nα (1 − c)", "\n1 − α")  # not for the core, whose α and c are 1
@@ -82,7 +81,7 @@ def fates_of_an_element_caption(parameters: pd.DataFrame) -> tuple[str, str]:
         found = "No fit is selected for the collection."
         return found, found
     fit = rows[-1]  # of the shell, or of the homogeneous urn
-    selected = f"Selected fit: {MODEL_NAMES[fit['model']]}, {fit_name(fit)}; {describe_fit(fit)}."
+    selected = f"Selected fit: {model_name(fit['model'])}, {fit_name(fit)}; {describe_fit(fit)}."
     if fit["status"] in NO_POINT_ESTIMATE_STATUSES:
         return selected, selected
     fates = []
@@ -121,7 +120,7 @@ def _heading(rows: Sequence[Row]) -> str:
         return f"fates of {elements()}"
     fit = rows[0]
     crawls = " to ".join(plain_text(fit[end], at_most=30) for end in ("first_crawl", "last_crawl"))
-    return f"fates of {elements()} per {fit['clock']}\n{MODEL_NAMES[fit['model']]}, {fit_name(fit)}; {crawls}"
+    return f"fates of {elements()} per {fit['clock']}\n{model_name(fit['model'])}, {fit_name(fit)}; {crawls}"
 
 
 def _notes(rows: Sequence[Row]) -> str:
@@ -137,7 +136,7 @@ def _notes(rows: Sequence[Row]) -> str:
 
 def _draw_bar(axes: Axes, row: Row) -> None:
     """Draw the fates of a component as a bar from 0 to 1 with a label next to each part."""
-    color = _COLOURS.get(row["projection"], Colour.DISCOVERY)
+    color = projection_look(row["projection"]).color
     fills = (color, tint(color), "white")
     formulas = ("", "", "") if row["component"] == "core" else _FORMULAS
     fates = np.array(Urn(row["alpha"], row["coverage"]).fates())

@@ -13,18 +13,20 @@ import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
 
+from crawl_urn_dagster.estimates import fits as registry
 from crawl_urn_dagster.figures.axes import crawl_ticks
 from crawl_urn_dagster.figures.labels import (
-    FIT_NAMES,
     INTERVAL_NOTE,
-    MODEL_NAMES,
     crawl_range,
     describe_fit,
     explain_symbols,
+    fit_definition,
     fit_name,
     format_estimate,
     format_estimates,
     has_valid_parameters,
+    model_name,
+    rows_of_fit,
     status_note,
     wrap_label,
 )
@@ -55,7 +57,6 @@ _PANELS_HEIGHT, _PANEL_HEIGHT_NARROW = 3.2, 2.4  # inches, including the title
 _CURVE_POINTS = 200
 _MARKERS_ON_CURVE = 5
 _POINT_SIZES = {"crawl": 5.0, "year": CLOUD_POINT}
-_BOTH = ("containment", "discovery_curve")
 
 
 @dataclass(frozen=True)
@@ -66,18 +67,18 @@ class _Look:
     marker: str
     width: float
     offset: float  # of the markers, as a fraction of their distance, so markers of equal curves alternate
-    fitted_to: tuple[str, ...]
-    drawn_for: tuple[str, ...] = _BOTH
+    drawn_for: tuple[str, ...] = ("containment", "discovery_curve")
 
 
 _LOOKS = {
-    "joint": _Look(Colour.JOINT, "v", 1.4, 0.85, _BOTH),
-    "containment": _Look(Colour.CONTAINMENT, "o", 1.6, 0.0, ("containment",)),
-    "discovery_curve": _Look(Colour.DISCOVERY, "s", 1.2, 0.5, ("discovery_curve",)),
-    "discovery_tail": _Look(Colour.DISCOVERY, "^", 0.8, 0.25, ("discovery_curve",), ("discovery_curve",)),
-    "discovery_increments": _Look(Colour.DISCOVERY, "D", 0.8, 0.25, ("discovery_curve",), ("discovery_curve",)),
-    "truth": _Look(Colour.TRUTH, "x", 0.7, 0.75, _BOTH),
+    "joint": _Look(Colour.JOINT, "v", 1.4, 0.85),
+    "containment": _Look(Colour.CONTAINMENT, "o", 1.6, 0.0),
+    "discovery_curve": _Look(Colour.DISCOVERY, "s", 1.2, 0.5),
+    "discovery_tail": _Look(Colour.DISCOVERY, "^", 0.8, 0.25, ("discovery_curve",)),
+    "discovery_increments": _Look(Colour.DISCOVERY, "D", 0.8, 0.25, ("discovery_curve",)),
+    "truth": _Look(Colour.TRUTH, "x", 0.7, 0.75),
 }
+_OTHER_LOOK = _Look(Colour.MISSING, "P", 0.8, 0.4)  # of a fit that is registered from outside
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +136,7 @@ def _draw_fits(
     figure = new_figure(
         height=(_PANEL_HEIGHT_NARROW * len(shown) if is_narrow() else _PANELS_HEIGHT) + line_height() * text_lines,
         title=title,
-        heading=f"{MODEL_NAMES[model]}, fits per {clock}\n{crawl_range(crawls)}{gap_note}",
+        heading=f"{model_name(model)}, fits per {clock}\n{crawl_range(crawls)}{gap_note}",
     )
     for axes, panel in zip(panels(figure, len(shown)), shown, strict=True):
         _draw(axes, panel, rows)
@@ -166,7 +167,7 @@ def _fits_caption(
     )
     n_drawn = sum(row["status"] not in UNREPORTED_STATUSES for row in rows)
     observed = " and ".join(panel.projection.replace("_", " ") for panel in shown)
-    alt = f"Observed {observed} as points, with the curves of {count_noun(n_drawn, 'fit')} of the {MODEL_NAMES[model]}"
+    alt = f"Observed {observed} as points, with the curves of {count_noun(n_drawn, 'fit')} of the {model_name(model)}"
     headline = next((row for row in rows if row.get("headline") is True), None)
     return text, f"{alt}." if headline is None else f"{alt}; {fit_name(headline)}: {describe_fit(headline)}."
 
@@ -254,13 +255,9 @@ def _mean_gap(crawls: pd.DataFrame) -> float:
 
 def _fit_rows(parameters: pd.DataFrame, model: str, clock: str) -> list[Row]:
     """Return one row per fit of all elements, of the homogeneous urn or the shell, in the order of the legend."""
-    rows = parameters[
-        (parameters["model"] == model)
-        & (parameters["clock"] == clock)
-        & (parameters["component"] != "core")
-        & parameters["stratum"].isna()
-    ].to_dict("records")
-    return [row for kind in FIT_NAMES for row in rows if (row["model"], row["projection"]) == kind]
+    definitions = [one for one in registry.REGISTRY if isinstance(one, registry.PrimaryFit) and one.model == model]
+    on_clock = parameters[parameters["clock"].eq(clock)]
+    return [row for one in definitions for row in rows_of_fit(on_clock, one).to_dict("records")]
 
 
 def _truth_rows(truth: pd.DataFrame | None, clock: str) -> list[Row]:
@@ -268,6 +265,17 @@ def _truth_rows(truth: pd.DataFrame | None, clock: str) -> list[Row]:
         return []
     known = truth[truth["clock"] == clock]
     return known.assign(model="simulation", projection="truth", status="ok").to_dict("records")
+
+
+def projection_look(projection: str) -> _Look:
+    """Return the style of the curves of a projection."""
+    return _LOOKS.get(projection, _OTHER_LOOK)
+
+
+def _is_fitted_to(row: Row, observable: str) -> bool:
+    """Return whether an observable was among the data of a fit; a joint fit needs no particular one."""
+    definition = fit_definition(row)
+    return not isinstance(definition, registry.PrimaryFit) or not definition.needs or observable in definition.needs
 
 
 def _repeats_exact_curve(row: Row) -> bool:
@@ -283,10 +291,10 @@ def _curve(observable: str, row: Row, grid: FloatArray) -> FloatArray | None:
         or not grid.size
     ):
         return None
-    look = _LOOKS[row["projection"]]
-    # A fit that is not identified predicts the other observable arbitrarily: many curves fit its own equally well.
-    if observable not in (look.fitted_to if row["status"] == "not_identified" else look.drawn_for):
+    if observable not in projection_look(row["projection"]).drawn_for:
         return None
+    if row["status"] == "not_identified" and not _is_fitted_to(row, observable):
+        return None  # many curves for this observable belong to equally good fits of the other one
     urn = CoreShellUrn(0.0 if pd.isna(row["kappa"]) else row["kappa"], row["alpha"], row["coverage"])
     if row["projection"] == "discovery_tail":
         line = urn.shell.asymptote()
@@ -300,7 +308,7 @@ def _draw(axes: Axes, panel: _Panel, rows: list[Row]) -> None:
         curve = _curve(panel.projection, row, panel.grid)
         if curve is not None:
             step = 1 + curve.size // _MARKERS_ON_CURVE
-            first = int(step * _LOOKS[row["projection"]].offset)
+            first = int(step * projection_look(row["projection"]).offset)
             axes.plot(panel.grid, curve, **_curve_style(row), markevery=(first, step))
     if panel.clock == "crawl":
         crawl_ticks(axes)
@@ -308,12 +316,12 @@ def _draw(axes: Axes, panel: _Panel, rows: list[Row]) -> None:
 
 
 def _point_style(panel: _Panel) -> dict[str, Any]:
-    look = _LOOKS[panel.projection]
+    look = projection_look(panel.projection)
     return points(look.color, marker=look.marker, size=_POINT_SIZES[panel.clock])
 
 
 def _curve_style(row: Row) -> dict[str, Any]:
-    look = _LOOKS[row["projection"]]
+    look = projection_look(row["projection"])
     return {
         "color": look.color,
         "marker": look.marker,

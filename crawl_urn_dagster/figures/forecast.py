@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from crawl_urn_dagster.estimates.fits import joint_core_shell
 from crawl_urn_dagster.figures.axes import crawl_ticks, message_figure
-from crawl_urn_dagster.figures.labels import element_unit, with_interval
+from crawl_urn_dagster.figures.labels import element_unit, rows_of_fit, with_interval
 from crawl_urn_dagster.figures.style import Colour, elements, in_style, is_narrow, new_figure, panels, plain_text, tint
 from crawl_urn_dagster.formatting import count_noun, format_count, format_share
 from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES
@@ -218,13 +219,8 @@ def _not_reported(now: pd.DataFrame) -> str:
 
 def _draw_captured(axes: Axes, now: pd.Series, parameters: pd.DataFrame, planning: pd.DataFrame) -> None:
     """Draw the share of the shell that n crawls capture at the present gap, for each coverage."""
-    fit = parameters[
-        (parameters["projection"] == "joint")
-        & (parameters["model"] == "core_shell")
-        & (parameters["clock"] == now["clock"])
-        & (parameters["component"] == "shell")
-        & parameters["stratum"].isna()
-    ].iloc[0]
+    fits = rows_of_fit(parameters, joint_core_shell.DEFINITION)
+    fit = fits[fits["clock"] == now["clock"]].iloc[0]
     crawls = np.arange(1, _CRAWLS_PLANNED + 1)
     labelled: list[float] = []
     present_first = sorted(

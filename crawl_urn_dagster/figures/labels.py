@@ -12,30 +12,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from crawl_urn_dagster.estimates.fits import definition_of
 from crawl_urn_dagster.figures.style import elements, is_narrow, line_characters, plain_text
 from crawl_urn_dagster.formatting import count_noun, count_unit, format_interval, format_share
 from crawl_urn_dagster.observables.schema import SYMBOLS
-from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES, Interval
+from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES, FitKind, Interval
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from crawl_urn_dagster.estimates.fits.definition import AnyDefinition, FitDefinition
+
     #: A row of table `parameters` or `truth`.
     Row = dict[Any, Any]
 
-MODEL_NAMES = {"homogeneous": "homogeneous urn", "core_shell": "core–shell urn"}
-#: Fits by model and projection, in the order of a legend.
-FIT_NAMES = {
-    ("homogeneous", "joint"): "joint fit of all pairs and windows",
-    ("homogeneous", "containment"): "log-linear fit of containment",
-    ("homogeneous", "discovery_curve"): "fit of the discovery curve",
-    ("homogeneous", "discovery_tail"): "straight line through the discovery curve's tail, inverted",
-    ("core_shell", "joint"): "joint fit of all pairs and windows",
-    ("core_shell", "containment"): "fit of containment",
-    ("core_shell", "discovery_curve"): "fit of the discovery curve",
-    ("core_shell", "discovery_increments"): "fit of the discovery increments (consistency check only)",
-    ("simulation", "truth"): "truth of the simulation",
-}
+_MODEL_NAMES = {"homogeneous": "homogeneous urn", "core_shell": "core–shell urn"}
 _FORMS = {"exact": ", exact form", "paper": ", paper form (its κ is μ)"}
 _YEARS_WITHOUT_DAYS = 3
 #: For the end of a caption that contains estimates with intervals.
@@ -47,16 +38,37 @@ def has_valid_parameters(row: Row) -> bool:
     return all(not pd.isna(row[name]) and 0 <= row[name] <= 1 for name in ("alpha", "coverage"))
 
 
+def model_name(model: str) -> str:
+    """Name a model; one that is registered from outside by its identifier."""
+    return _MODEL_NAMES.get(model, model.replace("_", " "))
+
+
+def fit_definition(row: Row) -> AnyDefinition | None:
+    """Return the definition of the fit of a row of `parameters`; None if the fit is not registered."""
+    return definition_of(FitKind(row["projection"], row["model"], row["form"], row["clock"]))
+
+
 def fit_name(row: Row) -> str:
-    """Name the fit of a row of `parameters`, with its form if the model has several."""
-    form = _FORMS[row["form"]] if row["model"] == "core_shell" else ""
-    return FIT_NAMES[row["model"], row["projection"]] + form
+    """Name the fit of a row of `parameters` by its label in the registry, with its form if the model has several."""
+    if row["projection"] == "truth":
+        return "truth of the simulation"
+    definition = fit_definition(row)
+    label = f"fit of {row['projection']}".replace("_", " ") if definition is None else definition.label
+    return label + (_FORMS.get(row["form"], f", form {row['form']}") if row["model"] == "core_shell" else "")
+
+
+def rows_of_fit(rows: pd.DataFrame, definition: FitDefinition) -> pd.DataFrame:
+    """Return the rows of a fit of all elements, of the homogeneous urn or the shell, in a table of parameters."""
+    is_fit = rows["projection"].eq(definition.projection) & rows["model"].eq(definition.model)
+    is_shown = rows["form"].eq(definition.form) & rows["component"].ne("core") & rows["stratum"].isna()
+    return rows[is_fit & is_shown]
 
 
 def has_point_estimate(rows: pd.DataFrame, name: str) -> pd.Series:
     """Return whether rows of table `parameters` have a known and identified estimate of a parameter."""
-    is_open = [_interval(row, name).is_uninformative for row in rows.to_dict("records")]
-    return rows[name].notna() & ~rows["status"].isin(NO_POINT_ESTIMATE_STATUSES) & ~np.array(is_open, dtype=bool)
+    is_uninformative = [_interval(row, name).is_uninformative for row in rows.to_dict("records")]
+    is_known = rows[name].notna() & ~rows["status"].isin(NO_POINT_ESTIMATE_STATUSES)
+    return is_known & ~np.array(is_uninformative, dtype=bool)
 
 
 def has_interval(row: Row, name: str) -> bool:

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from crawl_urn_dagster.estimates import fits as registry
 from crawl_urn_dagster.figures.fitted import core_shell_fits, homogeneous_fits
 from crawl_urn_dagster.figures.style import Colour, tint
 from crawl_urn_dagster.urn import CoreShellUrn, Urn
@@ -29,6 +30,7 @@ from crawl_urn_dagster_tests.figures.frames import (
 
 CONTAINMENT, DISCOVERY, JOINT = (Colour.CONTAINMENT, "o"), (Colour.DISCOVERY, "s"), (Colour.JOINT, "v")
 TAIL, INCREMENTS, TRUTH = (Colour.DISCOVERY, "^"), (Colour.DISCOVERY, "D"), ("#000000", "x")
+OUTSIDE = (Colour.MISSING, "P")
 
 
 @pytest.fixture(scope="module")
@@ -203,6 +205,23 @@ def test_unidentified_fit_has_a_curve_only_for_its_observable(made):
     containment, discovery = (curves(axes) for axes in draw(core_shell_fits, fits, made).axes)
     assert set(containment) == {CONTAINMENT, JOINT}
     assert set(discovery) == {DISCOVERY, JOINT}
+
+
+def test_registered_fit_is_drawn_with_its_label(made, monkeypatch):
+    definition = registry.PrimaryFit(
+        projection="outside",
+        model="homogeneous",
+        label="a fit from outside",
+        fit=None,
+        needs=frozenset({"containment"}),
+        parameters=("alpha", "coverage"),
+    )
+    monkeypatch.setattr(registry, "REGISTRY", [*registry.REGISTRY, definition])
+    figure = draw(homogeneous_fits, parameters(homogeneous("outside", alpha=0.9)), made)
+    assert [list(curves(axes)) for axes in figure.axes] == [[OUTSIDE], [OUTSIDE]]
+    assert legend_entry(figure, "a fit")[0] == "a fit from outside\nα = 0.900    c = 0.600"
+    figure = draw(homogeneous_fits, parameters(homogeneous("outside", status="not_identified")), made)
+    assert [list(curves(axes)) for axes in figure.axes] == [[OUTSIDE], []]
 
 
 def test_known_intervals_are_in_the_legend(made):

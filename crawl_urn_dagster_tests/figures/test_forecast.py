@@ -65,7 +65,7 @@ def test_windows_of_one_length_are_drawn_if_others_are_unknown(made):
 def test_missing_forecast_shows_its_reason():
     few = tables(5)
     figure = forecast_fan(forecast_table(*few), few.crawls, few.discovery_curve, title=TITLE)
-    assert "A forecast needs 8 crawls, and has 5." in text_of(figure)
+    assert "A forecast needs 8 crawls; there are 5." in text_of(figure)
 
 
 def test_plans_have_each_cadence_and_mark_the_present_one(made):
