@@ -331,7 +331,7 @@ class CoreShellUrn:
         if form not in {"exact", "paper"}:
             raise ValueError(f"form is {form!r}; expected 'exact' or 'paper'")
         floor = self.core_share if form == "exact" else self.kappa
-        return _mean(floor, self.core.containment(lag), self.shell.containment(lag))
+        return _mean(floor, 1.0, self.shell.containment(lag))
 
     def new_fraction(self, t: npt.ArrayLike) -> FloatArray:
         """Return the new fraction of crawl t: 1 at t = 0, then (1-μ) ν(t) of the shell; see `Urn.new_fraction`."""
