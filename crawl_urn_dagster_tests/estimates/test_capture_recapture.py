@@ -1,4 +1,4 @@
-"""Capture-recapture of a collection as tables: names, scales and limits."""
+"""Tables of capture-recapture estimates: names, scales, confidence intervals and reasons."""
 
 import numpy as np
 import pytest
@@ -20,47 +20,68 @@ def made(counts):
     return capture_recapture_tables(observables(counts)[0], counts, clock="crawl", one_in=1)
 
 
-def test_a_homogeneous_urn_is_the_model_of_one_class(made):
+def test_homogeneous_urn_is_recovered_by_one_class(made):
     rows = made["capture_recapture"].query("model == 'cormack_jolly_seber'").set_index("parameter")
     for name, truth in {"alpha": 0.8, "coverage": 0.5}.items():
         assert rows.loc[name, "estimate_low"] < truth < rows.loc[name, "estimate_high"]
     assert (rows["status"] == "ok").all()
 
 
-def test_every_crawl_has_what_can_be_known_of_it(made):
+def test_reasons_are_stored_as_codes_too(made):
+    rows = made["capture_recapture"]
+    assert rows["reason"].isna().tolist() == rows["reason_code"].isna().tolist() == (rows["status"] == "ok").tolist()
+    core = rows.query("model == 'core_and_shell'").set_index("parameter").loc["core_share"]
+    assert (core["status"], core["reason_code"], core["estimate"]) == ("at_bound", "at_bound_without_error", 0)
+    assert core[["se", "estimate_low", "estimate_high"]].isna().all()
+
+
+def test_unknown_estimates_are_missing_values():
+    alone = CaptureHistoryCounts(np.eye(3, dtype=bool), np.array([5, 5, 5]))
+    tables = capture_recapture_tables(observables(alone)[0], alone, clock="year", one_in=1)
+    rows = tables["capture_recapture"]
+    assert set(rows["model"]) == {"cormack_jolly_seber", "two_classes", "core_and_shell"}
+    assert set(rows["status"]) == {"too_few_points"}
+    assert set(rows["reason_code"]) == {"no_recaptures"}
+    assert rows[["estimate", "se", "estimate_low", "estimate_high"]].isna().all(axis=None)
+    by_crawl = tables["per_crawl"].query("estimator == 'cormack_jolly_seber'")
+    assert len(by_crawl) == 4
+    assert by_crawl["estimate"].isna().all()
+
+
+def test_per_crawl_has_estimates_or_reasons(made):
     per_crawl = made["per_crawl"]
     assert (per_crawl.groupby(["quantity", "estimator"]).size() <= CRAWLS).all()
     known = per_crawl[per_crawl["status"] == "ok"]
     assert known[["estimate", "se", "estimate_low", "estimate_high"]].notna().all(axis=None)
     unknown = per_crawl[per_crawl["status"] != "ok"]
     assert unknown["reason"].notna().all()
-    # 95 % limits of ten crawls each, which share elements: most hold.
+    # The ten intervals share elements, so fewer than 95 % may contain the truth.
     for quantity, truth in {"alpha": 0.8, "coverage": 0.5, "population": 6000}.items():
         some = known[(known["quantity"] == quantity) & (known["estimator"] == "jolly_seber")]
         assert len(some) >= CRAWLS - 3
         assert ((some["estimate_low"] < truth) & (truth < some["estimate_high"])).mean() >= 0.7
 
 
-def test_limits_or_a_reason_of_every_comparator(made):
+def test_comparators_have_an_interval_or_a_reason(made):
     rows = made["comparators"]
     without = rows[rows["se"].isna()]
     assert without["reason"].notna().all()
     assert set(without.loc[without["unit"] != "exponent", "status"]) <= {"at_bound", "too_few_points"}
-    with_limits = rows[rows["se"].notna()]
-    assert set(with_limits["status"]) == {"ok"}
-    assert (with_limits["estimate_low"] < with_limits["estimate"]).all()
-    assert (with_limits["estimate"] < with_limits["estimate_high"]).all()
+    with_interval = rows[rows["se"].notna()]
+    assert set(with_interval["status"]) == {"ok"}
+    assert (with_interval["estimate_low"] < with_interval["estimate"]).all()
+    assert (with_interval["estimate"] < with_interval["estimate_high"]).all()
 
 
-def test_of_a_sample_numbers_are_multiplied_and_shares_are_not(counts, made):
+def test_sample_multiplies_numbers_but_not_shares(counts, made):
     crawls = observables(counts)[0]
     multiplied = CaptureHistoryCounts(counts.seen, 4 * counts.elements)
     sample = capture_recapture_tables(crawls, multiplied, clock="crawl", one_in=4)
     for name, key in (("per_crawl", "quantity"), ("comparators", "unit")):
         whole, part = made[name], sample[name]
-        of_elements = whole[key].isin(["marked", "population", "births", "elements"])
-        factor = np.where(of_elements, 4, 1)
+        is_number = whole[key].isin(["marked", "population", "births", "elements"])
+        factor = np.where(is_number, 4, 1)
         np.testing.assert_allclose(part["estimate"], factor * whole["estimate"])
         known = whole["se"] > 0
         assert (part["se"] >= factor * whole["se"])[known].all()
-        assert (part["se"] > factor * whole["se"])[known & of_elements & (whole["estimate"] != 0)].all()
+        assert (part["se"] > factor * whole["se"])[known & is_number & (whole["estimate"] != 0)].all()

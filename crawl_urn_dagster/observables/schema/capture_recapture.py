@@ -24,7 +24,8 @@ CAPTURE_RECAPTURE = Table(
         Column("aicc", "DOUBLE", "Akaike's information criterion for small samples", "log-likelihood"),
         required("sample_size", "BIGINT", "captures in the likelihood", "captures"),
         required("status", "VARCHAR", "as in parameters"),
-        Column("reason", "VARCHAR", "why the status is not ok"),
+        Column("reason", "VARCHAR", "why the status is not ok, in words"),
+        Column("reason_code", "VARCHAR", "the same reasons as codes, separated by commas"),
     ),
     ("model", "parameter"),
 )

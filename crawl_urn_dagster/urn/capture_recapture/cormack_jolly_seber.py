@@ -22,12 +22,16 @@ from crawl_urn_dagster.urn.capture_recapture.recaptures import (
     recapture_counts,
     smallest_gap,
 )
-from crawl_urn_dagster.urn.optimise.maximum_likelihood import Estimates, estimates_at, maximise, nothing_estimated
+from crawl_urn_dagster.urn.optimise.maximum_likelihood import fit_at, maximise, nothing_estimated
+from crawl_urn_dagster.urn.results.reasons import Reason, ReasonCode
+from crawl_urn_dagster.urn.results.result import FitKind
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crawl_urn_dagster.urn.data.histories import FloatArray
+    from crawl_urn_dagster.urn.optimise.maximum_likelihood import MaximumLikelihoodFit
+    from crawl_urn_dagster.urn.results.result import Clock
 
 Structure = Literal["constant", "crawl", "stratum"]
 
@@ -42,7 +46,8 @@ def fit_cormack_jolly_seber(
     times: npt.ArrayLike | None = None,
     survival: Structure = "constant",
     coverage: Structure = "constant",
-) -> Estimates:
+    clock: Clock = "crawl",
+) -> MaximumLikelihoodFit:
     """Maximise the likelihood of the m-array.
 
     ln L = Σ T_(t+1) ln φ_t + m_t ln p_t + z_t ln(1-p_t) + (n_t - r_t) ln χ_t over the crawls, with T_t = m_t + z_t and
@@ -57,13 +62,16 @@ def fit_cormack_jolly_seber(
         Times of the crawls, shape (n_crawls,), not decreasing; one unit apart if None.
     survival, coverage
         ``constant``; ``crawl`` for one value per gap or crawl; ``stratum`` for one value per stratum.
+    clock
+        Unit of the times.
 
     Returns
     -------
-    Estimates
-        Survival per unit of time, ``alpha``, and ``coverage``. A name ends in the number of the crawl or of the
-        stratum, counted from 0. Survival is from that crawl to the next one, and the first crawl has no coverage. If
-        both vary by crawl, survival over the last gap and coverage of the last crawl are not identified separately.
+    FitResult
+        Estimates ``alpha``, survival per unit of time, and ``coverage``. A name ends in the number of the crawl or of
+        the stratum, counted from 0. Survival is from that crawl to the next one, and the first crawl has no coverage.
+        If both vary by crawl, survival over the last gap and coverage of the last crawl are not identified separately.
+        The details are `MaximumLikelihoodDetails`.
 
     Raises
     ------
@@ -78,9 +86,9 @@ def fit_cormack_jolly_seber(
 
     Examples
     --------
-    >>> found = fit_cormack_jolly_seber([100, 80, 90], [[0, 40, 12], [0, 0, 32], [0, 0, 0]])
-    >>> found.names, found.values.round(3).tolist()
-    (('alpha', 'coverage'), [0.7, 0.571])
+    >>> fit = fit_cormack_jolly_seber([100, 80, 90], [[0, 40, 12], [0, 0, 32], [0, 0, 0]])
+    >>> round(fit.alpha, 3), round(fit.coverage, 3)
+    (0.7, 0.571)
     """
     counts = recapture_counts(sizes, recaptures)
     gaps = gaps_of(times, counts.captured.shape[-1])
@@ -90,8 +98,9 @@ def fit_cormack_jolly_seber(
     coverage_names, coverage_index = _parameters("coverage", coverage, strata, range(1, gaps.size + 1))
     names = alpha_names + coverage_names
     trials = int(counts.captured[:, :-1].sum())
+    kind = FitKind("recaptures", "cormack_jolly_seber", "exact", clock)
     if not counts.recaptured.any():
-        return nothing_estimated(names, trials, "No element was captured in two crawls.")
+        return nothing_estimated(kind, names, trials, Reason(ReasonCode.NO_RECAPTURES))
 
     unit = smallest_gap(gaps)
     exponents = gaps / unit
@@ -106,7 +115,7 @@ def fit_cormack_jolly_seber(
 
     best = maximise(log_likelihood, [_start(counts, exponents, index, len(names))], trials)
     powers = np.append(np.full(len(alpha_names), 1 / unit), np.ones(len(coverage_names)))
-    return estimates_at(log_likelihood, best, names, trials, powers)
+    return fit_at(log_likelihood, best, kind=kind, parameters=names, sample_size=trials, powers=powers)
 
 
 def _start(

@@ -23,22 +23,19 @@ from crawl_urn_dagster.urn.capture_recapture.recaptures import (
     smallest_gap,
 )
 from crawl_urn_dagster.urn.data.histories import count_cells
-from crawl_urn_dagster.urn.optimise.maximum_likelihood import (
-    Estimates,
-    as_not_identified,
-    estimates_at,
-    maximise,
-    nothing_estimated,
-)
+from crawl_urn_dagster.urn.optimise.maximum_likelihood import as_not_identified, fit_at, maximise, nothing_estimated
+from crawl_urn_dagster.urn.results.reasons import Reason, ReasonCode
+from crawl_urn_dagster.urn.results.result import FitKind
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crawl_urn_dagster.urn.data.histories import CaptureHistoryCounts, FloatArray, IntArray
+    from crawl_urn_dagster.urn.optimise.maximum_likelihood import MaximumLikelihoodFit
+    from crawl_urn_dagster.urn.results.result import Clock
 
 Varying = Literal["common", "class"]
 
-_NO_RECAPTURES = "No element was captured in two crawls."
 _START_SHARES = (0.3, 0.7)
 # Distances from the fit of one class at which two classes start, on the logit scales of survival and of coverage.
 _SPREADS = ((-1.0, 0.0), (0.0, -1.0), (-1.0, -1.0), (-1.0, 1.0))
@@ -102,7 +99,8 @@ def fit_two_classes(
     *,
     survival: Varying = "class",
     coverage: Varying = "class",
-) -> Estimates:
+    clock: Clock = "crawl",
+) -> MaximumLikelihoodFit:
     """Maximise the likelihood of a mixture of two classes of constant survival and coverage.
 
     The probability of a history after the first capture is the mean over the classes, weighted by their shares of the
@@ -117,13 +115,16 @@ def fit_two_classes(
         Times of the crawls, shape (n_crawls,), not decreasing; one unit apart if None.
     survival, coverage
         ``class`` for one value per class, or ``common``.
+    clock
+        Unit of the times.
 
     Returns
     -------
-    Estimates
-        ``share`` of the first class; then ``alpha_1`` and ``alpha_2``, or ``alpha``, per unit of time; then
+    FitResult
+        Estimates ``share`` of the first class; then ``alpha_1`` and ``alpha_2``, or ``alpha``, per unit of time; then
         ``coverage_1`` and ``coverage_2``, or ``coverage``. The first class is the one with lower survival, or with
-        lower coverage if survival is common. No parameter is identified if two classes fit no better than one.
+        lower coverage if survival is common. No parameter is identified if two classes fit no better than one. The
+        details are `MaximumLikelihoodDetails`.
 
     Raises
     ------
@@ -139,15 +140,16 @@ def fit_two_classes(
     --------
     >>> from crawl_urn_dagster.urn import simulate
     >>> counts = simulate(times=range(6), core=500, shell=500, alpha=0.6, coverage=0.5, seed=1).counts()
-    >>> fit_two_classes(counts, coverage="common").names
-    ('share', 'alpha_1', 'alpha_2', 'coverage')
+    >>> list(fit_two_classes(counts, coverage="common").estimates)
+    ['share', 'alpha_1', 'alpha_2', 'coverage']
     """
     alpha_names, alpha_index = _parameters("alpha", survival, 1)
     coverage_names, coverage_index = _parameters("coverage", coverage, 1 + len(alpha_names))
     names = ["share", *alpha_names, *coverage_names]
     histories, unit = _histories(counts, times)
+    kind = FitKind("recaptures", "two_classes", "exact", clock)
     if not histories.captured.any():
-        return nothing_estimated(names, histories.releases, _NO_RECAPTURES)
+        return nothing_estimated(kind, names, histories.releases, Reason(ReasonCode.NO_RECAPTURES))
 
     def log_likelihood(parameters: FloatArray) -> tuple[float, FloatArray]:
         share, classes = parameters[0], list(zip(alpha_index, coverage_index, strict=True))
@@ -177,13 +179,15 @@ def fit_two_classes(
             best[index] = best[index[::-1]]
     powers = np.ones(len(names))
     powers[alpha_index] = 1 / unit
-    found = estimates_at(log_likelihood, best, names, histories.releases, powers)
-    if one_class.minus_two_log_likelihood - found.minus_two_log_likelihood > _NO_GAIN:
-        return found
-    return as_not_identified(found, one_class.n_parameters, "Two classes fit no better than one.")
+    fit = fit_at(log_likelihood, best, kind=kind, parameters=names, sample_size=histories.releases, powers=powers)
+    if one_class.details.minus_two_log_likelihood - fit.details.minus_two_log_likelihood > _NO_GAIN:
+        return fit
+    return as_not_identified(fit, one_class.details.n_parameters, Reason(ReasonCode.ONE_CLASS_SUFFICES))
 
 
-def fit_core_and_shell(counts: CaptureHistoryCounts, times: npt.ArrayLike | None = None) -> Estimates:
+def fit_core_and_shell(
+    counts: CaptureHistoryCounts, times: npt.ArrayLike | None = None, *, clock: Clock = "crawl"
+) -> MaximumLikelihoodFit:
     """Maximise the likelihood of the urn of core and shell: a mixture whose first class is in every crawl.
 
     The core has survival and coverage 1 and exists from the start. Only elements of the first crawl that are in every
@@ -195,12 +199,15 @@ def fit_core_and_shell(counts: CaptureHistoryCounts, times: npt.ArrayLike | None
         Elements of each capture history.
     times
         Times of the crawls, shape (n_crawls,), not decreasing; one unit apart if None.
+    clock
+        Unit of the times.
 
     Returns
     -------
-    Estimates
-        ``core_share``, the core share μ of the first crawl, then ``alpha`` and ``coverage`` of the shell, with survival
-        per unit of time. `kappa_from_core_share` gives the core fraction of the urn.
+    FitResult
+        Estimates ``core_share``, the core share μ of the first crawl, then ``alpha`` and ``coverage`` of the shell,
+        with survival per unit of time. `kappa_from_core_share` gives the core fraction of the urn. The details are
+        `MaximumLikelihoodDetails`.
 
     Raises
     ------
@@ -215,13 +222,18 @@ def fit_core_and_shell(counts: CaptureHistoryCounts, times: npt.ArrayLike | None
     --------
     >>> from crawl_urn_dagster.urn import simulate
     >>> counts = simulate(times=range(6), core=500, shell=500, alpha=0.6, coverage=0.5, seed=1).counts()
-    >>> fit_core_and_shell(counts).values.round(2).tolist()
-    [0.66, 0.58, 0.52]
+    >>> print(fit_core_and_shell(counts).summary())
+    core_and_shell recaptures, per crawl
+    core_share = 0.661 (95 % CI 0.626 to 0.693)
+    alpha = 0.584 (95 % CI 0.548 to 0.620)
+    coverage = 0.519 (95 % CI 0.467 to 0.571)
+    status: ok
     """
     names = ["core_share", "alpha", "coverage"]
     histories, unit = _histories(counts, times)
+    kind = FitKind("recaptures", "core_and_shell", "exact", clock)
     if not histories.captured.any():
-        return nothing_estimated(names, histories.releases, _NO_RECAPTURES)
+        return nothing_estimated(kind, names, histories.releases, Reason(ReasonCode.NO_RECAPTURES))
     may_be_core = histories.first == 0
     is_complete = histories.captured == histories.gaps.size
 
@@ -237,7 +249,8 @@ def fit_core_and_shell(counts: CaptureHistoryCounts, times: npt.ArrayLike | None
     centre = _start(_one_class(counts, histories))
     starts = [np.array([share, *centre]) for share in _START_SHARES]
     best = maximise(log_likelihood, starts, histories.releases)
-    return estimates_at(log_likelihood, best, names, histories.releases, np.array([1, 1 / unit, 1]))
+    powers = np.array([1, 1 / unit, 1])
+    return fit_at(log_likelihood, best, kind=kind, parameters=names, sample_size=histories.releases, powers=powers)
 
 
 def _histories(counts: CaptureHistoryCounts, times: npt.ArrayLike | None) -> tuple[_Histories, float]:
@@ -252,15 +265,16 @@ def _histories(counts: CaptureHistoryCounts, times: npt.ArrayLike | None) -> tup
     return _Histories(first, last, captured, missed, clock[last] - clock[first], members, gaps / unit), unit
 
 
-def _one_class(counts: CaptureHistoryCounts, histories: _Histories) -> Estimates:
+def _one_class(counts: CaptureHistoryCounts, histories: _Histories) -> MaximumLikelihoodFit:
     """Fit one survival, per smallest gap, and one coverage to all elements."""
     clock = np.append(0.0, np.cumsum(histories.gaps))
     return fit_cormack_jolly_seber(np.diagonal(counts.intersections()), counts.recaptures(), times=clock)
 
 
-def _start(one_class: Estimates) -> FloatArray:
+def _start(one_class: MaximumLikelihoodFit) -> FloatArray:
     """Return survival and coverage away from the bounds; 0.5 if not identified."""
-    return np.asarray(np.where(np.isnan(one_class.values), 0.5, one_class.values).clip(0.05, 0.95))
+    values = [one_class.estimates.get(name, 0.5) for name in one_class.details.parameters]
+    return np.array(values).clip(0.05, 0.95)
 
 
 def _parameters(name: str, varying: Varying, first: int) -> tuple[list[str], list[int]]:

@@ -9,7 +9,7 @@ gradient.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
@@ -17,11 +17,14 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from crawl_urn_dagster.urn.data.normal_intervals import logit_interval
+from crawl_urn_dagster.urn.results.reasons import Reason, ReasonCode
+from crawl_urn_dagster.urn.results.result import FitResult, Interval, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from crawl_urn_dagster.urn.data.histories import BoolArray, FloatArray
+    from crawl_urn_dagster.urn.results.result import FitKind
 
     #: Log-likelihood and its gradient, for parameters of shape (n_parameters,) strictly between 0 and 1.
     LogLikelihood: TypeAlias = Callable[[FloatArray], tuple[float, FloatArray]]
@@ -46,30 +49,22 @@ _FLAT_SHARE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class Estimates:
-    """Maximum-likelihood estimates of probabilities.
+class MaximumLikelihoodDetails:
+    """Likelihood and standard errors of a maximum-likelihood fit.
 
     Attributes
     ----------
-    names
-        Names of the parameters.
-    values
-        Estimates in [0, 1], shape (n_parameters,); exactly 0 or 1 at a bound, NaN if not identified.
-    se
-        Standard errors from the inverse of the observed information, shape (n_parameters,); NaN if not identified or
-        at a bound.
-    low, high
-        Ends of the 95 % confidence intervals, symmetric on the logit scale; NaN where `se` is.
+    parameters
+        Names of all parameters of the model, identified or not.
     minus_two_log_likelihood
         -2 ln L without constants; NaN if nothing could be estimated.
     n_parameters
         Number of identifiable parameters: the rank of the information plus the parameters at a bound.
     sample_size
         Number of trials in the likelihood: captures by any crawl but the last.
-    status
-        One of `STATUSES`, but never ``model_violation``.
-    reason
-        Why the status is not ``ok``, with the names of the parameters; None if it is.
+    standard_errors
+        Standard errors by name, from the inverse of the observed information. A parameter that is not identified or at
+        a bound is absent.
 
     References
     ----------
@@ -77,16 +72,11 @@ class Estimates:
     297-307.
     """
 
-    names: tuple[str, ...]
-    values: FloatArray
-    se: FloatArray
-    low: FloatArray
-    high: FloatArray
+    parameters: tuple[str, ...]
     minus_two_log_likelihood: float
     n_parameters: int
     sample_size: int
-    status: str
-    reason: str | None
+    standard_errors: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def aicc(self) -> float:
@@ -96,6 +86,9 @@ class Estimates:
         """
         k, spare = self.n_parameters, self.sample_size - self.n_parameters - 1
         return self.minus_two_log_likelihood + 2 * k + 2 * k * (k + 1) / spare if spare > 0 else np.nan
+
+
+MaximumLikelihoodFit: TypeAlias = FitResult[MaximumLikelihoodDetails]
 
 
 class _Information(NamedTuple):
@@ -150,62 +143,81 @@ def maximise(log_likelihood: LogLikelihood, starts: Sequence[FloatArray], sample
     return _finish(log_likelihood, parameters)
 
 
-def estimates_at(
-    log_likelihood: LogLikelihood, parameters: FloatArray, names: Sequence[str], sample_size: int, powers: FloatArray
-) -> Estimates:
+def fit_at(
+    log_likelihood: LogLikelihood,
+    best: FloatArray,
+    *,
+    kind: FitKind,
+    parameters: Sequence[str],
+    sample_size: int,
+    powers: FloatArray,
+) -> MaximumLikelihoodFit:
     """Compute standard errors and the status of a maximum, and find the parameters that are not identified.
 
     Parameters
     ----------
     log_likelihood, sample_size
         Arguments of `maximise`.
-    parameters
+    best
         Result of `maximise`, shape (n_parameters,).
-    names
+    kind
+        Kind of the fit.
+    parameters
         A name for each parameter.
     powers
         Power, more than 0, to which each parameter is raised for the result, shape (n_parameters,). A power other than
         1 changes the unit of time of a survival.
     """
-    found = _information(log_likelihood, parameters)
-    logit_se = np.full(len(parameters), np.nan)
+    found = _information(log_likelihood, best)
+    logit_se = np.full(len(best), np.nan)
     known = np.flatnonzero(found.free)[found.identified]
     logit_se[known] = np.sqrt(np.diagonal(found.covariance)[found.identified])
     is_flat = found.free & np.isnan(logit_se)
 
-    values = np.where(found.free, parameters, np.rint(parameters)) ** powers
-    se = powers * values * (1 - parameters) * logit_se
+    values = np.where(found.free, best, np.rint(best)) ** powers
+    se = powers * values * (1 - best) * logit_se
     low, high = logit_interval(values, se)
-    status, reason = _status(names, values, found, is_flat)
-    return Estimates(
-        names=tuple(names),
-        values=np.where(is_flat, np.nan, values),
-        se=se,
-        low=low,
-        high=high,
-        minus_two_log_likelihood=-2 * log_likelihood(parameters)[0],
-        n_parameters=found.rank + int((~found.free).sum()),
-        sample_size=sample_size,
+    status, reasons = _status(parameters, values, found, is_flat)
+    return FitResult(
+        kind=kind,
+        estimates=_by_name(parameters, np.where(is_flat, np.nan, values)),
+        intervals={
+            name: Interval(float(low[k]), float(high[k])) for k, name in enumerate(parameters) if not np.isnan(low[k])
+        },
         status=status,
-        reason=reason,
+        reasons=reasons,
+        details=MaximumLikelihoodDetails(
+            parameters=tuple(parameters),
+            minus_two_log_likelihood=-2 * log_likelihood(best)[0],
+            n_parameters=found.rank + int((~found.free).sum()),
+            sample_size=sample_size,
+            standard_errors=_by_name(parameters, se),
+        ),
     )
 
 
-def nothing_estimated(names: Sequence[str], sample_size: int, reason: str) -> Estimates:
-    """Return estimates of status ``too_few_points``, all NaN."""
-    nan = np.full(len(names), np.nan)
-    return Estimates(tuple(names), nan, nan, nan, nan, np.nan, 0, sample_size, "too_few_points", reason)
+def nothing_estimated(
+    kind: FitKind, parameters: Sequence[str], sample_size: int, reason: Reason
+) -> MaximumLikelihoodFit:
+    """Return a fit of status ``too_few_points`` without estimates."""
+    details = MaximumLikelihoodDetails(tuple(parameters), np.nan, 0, sample_size)
+    return FitResult(kind=kind, estimates={}, status=Status.TOO_FEW_POINTS, details=details, reasons=(reason,))
 
 
-def as_not_identified(estimates: Estimates, n_parameters: int, reason: str) -> Estimates:
-    """Return the estimates of a model that fits no better than a simpler one, as ``not_identified``."""
-    unknown = nothing_estimated(estimates.names, estimates.sample_size, reason)
-    return replace(
-        unknown,
-        minus_two_log_likelihood=estimates.minus_two_log_likelihood,
-        n_parameters=n_parameters,
-        status="not_identified",
+def as_not_identified(fit: MaximumLikelihoodFit, n_parameters: int, reason: Reason) -> MaximumLikelihoodFit:
+    """Return the fit of a model that fits no better than a simpler one, as ``not_identified``."""
+    return FitResult(
+        kind=fit.kind,
+        estimates={},
+        status=Status.NOT_IDENTIFIED,
+        details=replace(fit.details, n_parameters=n_parameters, standard_errors={}),
+        reasons=(reason,),
     )
+
+
+def _by_name(names: Sequence[str], values: FloatArray) -> dict[str, float]:
+    """Return the known values by name."""
+    return {name: float(value) for name, value in zip(names, values, strict=True) if not np.isnan(value)}
 
 
 def _finish(log_likelihood: LogLikelihood, parameters: FloatArray) -> FloatArray:
@@ -257,18 +269,18 @@ def _information(log_likelihood: LogLikelihood, parameters: FloatArray) -> _Info
 
 def _status(
     names: Sequence[str], values: FloatArray, found: _Information, is_flat: BoolArray
-) -> tuple[str, str | None]:
+) -> tuple[Status, tuple[Reason, ...]]:
     """Return the status of a maximum and its reasons; the first reason decides the status."""
     statuses, reasons = [], []
     if found.decrement > _CONVERGED_DECREMENT:
-        statuses.append("not_converged")
-        reasons.append("The search for the maximum likelihood did not converge.")
+        statuses.append(Status.NOT_CONVERGED)
+        reasons.append(Reason(ReasonCode.NOT_CONVERGED, {"search": "maximum-likelihood"}))
     if not found.free.all():
-        statuses.append("at_bound")
-        bounds = ", ".join(f"{names[k]} at {values[k]:.0f}" for k in range(len(names)) if not found.free[k])
-        reasons.append(f"At a bound, so without a standard error: {bounds}.")
+        bounds = ", ".join(f"{names[k]} at {values[k]:.0f}" for k in np.flatnonzero(~found.free).tolist())
+        statuses.append(Status.AT_BOUND)
+        reasons.append(Reason(ReasonCode.AT_BOUND_WITHOUT_ERROR, {"parameters": bounds}))
     if is_flat.any():
-        statuses.append("not_identified")
-        unknown = ", ".join(names[k] for k in range(len(names)) if is_flat[k])
-        reasons.append(f"Not identified separately by the likelihood: {unknown}.")
-    return (statuses[0], " ".join(reasons)) if statuses else ("ok", None)
+        unknown = ", ".join(names[k] for k in np.flatnonzero(is_flat).tolist())
+        statuses.append(Status.NOT_IDENTIFIED)
+        reasons.append(Reason(ReasonCode.FLAT_LIKELIHOOD, {"parameters": unknown}))
+    return statuses[0] if statuses else Status.OK, tuple(reasons)

@@ -18,8 +18,18 @@ def histories(*rows):
     return m_array(CaptureHistoryCounts(seen, np.array([int(row.split()[1]) for row in rows])))
 
 
-def by_name(estimates, prefix, field="values"):
-    """Return the values of a field for the parameters whose name contains the prefix."""
-    return np.array(
-        [value for name, value in zip(estimates.names, getattr(estimates, field), strict=True) if prefix in name]
-    )
+def in_order(fit, field="estimates"):
+    """Return estimates or standard errors of all parameters of a maximum-likelihood fit, NaN if unknown."""
+    by_name = fit.estimates if field == "estimates" else fit.details.standard_errors
+    return np.array([by_name.get(name, np.nan) for name in fit.details.parameters])
+
+
+def ends(fit):
+    """Return the low and the high ends of the confidence intervals of all parameters, NaN if unknown."""
+    unknown = (np.nan, np.nan)
+    return np.array([fit.intervals.get(name, unknown) for name in fit.details.parameters]).T
+
+
+def having(fit, part, values):
+    """Return those of the values, one for each parameter, whose parameter's name contains a part."""
+    return values[[part in name for name in fit.details.parameters]]

@@ -9,11 +9,11 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from crawl_urn_dagster.urn import simulate
+from crawl_urn_dagster.urn import FitKind, ReasonCode, simulate
 from crawl_urn_dagster.urn.capture_recapture.cormack_jolly_seber import fit_cormack_jolly_seber
 from crawl_urn_dagster.urn.capture_recapture.jolly_seber import jolly_seber
 from crawl_urn_dagster.urn.data.normal_intervals import NORMAL_QUANTILE
-from crawl_urn_dagster_tests.urn.capture_recapture.m_arrays import UNEVEN, by_name, histories, m_array
+from crawl_urn_dagster_tests.urn.capture_recapture.m_arrays import UNEVEN, ends, having, histories, in_order, m_array
 
 
 def minus_two_log_likelihood(sizes, recaptures, phi, p):
@@ -43,46 +43,52 @@ def errors_by_second_differences(function, values, step=1e-4):
 def test_dippers_of_constant_survival_and_coverage(all_dippers, dipper_reference):
     published = dipper_reference["phi(.)p(.)"]
     found = fit_cormack_jolly_seber(*all_dippers)
-    assert found.names == ("alpha", "coverage")
-    assert found.values == pytest.approx([published["phi"], published["p"]], abs=5e-7)
-    assert found.se == pytest.approx([published["phi_se"], published["p_se"]], abs=5e-7)
-    assert found.minus_two_log_likelihood == pytest.approx(published["m2lnL"], abs=5e-5)
+    assert found.details.parameters == ("alpha", "coverage")
+    assert in_order(found) == pytest.approx([published["phi"], published["p"]], abs=5e-7)
+    assert in_order(found, "standard_errors") == pytest.approx([published["phi_se"], published["p_se"]], abs=5e-7)
+    assert found.details.minus_two_log_likelihood == pytest.approx(published["m2lnL"], abs=5e-5)
     # The published intervals use 1.96 standard errors.
-    for which, limit in enumerate([found.low, found.high]):
-        rounded = expit(logit(found.values) + 1.96 / NORMAL_QUANTILE * (logit(limit) - logit(found.values)))
+    for which, limit in enumerate(ends(found)):
+        rounded = expit(logit(in_order(found)) + 1.96 / NORMAL_QUANTILE * (logit(limit) - logit(in_order(found))))
         assert rounded == pytest.approx([published["phi_ci"][which], published["p_ci"][which]], abs=5e-7)
-    assert (found.status, found.reason, found.n_parameters) == ("ok", None, 2)
-    assert found.sample_size == sum(row[0] for row in dipper_reference["m_array"])
-    assert found.aicc == pytest.approx(published["m2lnL"] + 4 + 12 / (found.sample_size - 3), abs=5e-5)
+    assert (found.status, found.reasons, found.details.n_parameters) == ("ok", (), 2)
+    assert found.details.sample_size == sum(row[0] for row in dipper_reference["m_array"])
+    assert found.details.aicc == pytest.approx(published["m2lnL"] + 4 + 12 / (found.details.sample_size - 3), abs=5e-5)
 
 
 def test_dippers_of_varying_survival(all_dippers, dipper_reference):
     published = dipper_reference["phi(t)p(.)"]
     found = fit_cormack_jolly_seber(*all_dippers, survival="crawl")
-    assert by_name(found, "alpha") == pytest.approx(published["phi"], abs=5.1e-5)
-    assert by_name(found, "coverage") == pytest.approx([published["p"]], abs=5.1e-5)
+    assert having(found, "alpha", in_order(found)) == pytest.approx(published["phi"], abs=5.1e-5)
+    assert having(found, "coverage", in_order(found)) == pytest.approx([published["p"]], abs=5.1e-5)
     # The published errors were differentiated numerically and can differ by one in their last digit.
-    assert found.se == pytest.approx([*published["phi_se"], published["p_se"]], abs=1e-5)
-    assert found.se == pytest.approx(
+    assert in_order(found, "standard_errors") == pytest.approx([*published["phi_se"], published["p_se"]], abs=1e-5)
+    assert in_order(found, "standard_errors") == pytest.approx(
         errors_by_second_differences(
-            lambda values: minus_two_log_likelihood(*all_dippers, values[:6], np.full(6, values[6])), found.values
+            lambda values: minus_two_log_likelihood(*all_dippers, values[:6], np.full(6, values[6])), in_order(found)
         ),
         rel=1e-5,
     )
-    assert found.minus_two_log_likelihood == pytest.approx(published["m2lnL"], abs=5.1e-5)
+    assert found.details.minus_two_log_likelihood == pytest.approx(published["m2lnL"], abs=5.1e-5)
     assert found.status == "ok"
 
 
 def test_dippers_of_varying_survival_and_coverage(all_dippers, dipper_reference):
     published = dipper_reference["phi(t)p(t)"]
     found = fit_cormack_jolly_seber(*all_dippers, survival="crawl", coverage="crawl")
-    assert by_name(found, "alpha")[:-1] == pytest.approx(published["phi"], abs=5.1e-5)
-    assert by_name(found, "coverage")[:-1] == pytest.approx(published["p"], abs=5.1e-5)
-    assert found.minus_two_log_likelihood == pytest.approx(published["m2lnL"], abs=5.1e-5)
-    assert (found.status, found.n_parameters) == ("not_identified", 11)
-    assert found.reason.endswith("likelihood: alpha_5, coverage_6.")
-    assert np.isnan(found.values[[5, 11]]).all()
-    assert np.isfinite(np.delete(found.se, [5, 11])).all()
+    assert having(found, "alpha", in_order(found))[:-1] == pytest.approx(published["phi"], abs=5.1e-5)
+    assert having(found, "coverage", in_order(found))[:-1] == pytest.approx(published["p"], abs=5.1e-5)
+    assert found.details.minus_two_log_likelihood == pytest.approx(published["m2lnL"], abs=5.1e-5)
+    assert (found.status, found.details.n_parameters) == ("not_identified", 11)
+    assert found.reason_codes == (ReasonCode.FLAT_LIKELIHOOD,)
+    assert found.reason.endswith(": alpha_5, coverage_6.")
+    assert set(found.details.parameters) - set(found.estimates) == {"alpha_5", "coverage_6"}
+    assert np.isfinite(np.delete(in_order(found, "standard_errors"), [5, 11])).all()
+
+
+def test_kind_has_the_clock_of_the_caller(all_dippers):
+    fit = fit_cormack_jolly_seber(*all_dippers, clock="year")
+    assert fit.kind == FitKind("recaptures", "cormack_jolly_seber", "exact", "year")
 
 
 def test_dippers_by_sex(dippers, dipper_reference):
@@ -92,7 +98,7 @@ def test_dippers_by_sex(dippers, dipper_reference):
         ("crawl", "stratum", dipper_reference["phi(time)p(sex)_m2lnL"]),
     ]:
         found = fit_cormack_jolly_seber(*dippers, survival=survival, coverage=coverage)
-        assert found.minus_two_log_likelihood == pytest.approx(published, abs=5.1e-5)
+        assert found.details.minus_two_log_likelihood == pytest.approx(published, abs=5.1e-5)
 
 
 @pytest.mark.parametrize(("survival", "coverage"), [("constant", "crawl"), ("crawl", "constant"), ("crawl", "crawl")])
@@ -118,27 +124,27 @@ def test_maximum_matches_an_independent_likelihood(survival, coverage):
         options={"ftol": 1e-14},
     )
     found = fit_cormack_jolly_seber(sizes, recaptures, times=UNEVEN, survival=survival, coverage=coverage)
-    assert found.minus_two_log_likelihood == pytest.approx(independent.fun, abs=1e-4)
-    assert found.minus_two_log_likelihood <= independent.fun + 1e-6
+    assert found.details.minus_two_log_likelihood == pytest.approx(independent.fun, abs=1e-4)
+    assert found.details.minus_two_log_likelihood <= independent.fun + 1e-6
 
 
 def test_unit_of_time_changes_only_survival():
     sizes, recaptures = m_array(simulate(times=UNEVEN, core=0, shell=5_000, alpha=0.4, coverage=0.4, seed=5).counts())
     years = fit_cormack_jolly_seber(sizes, recaptures, times=UNEVEN)
     months = fit_cormack_jolly_seber(sizes, recaptures, times=12 * UNEVEN)
-    assert months.values[0] ** 12 == pytest.approx(years.values[0], rel=1e-6)
-    assert months.values[1] == pytest.approx(years.values[1], rel=1e-6)
-    relative = months.se[0] / months.values[0] * 12
-    assert relative == pytest.approx(years.se[0] / years.values[0], rel=1e-6)
-    assert months.minus_two_log_likelihood == pytest.approx(years.minus_two_log_likelihood)
+    assert in_order(months)[0] ** 12 == pytest.approx(in_order(years)[0], rel=1e-6)
+    assert in_order(months)[1] == pytest.approx(in_order(years)[1], rel=1e-6)
+    relative = in_order(months, "standard_errors")[0] / in_order(months)[0] * 12
+    assert relative == pytest.approx(in_order(years, "standard_errors")[0] / in_order(years)[0], rel=1e-6)
+    assert months.details.minus_two_log_likelihood == pytest.approx(years.details.minus_two_log_likelihood)
 
 
 def test_constant_urn_is_recovered_with_uneven_gaps():
     urn = {"times": UNEVEN, "core": 0, "shell": 40_000, "alpha": 0.4, "coverage": 0.35}
     found = fit_cormack_jolly_seber(*m_array(simulate(**urn, seed=1).counts()), times=UNEVEN)
     assert found.status == "ok"
-    assert (abs(found.values - [0.4, 0.35]) < 4 * found.se).all()
-    assert (found.se < 0.01).all()
+    assert (abs(in_order(found) - [0.4, 0.35]) < 4 * in_order(found, "standard_errors")).all()
+    assert (in_order(found, "standard_errors") < 0.01).all()
 
 
 def test_hundreds_of_millions_of_elements_in_120_crawls():
@@ -152,9 +158,9 @@ def test_hundreds_of_millions_of_elements_in_120_crawls():
         recaptures[i, i + 1 :] = sizes[i] * coverage[i + 1 :] * 0.97 ** (times[i + 1 :] - times[i]) * missed
     # The counts are expectations, so the estimates equal the parameters except for rounding to elements.
     found = fit_cormack_jolly_seber(sizes, np.rint(recaptures), times=times, survival="crawl", coverage="crawl")
-    assert found.n_parameters == 237
-    np.testing.assert_allclose(by_name(found, "alpha")[:-1], 0.97, rtol=1e-5)
-    np.testing.assert_allclose(by_name(found, "coverage")[:-1], coverage[1:-1], rtol=1e-5)
+    assert found.details.n_parameters == 237
+    np.testing.assert_allclose(having(found, "alpha", in_order(found))[:-1], 0.97, rtol=1e-5)
+    np.testing.assert_allclose(having(found, "coverage", in_order(found))[:-1], coverage[1:-1], rtol=1e-5)
 
 
 @pytest.mark.parametrize("structure", ["constant", "crawl"])
@@ -165,9 +171,9 @@ def test_hundreds_of_millions_of_elements_in_120_crawls():
 )
 def test_no_recaptures_is_too_few_points(counts, structure):
     found = fit_cormack_jolly_seber(*counts, survival=structure, coverage=structure)
-    assert (found.status, found.reason) == ("too_few_points", "No element was captured in two crawls.")
-    assert np.isnan(found.values).all()
-    assert np.isnan(found.aicc)
+    assert (found.status, found.reason_codes) == ("too_few_points", (ReasonCode.NO_RECAPTURES,))
+    assert (found.estimates, found.intervals) == ({}, {})
+    assert np.isnan(found.details.aicc)
     closed = jolly_seber(*counts)
     for series in (closed.alpha, closed.coverage, closed.population, closed.births):
         assert np.isnan(series.estimate).all()
@@ -177,8 +183,8 @@ def test_no_recaptures_is_too_few_points(counts, structure):
 def test_two_crawls_identify_only_the_product():
     counts = histories("11 30", "10 20", "01 10")
     found = fit_cormack_jolly_seber(*counts)
-    assert (found.status, found.n_parameters) == ("not_identified", 1)
-    assert found.minus_two_log_likelihood == pytest.approx(-2 * (30 * np.log(0.6) + 20 * np.log(0.4)))
+    assert (found.status, found.details.n_parameters) == ("not_identified", 1)
+    assert found.details.minus_two_log_likelihood == pytest.approx(-2 * (30 * np.log(0.6) + 20 * np.log(0.4)))
     closed = jolly_seber(*counts)
     assert closed.last_product == 0.6
     assert np.isnan(closed.alpha.estimate).all()
@@ -187,9 +193,11 @@ def test_two_crawls_identify_only_the_product():
 def test_every_element_in_every_crawl_is_at_bound():
     counts = histories("11111 50")
     found = fit_cormack_jolly_seber(*counts)
-    assert (found.status, found.values.tolist()) == ("at_bound", [1, 1])
-    assert found.reason == "At a bound, so without a standard error: alpha at 1, coverage at 1."
-    assert found.minus_two_log_likelihood == pytest.approx(0, abs=1e-6)
+    assert (found.status, in_order(found).tolist()) == ("at_bound", [1, 1])
+    assert found.reason_codes == (ReasonCode.AT_BOUND_WITHOUT_ERROR,)
+    assert found.reason.endswith(": alpha at 1, coverage at 1.")
+    assert (found.intervals, found.details.standard_errors) == ({}, {})
+    assert found.details.minus_two_log_likelihood == pytest.approx(0, abs=1e-6)
     closed = jolly_seber(*counts)
     assert closed.population.estimate[1:4].tolist() == [50, 50, 50]
     assert "coverage is at its bound 1" in closed.population.reason[2]
@@ -205,6 +213,9 @@ def test_empty_crawl_has_a_reason():
     assert np.isfinite(closed.alpha.estimate[[0, 3]]).all()
     found = fit_cormack_jolly_seber(*m_array(counts), survival="crawl", coverage="crawl")
     assert found.status == "at_bound"
+    assert found.reason_codes == (ReasonCode.AT_BOUND_WITHOUT_ERROR, ReasonCode.FLAT_LIKELIHOOD)
+    assert found.estimates["coverage_2"] == 0
+    assert {"alpha_1", "alpha_2"}.isdisjoint(found.estimates)
     assert "coverage_2 at 0" in found.reason
     assert "alpha_1, alpha_2" in found.reason
 
@@ -216,7 +227,8 @@ def test_crawls_at_the_same_time_have_a_reason():
     assert np.isnan(closed.alpha.estimate[1])
     assert np.isfinite(closed.births.estimate[1])
     found = fit_cormack_jolly_seber(*m_array(counts), times=[0, 1, 1, 2, 3], survival="crawl")
-    assert found.reason == "Not identified separately by the likelihood: alpha_1."
+    assert found.reason_codes == (ReasonCode.FLAT_LIKELIHOOD,)
+    assert set(found.details.parameters) - set(found.estimates) == {"alpha_1"}
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from crawl_urn_dagster.urn import simulate
+from crawl_urn_dagster.urn import ReasonCode, simulate
 from crawl_urn_dagster.urn.capture_recapture.cormack_jolly_seber import fit_cormack_jolly_seber
 from crawl_urn_dagster.urn.capture_recapture.jolly_seber import jolly_seber
 from crawl_urn_dagster.urn.capture_recapture.recaptures import recapture_counts
-from crawl_urn_dagster_tests.urn.capture_recapture.m_arrays import by_name, histories, m_array
+from crawl_urn_dagster_tests.urn.capture_recapture.m_arrays import ends, having, histories, in_order, m_array
 
 
 def test_reasons_where_closed_forms_are_not_identified(all_dippers):
@@ -81,10 +81,11 @@ def test_intervals_contain_the_true_value_at_their_level():
 def test_closed_forms_of_dippers_are_the_maximum_likelihood(all_dippers, dipper_reference):
     closed = jolly_seber(*all_dippers)
     found = fit_cormack_jolly_seber(*all_dippers, survival="crawl", coverage="crawl")
-    for field in ("estimate", "se", "low", "high"):
-        maximum = field.replace("estimate", "values")
-        assert getattr(closed.alpha, field)[:5] == pytest.approx(by_name(found, "alpha", maximum)[:-1], rel=1e-6)
-        assert getattr(closed.coverage, field)[1:6] == pytest.approx(by_name(found, "coverage", maximum)[:-1], rel=1e-6)
+    maxima = (in_order(found), in_order(found, "standard_errors"), *ends(found))
+    for field, maximum in zip(("estimate", "se", "low", "high"), maxima, strict=True):
+        alpha, coverage = (having(found, name, maximum)[:-1] for name in ("alpha", "coverage"))
+        assert getattr(closed.alpha, field)[:5] == pytest.approx(alpha, rel=1e-6)
+        assert getattr(closed.coverage, field)[1:6] == pytest.approx(coverage, rel=1e-6)
     assert closed.last_product == pytest.approx(dipper_reference["phi(t)p(t)"]["phi6*p7"], abs=5.1e-6)
     released = dipper_reference["m_array"][-1][0]
     variance = closed.last_product * (1 - closed.last_product) / released
@@ -100,11 +101,12 @@ def test_survival_above_one_is_at_bound():
     beyond = [crawl for crawl, reason in enumerate(closed.alpha.reason) if reason and "1 or more" in reason]
     assert beyond
     assert found.status == "at_bound"
+    assert ReasonCode.AT_BOUND_WITHOUT_ERROR in found.reason_codes
     for crawl in beyond:
         assert f"alpha_{crawl} at 1" in found.reason
-        assert closed.alpha.estimate[crawl] == found.values[crawl] == 1
+        assert closed.alpha.estimate[crawl] == found.estimates[f"alpha_{crawl}"] == 1
         assert np.isnan(closed.alpha.se[crawl])
-        assert np.isnan(found.se[crawl])
+        assert f"alpha_{crawl}" not in found.details.standard_errors
 
 
 def test_varying_urn_of_many_crawls_is_recovered():
@@ -114,7 +116,9 @@ def test_varying_urn_of_many_crawls_is_recovered():
     counts = simulate(times=times, core=0, shell=100_000, alpha=alpha, coverage=coverage, seed=1).counts()
     closed = jolly_seber(*m_array(counts), times)
     found = fit_cormack_jolly_seber(*m_array(counts), times=times, survival="crawl", coverage="crawl")
-    np.testing.assert_allclose(np.minimum(closed.alpha.estimate[:49], 1), by_name(found, "alpha")[:-1], rtol=1e-5)
+    np.testing.assert_allclose(
+        np.minimum(closed.alpha.estimate[:49], 1), having(found, "alpha", in_order(found))[:-1], rtol=1e-5
+    )
     for truth, series in [
         (np.append(alpha, 0), closed.alpha),
         (coverage, closed.coverage),
