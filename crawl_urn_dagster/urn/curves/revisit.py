@@ -66,7 +66,7 @@ class RevisitDelayUrn:
     [0.0, 0.5]
     """
 
-    #: What a fit of it estimates: names of attributes, each in [0, 1].
+    #: Attributes that a fit estimates, each in [0, 1].
     ESTIMATES: ClassVar[tuple[str, ...]] = ("alpha", "coverage", "revisit_coverage", "crawl_coverage")
 
     alpha: Fraction
@@ -112,7 +112,7 @@ class RevisitDelayUrn:
     def containment(self, lag: npt.ArrayLike) -> FloatArray:
         """Return the fraction g of a crawl that the crawl ``lag`` later also captures; 1 at lag 0.
 
-        Parameters and errors are those of `first_returns`, except that lag 0 is allowed.
+        Parameters and errors are the same as for `first_returns`, except that lag 0 is allowed.
         """
         lags = require_whole_numbers("lag", lag, least=0)
         captured: Fraction = 1.0
@@ -127,7 +127,7 @@ class RevisitDelayUrn:
     def discovery_curve(self, t: npt.ArrayLike) -> FloatArray:
         """Return the distinct elements in t + 1 crawls divided by the size of one; 1 at t = 0.
 
-        Parameters and errors are those of `containment`.
+        Parameters and errors are the same as for `containment`.
         """
         crawls = require_whole_numbers("t", t, least=0)
         new: Fraction = 1.0

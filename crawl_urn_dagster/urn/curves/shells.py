@@ -2,8 +2,8 @@
 
 Does not fit them; see `urn.fits.urn_curves`.
 
-An average over the shells hides their unevenness: a crawl captures more of the elements that it covers well, so
-containment depends on the size-biased coverage E[c²]/E[c], and late discoveries are elements that it covers badly.
+An average over the shells hides their unevenness. A crawl captures more of the elements with high coverage, so
+containment depends on the size-biased coverage E[c²]/E[c], and late discoveries are elements with low coverage.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class CrawlShares(NamedTuple):
-    """Shares of one crawl; the three sum to 1."""
+    """Shares of one crawl by component; the three sum to 1."""
 
     core: FloatArray
     shell_1: FloatArray
@@ -32,12 +32,12 @@ class CrawlShares(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CoreTwoShellsUrn:
-    """An urn with a core that never leaves and is always sampled, and two shells that are homogeneous urns.
+    """An urn with a core that is always eligible and always captured, and two shells that are homogeneous urns.
 
     Parameters
     ----------
     kappa
-        Core's share κ of the urn, in [0, 1].
+        Core fraction κ of the urn, in [0, 1].
     share
         First shell's share of the elements outside the core, in [0, 1].
     alpha_1, coverage_1, alpha_2, coverage_2
@@ -47,9 +47,16 @@ class CoreTwoShellsUrn:
     ------
     ValueError
         When a parameter is NaN or outside [0, 1].
+
+    Examples
+    --------
+    >>> shells = {"alpha_1": 0.9, "coverage_1": 0.6, "alpha_2": 0.5, "coverage_2": 0.2}
+    >>> urn = CoreTwoShellsUrn(kappa=0.2, share=0.5, **shells)
+    >>> urn.containment([1, 2]).round(3).tolist()
+    [0.649, 0.617]
     """
 
-    #: What a fit of it estimates: names of attributes, each in [0, 1].
+    #: Attributes that a fit estimates, each in [0, 1].
     ESTIMATES: ClassVar[tuple[str, ...]] = (
         *("kappa", "core_share"),
         *("share_1", "alpha_1", "coverage_1"),
@@ -74,36 +81,36 @@ class CoreTwoShellsUrn:
 
     @property
     def share_2(self) -> Fraction:
-        """Second shell's share of them."""
+        """Second shell's share of the elements outside the core."""
         return 1 - self.share
 
     @property
     def shells(self) -> tuple[Urn, Urn]:
-        """The shells as urns of their own."""
+        """The shells as homogeneous urns."""
         return Urn(self.alpha_1, self.coverage_1), Urn(self.alpha_2, self.coverage_2)
 
     @property
     def crawl_shares(self) -> CrawlShares:
-        """Shares of one crawl, in proportion to share of the urn times coverage."""
+        """Shares of one crawl, proportional to share of the urn times coverage."""
         first = self.share * self.coverage_1
         coverage = first + (1 - self.share) * self.coverage_2
         core = core_share_from_kappa(self.kappa, coverage)
-        # Of a shell that is never sampled, any division does.
-        of_shell = np.divide(first, coverage, out=np.ones(np.shape(coverage)), where=np.asarray(coverage) > 0)
-        return CrawlShares(core, (1 - core) * of_shell, (1 - core) * (1 - of_shell))
+        # If no shell element is ever captured, any division between the shells is correct.
+        share_1 = np.divide(first, coverage, out=np.ones(np.shape(coverage)), where=np.asarray(coverage) > 0)
+        return CrawlShares(core, (1 - core) * share_1, (1 - core) * (1 - share_1))
 
     @property
     def core_share(self) -> FloatArray:
-        """Core's share μ of one crawl."""
+        """Core share μ of a crawl."""
         return self.crawl_shares.core
 
     def containment(self, lag: npt.ArrayLike) -> FloatArray:
-        """Fraction of a crawl's elements that the crawl a lag later holds too; see `Urn.containment`."""
+        """Return the fraction of a crawl that the crawl ``lag`` later also captures; see `Urn.containment`."""
         core, *shares = self.crawl_shares
         return core + sum(share * shell.containment(lag) for share, shell in zip(shares, self.shells, strict=True))
 
     def discovery_curve(self, t: npt.ArrayLike) -> FloatArray:
-        """Distinct elements in t + 1 crawls at equal gaps, over the size of one; see `Urn.discovery_curve`."""
+        """Return the distinct elements in t + 1 crawls divided by the size of one; see `Urn.discovery_curve`."""
         core, *shares = self.crawl_shares
         return core + sum(share * shell.discovery_curve(t) for share, shell in zip(shares, self.shells, strict=True))
 
@@ -112,21 +119,22 @@ class CoreTwoShellsUrn:
 class BetaShellUrn:
     """An urn of core and shell in which coverage is Beta-distributed over the elements of the shell.
 
-    An element keeps its coverage for life and new ones are drawn from the same distribution, so at any time the
-    elements of the shell are spread alike.
+    An element keeps its coverage while it is eligible. The coverage of a new element is drawn from the same
+    distribution, so the distribution over the shell is constant in time.
 
     Parameters
     ----------
     kappa
-        Core's share κ of the urn, in [0, 1].
+        Core fraction κ of the urn, in [0, 1].
     alpha
         Survival α of the shell per crawl, in [0, 1].
     coverage
-        Mean c of the coverage over the shell's elements, in [0, 1].
+        Mean coverage c over the elements of the shell, in [0, 1].
     spread
-        Its variance over c (1-c), the largest that it can be, in [0, 1]: 0 is the urn of core and shell; at 1 a
-        share c of the shell is in every crawl while it lives, and the rest in none. The Beta distribution's
-        parameters are c (1-s)/s and (1-c) (1-s)/s, and s is the correlation of two captures of an element.
+        Variance s of the coverage divided by c (1-c), its largest possible value, in [0, 1]. At 0 it is the core-shell
+        urn. At 1 a share c of the shell is captured by every crawl while it is eligible, and no other shell element is
+        ever captured. The parameters of the Beta distribution are c (1-s)/s and (1-c) (1-s)/s, and s is the
+        correlation of two captures of an element.
 
     Raises
     ------
@@ -135,13 +143,19 @@ class BetaShellUrn:
 
     Notes
     -----
-    With C an element's coverage, m(k) = E[C (1-C)^k]/E[C] is the chance that an element of a crawl would be
-    missed by k crawls; for the Beta distribution it is Π_(i<k) ((1-c)(1-s) + i s)/(1 + i s). An element of a
-    crawl is first seen again j crawls later with chance h(j) = α^j (m(j-1) - m(j)), and by symmetry in time a
-    share 1 - h(1) - … - h(t) of crawl t was not seen in the t crawls before.
+    With C an element's coverage, m(k) = E[C (1-C)^k]/E[C] is the probability that k crawls would miss an element of a
+    crawl; for the Beta distribution it is Π_(i<k) ((1-c)(1-s) + i s)/(1 + i s). The first return of an element of a
+    crawl is j crawls later with probability h(j) = α^j (m(j-1) - m(j)). By symmetry in time, a share
+    1 - h(1) - … - h(t) of crawl t was not captured in the t crawls before it.
+
+    Examples
+    --------
+    >>> urn = BetaShellUrn(kappa=0.2, alpha=0.9, coverage=0.5, spread=0.3)
+    >>> urn.containment([1, 2]).round(3).tolist()
+    [0.723, 0.684]
     """
 
-    #: What a fit of it estimates: names of attributes, each in [0, 1].
+    #: Attributes that a fit estimates, each in [0, 1].
     ESTIMATES: ClassVar[tuple[str, ...]] = ("kappa", "core_share", "alpha", "coverage", "spread", "coverage_sd")
 
     kappa: Fraction
@@ -155,36 +169,41 @@ class BetaShellUrn:
 
     @property
     def core_share(self) -> FloatArray:
-        """Core's share μ of one crawl."""
+        """Core share μ of a crawl."""
         return core_share_from_kappa(self.kappa, self.coverage)
 
     @property
     def coverage_sd(self) -> FloatArray:
-        """Standard deviation of coverage over the shell's elements, at most 1/2."""
+        """Standard deviation of coverage over the elements of the shell, at most 1/2."""
         return np.asarray(np.sqrt(self.spread * self.coverage * (1 - self.coverage)))[()]
 
     def containment(self, lag: npt.ArrayLike) -> FloatArray:
-        """Fraction of a crawl's elements that the crawl a lag later holds too, μ + (1-μ) (E[C²]/E[C]) α^lag.
+        """Return the fraction μ + (1-μ) (E[C²]/E[C]) α^lag of a crawl that the crawl ``lag`` later also captures.
 
-        E[C²]/E[C] = c + s (1-c). Parameters and errors are those of `Urn.containment`.
+        E[C²]/E[C] = c + s (1-c). Parameters and errors are the same as for `Urn.containment`.
         """
         size_biased = self.coverage + self.spread * (1 - self.coverage)
         return self.core_share + (1 - self.core_share) * Urn(self.alpha, size_biased).containment(lag)
 
     def first_returns(self, lag: npt.ArrayLike) -> FloatArray:
-        """Fraction of a crawl that is first seen again exactly ``lag`` crawls later, whole numbers from 1 on.
+        """Return the fraction of a crawl whose first return is exactly ``lag`` crawls later.
 
-        μ at lag 1, and (1-μ) h(lag). Errors are those of `discovery_curve`.
+        It is (1-μ) h(lag), plus μ at lag 1. Lags are whole numbers of at least 1.
+
+        Raises
+        ------
+        ValueError
+            When a lag is not such a number.
         """
         lags = require_whole_numbers("lag", lag, least=1)
         returns = np.zeros(lags.shape)
-        for j, of_shell in enumerate(self._shell_returns(int(lags.max(initial=1))), start=1):
+        for j, shell_returns in enumerate(self._shell_returns(int(lags.max(initial=1))), start=1):
             core = self.core_share if j == 1 else 0.0
-            returns = returns + np.where(lags == j, core + (1 - self.core_share) * of_shell, 0.0)
+            returns = returns + np.where(lags == j, core + (1 - self.core_share) * shell_returns, 0.0)
         return np.asarray(returns)[()]
 
     def discovery_curve(self, t: npt.ArrayLike) -> FloatArray:
-        """Distinct elements in t + 1 crawls at equal gaps, over the size of one; 1 at t = 0.
+        """Return the distinct elements in t + 1 crawls at equal gaps divided by the size of one; 1 at t = 0.
 
         U(t)/M = μ + (1-μ) Σ_(k=0..t) (1 - h(1) - … - h(k)).
 
@@ -196,13 +215,13 @@ class BetaShellUrn:
         crawls = require_whole_numbers("t", t, least=0)
         new: Fraction = 1.0
         curve: Fraction = 1.0
-        for k, of_shell in enumerate(self._shell_returns(int(crawls.max(initial=0))), start=1):
-            new = new - of_shell
+        for k, shell_returns in enumerate(self._shell_returns(int(crawls.max(initial=0))), start=1):
+            new = new - shell_returns
             curve = curve + np.where(crawls >= k, new, 0.0)
         return np.asarray(self.core_share + (1 - self.core_share) * curve)[()]
 
     def _shell_returns(self, longest: int) -> list[Fraction]:
-        """h(1) to h(longest) of the shell: α^j m(j-1) (c (1-s) + s)/(1 + (j-1) s), in which nothing cancels."""
+        """Return h(1) to h(longest) of the shell: α^j m(j-1) (c (1-s) + s)/(1 + (j-1) s), which has no cancellation."""
         returns: list[Fraction] = []
         missed = self.alpha
         for i in range(longest):
@@ -213,7 +232,7 @@ class BetaShellUrn:
 
 
 def shells_in_order(kappa: Fraction, share: Fraction, *shells: Fraction) -> CoreTwoShellsUrn:
-    """Core and two shells, of which the longer-lived comes first whichever was given first."""
+    """Return an urn with a core and two shells, the longer-lived shell first."""
     one, other = shells[:2], shells[2:]
     in_order = one[0] >= other[0]
 

@@ -1,7 +1,7 @@
-"""Least squares of the two urns to many curves at once: replicates, rolling windows, strata.
+"""Fit the homogeneous or the core-shell urn to many curves at once by unweighted least squares.
 
-Here: fits of B mean curves at shared lags or at equal gaps, with the target, bounds and global optimum of `fits`.
-Not here: windows with gaps of their own, whose curve does not separate as below (`fits`), or the curves (`model`).
+The curves share their lags, or are at equal gaps. Does not fit windows with different gaps, whose curve does not
+separate as below; see `discovery`. Target, bounds and global optimum are the same as in `containment` and `discovery`.
 
 The method is variable projection (Golub and Pereyra, 1973). For a fixed decay r both curves are linear in two
 coefficients, and the bounds of the parameters are a triangle of these, a ≥ 0, b ≥ 0, a + b ≤ 1:
@@ -10,9 +10,9 @@ coefficients, and the bounds of the parameters are a triangle of these, a ≥ 0,
 - discovery curve: t + 1 - U(t)/M = a t + b φ(t) with φ(t) = Σ_(k ≤ t) (1 - r^k) and r = α (1-c); μ is a, and
   b = (1-μ) ρ∞, from which α = r + ρ∞ (1-r) and α c = ρ∞ (1-r).
 
-The homogeneous urn has a = 0. Least squares over the triangle are exact, and leave a smooth function of r alone.
-Each interval of a grid of r in which its slope turns from falling to rising is refined, and the least minimum is
-the fit.
+The homogeneous urn has a = 0. Least squares over the triangle are exact and leave a smooth function of r alone. Each
+interval of a grid of r in which the slope of this function changes from negative to positive is refined. The fit is the
+smallest minimum.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
 BatchedModel = Literal["homogeneous", "core_shell"]
 
 _N_PARAMETERS: dict[BatchedModel, int] = {"homogeneous": 2, "core_shell": 3}
-# Decays are denser towards 0 and 1: what moves a curve there is r or 1 - r in proportion, of every order of magnitude.
-# At 0 and 1 themselves the two columns are one, and which coefficients are best is open.
+# Decays are denser towards 0 and 1: a curve there responds to relative changes of r or 1 - r, of every order of
+# magnitude. At 0 and 1 themselves the two columns are collinear, so the best coefficients are not unique.
 _NEAR_END = np.geomspace(1e-9, 5e-4, 12)
 _GRID = np.concatenate([_NEAR_END, np.sin(np.linspace(0, np.pi / 2, 49)[1:-1]) ** 2, 1 - _NEAR_END[::-1]])
-# Values of one array held at once, 8 MB.
+# Values of one array in memory at once, 8 MB.
 _CHUNK = 2**20
 _STEPS = 60
 _RESOLUTION = 1e-12
-# Columns are one when the second has no larger share, in squares, outside the first: r = 0, or r = 1.
+# Columns are collinear if no larger share of the second, in squares, is outside the first: r = 0, or r = 1.
 _COLLINEAR = 1e-24
-# A parameter this close to a bound is on it: rounding moves one of a noiseless curve as far.
+# A parameter this close to a bound is at the bound: rounding moves a parameter of a noiseless curve as far.
 _ON_BOUND = 1e-8
 
 
@@ -56,18 +56,18 @@ class BatchedFits:
     Attributes
     ----------
     kappa, core_share
-        Core's share of the urn and of one crawl, in [0, 1]; 0 in the homogeneous urn. In the paper's form of
+        Core fraction of the urn and core share of a crawl, in [0, 1]; 0 in the homogeneous urn. In the paper's form of
         containment both are the printed κ.
     alpha, coverage
-        Survival per unit of the lags, and coverage, of the urn or of its shell, in [0, 1]. Where nothing but the
-        core is seen again they could be many; they are 0 and 1.
+        Survival per unit of the lags, and coverage, of the urn or of its shell, in [0, 1]. They are 0 and 1 if only
+        the core is recaptured, since many values then fit.
     residual_rms
         Root mean square of the residuals, in the unit of the curves.
     n_points
         Known points.
     status
-        ``too_few_points``, ``at_bound`` or ``ok``, as in `fits.STATUSES`. Whether the curve leaves a parameter
-        open is not judged here; `fits` does.
+        ``too_few_points``, ``at_bound`` or ``ok``, as in `Status`. Whether the curve identifies each parameter is not
+        tested; see `identification`.
     fitted
         The model at every point, known or not; shape (problems, points).
 
@@ -87,7 +87,7 @@ class BatchedFits:
 
 
 class _Columns(NamedTuple):
-    """The two columns at some decays and the slope of the second; shape (points,) or (..., points)."""
+    """The two columns at each decay, and the slope of the second; shape (points,) or (..., points)."""
 
     first: FloatArray
     second: FloatArray
@@ -95,7 +95,7 @@ class _Columns(NamedTuple):
 
 
 class _Optimum(NamedTuple):
-    """Least squares, one row per problem: decay and coefficients of shape (...), combination (..., points)."""
+    """Least-squares solution, one row per problem: decay and coefficients, shape (...); combination, (..., points)."""
 
     decay: FloatArray
     a: FloatArray
@@ -119,22 +119,34 @@ def fit_containment_batch(
     containment
         Shape (problems, points); NaN where unknown.
     model
-        ``homogeneous`` is fitted to g itself, not to log g as in `fits.fit_containment_log_linear`.
+        ``homogeneous`` is fitted to g itself, not to log g as in `containment.fit_containment_log_linear`.
     form
         Whether the floor is μ (``exact``) or the printed κ (``paper``).
+
+    Returns
+    -------
+    BatchedFits
+        Survival is per unit of the lags.
 
     Raises
     ------
     ValueError
-        When shapes do not fit, a containment is infinite, or a lag is not a finite number above 0.
+        When shapes do not match, a containment is infinite, or a lag is not a finite number above 0.
+
+    Examples
+    --------
+    >>> lag = np.arange(1, 13)
+    >>> fits = fit_containment_batch(lag, [0.5 * 0.9**lag, 0.6 * 0.8**lag], model="homogeneous")
+    >>> fits.alpha.round(3).tolist(), fits.coverage.round(3).tolist()
+    ([0.9, 0.8], [0.5, 0.6])
     """
-    d, g = _checked("lag", lag, containment)
+    d, g = _validate("lag", lag, containment)
     unit = float(d.min())
-    rounds = d / unit
+    steps = d / unit
 
     def basis(decay: FloatArray) -> _Columns:
-        one_less = decay[..., None] ** (rounds - 1)
-        return _Columns(np.ones_like(rounds), one_less * decay[..., None], one_less * rounds)
+        one_less = decay[..., None] ** (steps - 1)
+        return _Columns(np.ones_like(steps), one_less * decay[..., None], one_less * steps)
 
     best = _minimise(basis, g, model)
     coverage = np.where(best.b > 0, _quotient(best.b, 1 - best.a), 1.0)
@@ -157,16 +169,29 @@ def fit_discovery_batch(t: npt.ArrayLike, ratio: npt.ArrayLike, *, model: Batche
     t
         Crawls after the first, whole numbers above 0; shape (points,).
     ratio
-        Distinct elements of t + 1 crawls over those of the first, shape (problems, points); NaN where unknown.
+        Distinct elements of t + 1 crawls divided by those of the first, shape (problems, points); NaN where unknown.
     model
-        Which urn.
+        ``homogeneous`` or ``core_shell``.
+
+    Returns
+    -------
+    BatchedFits
+        Survival is per crawl.
 
     Raises
     ------
     ValueError
-        When shapes do not fit, a ratio is infinite, or a t is not a whole number above 0.
+        When shapes do not match, a ratio is infinite, or a t is not a whole number above 0.
+
+    Examples
+    --------
+    >>> from crawl_urn_dagster.urn import CoreShellUrn
+    >>> t = np.arange(1, 25)
+    >>> curve = CoreShellUrn(kappa=0.4, alpha=0.8, coverage=0.5).discovery_curve(t)
+    >>> fit_discovery_batch(t, [curve], model="core_shell").kappa.round(3).tolist()
+    [0.4]
     """
-    lengths, curve = _checked("t", t, ratio)
+    lengths, curve = _validate("t", t, ratio)
     crawls = require_whole_numbers("t", lengths, least=1).astype(np.int64)
     k = np.arange(1.0, crawls.max() + 1)
 
@@ -189,7 +214,7 @@ def fit_discovery_batch(t: npt.ArrayLike, ratio: npt.ArrayLike, *, model: Batche
     )
 
 
-def _checked(name: str, abscissa: npt.ArrayLike, curves: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+def _validate(name: str, abscissa: npt.ArrayLike, curves: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
     x, y = np.asarray(abscissa, dtype=np.float64), np.asarray(curves, dtype=np.float64)
     if x.ndim != 1 or x.size == 0 or y.ndim != 2 or y.shape[1] != x.size:
         raise ValueError(f"{name} has shape {x.shape} and the curves {y.shape}; expected (points,), (problems, points)")
@@ -203,7 +228,7 @@ def _checked(name: str, abscissa: npt.ArrayLike, curves: npt.ArrayLike) -> tuple
 
 
 def _minimise(basis: Basis, target: FloatArray, model: BatchedModel) -> _Optimum:
-    """Least squares of a first + b second to each row, over the triangle and over decays in [0, 1]."""
+    """Fit a first + b second to each row by least squares, over the triangle and over decays in [0, 1]."""
     rows = max(1, _CHUNK // (_GRID.size * target.shape[1]))
     chunks = [
         _minimise_chunk(basis, target[low : low + rows], with_core=model == "core_shell")
@@ -219,7 +244,7 @@ def _minimise_chunk(basis: Basis, target: FloatArray, *, with_core: bool) -> _Op
     def slope_of(problem: IntArray, decay: FloatArray) -> FloatArray:
         return _project(basis(decay), observed[problem], known[problem], with_core=with_core)[2]
 
-    # Where problems know the same points, sums over columns alone need one row.
+    # If all problems have the same known points, sums over columns alone need one row.
     rows = known[:1] if len(known) and (known == known[0]).all() else known
     slopes = _project(basis(_GRID), observed[:, None], rows[:, None], with_core=with_core)[2]
     problem, cell = np.nonzero((slopes[:, :-1] < 0) & (slopes[:, 1:] >= 0))
@@ -234,17 +259,17 @@ def _minimise_chunk(basis: Basis, target: FloatArray, *, with_core: bool) -> _Op
     cost = (((observed[problem] - combination) * known[problem]) ** 2).sum(axis=1)
     order = np.lexsort((cost, problem))
     least = order[np.unique(problem[order], return_index=True)[1]]
-    # Without the second column any decay will do.
+    # Without the second column every decay fits equally well.
     return _Optimum(np.where(b[least] > 0, decay[least], 0.0), a[least], b[least], combination[least])
 
 
 def _project(
     columns: _Columns, observed: FloatArray, known: BoolArray, *, with_core: bool
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Coefficients of the least squares over the triangle, and the slope of the sum of squares in the decay.
+    """Return the least-squares coefficients over the triangle, and the slope of the sum of squares in the decay.
 
-    The sum of squares is convex in the coefficients: its least value is inside the triangle, or else the least
-    along one of the three edges. By the envelope theorem only the columns' own slope changes it.
+    The sum of squares is convex in the coefficients, so its minimum is inside the triangle or is the smallest minimum
+    along the three edges. By the envelope theorem only the slope of the columns contributes to its slope.
     """
     first, second, second_slope = (known * column for column in columns)
     if with_core:
@@ -258,14 +283,14 @@ def _project(
 def _over_triangle(first: FloatArray, second: FloatArray, observed: FloatArray) -> tuple[FloatArray, FloatArray]:
     first_first, first_second, second_second = _dot(first, first), _dot(first, second), _dot(second, second)
     first_observed, second_observed = _dot(first, observed), _dot(second, observed)
-    # Inside: b by the part of the second column outside the first, so that rounding is not squared.
+    # Inside the triangle b follows from the part of the second column outside the first, which avoids squared rounding.
     outside = second - _quotient(first_second, first_first)[..., None] * first
     outside_outside = _dot(outside, outside)
     b_inside = _quotient(_dot(outside, observed), outside_outside)
     a_inside = _quotient(first_observed - b_inside * first_second, first_first)
     feasible = (outside_outside > _COLLINEAR * second_second) & (a_inside >= 0) & (b_inside >= 0)
     feasible &= a_inside + b_inside <= 1
-    # Along the edges.
+    # The minimum along each of the three edges.
     b_only = _clipped(second_observed, second_second)
     a_only = _clipped(first_observed, first_first)
     b_slant = _clipped(
@@ -283,7 +308,7 @@ def _over_triangle(first: FloatArray, second: FloatArray, observed: FloatArray) 
 def _turning_points(
     slope_of: Callable[[IntArray, FloatArray], FloatArray], problem: IntArray, cell: IntArray, slopes: FloatArray
 ) -> FloatArray:
-    """Zeros of the slope within cells of the grid, by the method of Ridders (1979), which also halves the bracket."""
+    """Find zeros of the slope in cells of the grid by the method of Ridders (1979), which also halves the bracket."""
     low, high = _GRID[cell], _GRID[cell + 1]
     slope_low, slope_high = slopes[problem, cell], slopes[problem, cell + 1]
     found = high.copy()
@@ -320,7 +345,7 @@ def _fits(
     core_share: FloatArray,
     parameters: tuple[FloatArray, FloatArray, FloatArray],
 ) -> BatchedFits:
-    """Judge fits, and take what is as good as on a bound for on it."""
+    """Return fits with their status; parameters within `_ON_BOUND` of a bound are set to the bound."""
     known = np.isfinite(observed)
     n_points = known.sum(axis=1)
     distinct = (known @ (abscissa[:, None] == np.unique(abscissa))).sum(axis=1)
@@ -349,7 +374,7 @@ def _dot(u: FloatArray, v: FloatArray) -> FloatArray:
 
 
 def _quotient(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
-    """Quotient, 0 where the denominator is 0."""
+    """Divide; return 0 where the denominator is 0."""
     shape = np.broadcast_shapes(np.shape(numerator), np.shape(denominator))
     return np.divide(numerator, denominator, out=np.zeros(shape), where=denominator != 0)
 

@@ -85,7 +85,7 @@ def fit_discovery_core_shell(
 ) -> CurveFit:
     """Fit the discovery curve of the core-shell urn to windows of crawls.
 
-    Parameters, errors and reference are those of `fit_discovery_homogeneous`.
+    Parameters and errors are the same as for `fit_discovery_homogeneous`.
 
     Returns
     -------
@@ -99,6 +99,10 @@ def fit_discovery_core_shell(
     >>> fit = fit_discovery_core_shell(np.arange(25), np.zeros(24, int), t, curve, clock="crawl")
     >>> round(fit.kappa, 2)
     0.4
+
+    References
+    ----------
+    Paris, Çelikkanat and Foppiano, Measuring What the Crawler Sees, Common Crawl Foundation, 2026.
     """
     return _fit_discovery("core_shell", clock, times=times, start=start, end=end, ratio=ratio)
 
@@ -183,8 +187,12 @@ def fit_discovery_increments(t: npt.ArrayLike, ratio: npt.ArrayLike) -> CurveFit
     --------
     >>> t = np.arange(1, 25)
     >>> fit = fit_discovery_increments(t, CoreShellUrn(kappa=0.4, alpha=0.8, coverage=0.5).discovery_curve(t))
-    >>> fit.kind.projection
-    'discovery_increments'
+    >>> round(fit.kappa, 2)
+    0.4
+
+    References
+    ----------
+    Paris, Çelikkanat and Foppiano, Measuring What the Crawler Sees, Common Crawl Foundation, 2026.
     """
     lengths, curve = _curve_in_order(t, ratio)
     consecutive = np.diff(lengths) == 1

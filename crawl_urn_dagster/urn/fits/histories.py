@@ -64,8 +64,9 @@ _SLOPE_OF_A_START = 1.0
 _SLOPE = 0.01
 _ITERATIONS_OF_A_START = 50
 _ITERATIONS = 300
-# In units of log-likelihood: what a bound may cost, and what a search that has ended may leave.
-_HARDLY_LESS = 0.01
+# In units of log-likelihood: the largest loss at a bound that counts as none, and the largest gain that a search that
+# has converged may still miss.
+_NEGLIGIBLE = 0.01
 _LOGIT_OF_BOUND = 40.0
 _LARGEST_OFFSET = 10.0
 _OFFSETS_SETTLED = 1e-6
@@ -75,7 +76,7 @@ _RIDGE = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class LikelihoodDetails:
-    """What a maximum-likelihood fit returned besides its estimates.
+    """Likelihood, sample size and offsets of a maximum-likelihood fit.
 
     Attributes
     ----------
@@ -144,8 +145,8 @@ def fit_histories(
     -------
     FitResult
         Estimates ``kappa`` and ``core_share`` (with a core), and ``alpha`` and ``coverage``, a mean over the crawls.
-        Of two shells they are ``share_1`` (share of the elements outside the core), ``alpha_1``, ``coverage_1`` and so
-        for 2; the longer-lived shell is the first. Its details are `LikelihoodDetails`.
+        Two shells have ``share_1`` (share of the elements outside the core), ``alpha_1`` and ``coverage_1``, and the
+        same names with 2; the longer-lived shell is the first. The details are `LikelihoodDetails`.
 
     Raises
     ------
@@ -160,6 +161,11 @@ def fit_histories(
     >>> fit = fit_histories(counts, times, model="core_shell")
     >>> abs(fit.kappa - 0.4) < 0.02
     True
+
+    References
+    ----------
+    Berndt, Hall, Hall and Hausman, Estimation and inference in nonlinear structural models, Annals of Economic and
+    Social Measurement, 1974; the likelihood is derived in `histories_likelihood`.
     """
     gaps = gaps_between(times)
     if gaps.size and not gaps.any():
@@ -180,7 +186,7 @@ def fit_histories(
     point, held = _on_bounds(data, point, offsets)
     found = score(data, point, offsets)
     estimates, intervals, gain = _estimated(model, found, point, held, offsets=offsets, unit=unit)
-    converged = settled and bool(gain <= _HARDLY_LESS)
+    converged = settled and bool(gain <= _NEGLIGIBLE)
     bounds = [
         at_bound(name, float(value > 0)) for name, value in zip(np.array(_NAMES[model])[held], point[held], strict=True)
     ]
@@ -266,7 +272,7 @@ def _on_bounds(data: Histories, point: FloatArray, offsets: FloatArray) -> tuple
     for index in range(point.size):
         moved = point.copy()
         moved[index] = np.copysign(_LOGIT_OF_BOUND, point[index])
-        if log_likelihood(data, moved, offsets) > best - _HARDLY_LESS:
+        if log_likelihood(data, moved, offsets) > best - _NEGLIGIBLE:
             point, held[index] = moved, True
     return point, held
 

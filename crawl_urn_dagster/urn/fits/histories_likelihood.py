@@ -87,14 +87,14 @@ def log_probabilities(data: Histories, points: Values, offsets: FloatArray) -> V
     """Return the log of each cell's share of the captured elements, shape (points, cells), for logit parameters."""
     cells, n = data.cells, offsets.size
     kappa, share, alpha, logit_coverage = classes_of(points)
-    of_core = (cells.first == 0) & (cells.last == n - 1) & (cells.captures == n)
-    expected, captured = kappa[:, None] * of_core, kappa
+    in_every_crawl = (cells.first == 0) & (cells.last == n - 1) & (cells.captures == n)
+    expected, captured = kappa[:, None] * in_every_crawl, kappa
     for shell in range(share.shape[1]):
         coverage = expit(logit_coverage[:, shell, None] + offsets)
-        of_shell, captured_of_shell = shell_expectations(data, alpha[:, shell], coverage)
+        shell_expected, shell_captured = shell_expectations(data, alpha[:, shell], coverage)
         weight = (1 - kappa) * share[:, shell]
-        expected = expected + weight[:, None] * of_shell
-        captured = captured + weight * captured_of_shell
+        expected = expected + weight[:, None] * shell_expected
+        captured = captured + weight * shell_captured
     return np.asarray(np.log(expected + TINY) - np.log(captured)[:, None])
 
 
@@ -107,7 +107,7 @@ def shell_expectations(data: Histories, alpha: Values, coverage: Values) -> tupl
     (first, last, captures, _), n = data.cells, coverage.shape[1]
     survival = alpha[:, None] ** data.gaps
     never_again = never_seen_again(survival, coverage[:, 1:])
-    # The same back in time.
+    # The same recursion backwards in time.
     unseen = never_seen_again(survival[:, ::-1], coverage[:, -2::-1])[:, ::-1]
     between = np.zeros((*coverage.shape, n), dtype=coverage.dtype)
     between[:, 0, 0] = 1
@@ -147,8 +147,8 @@ def quantities(points: Values, offsets: FloatArray) -> Values:
     """Return κ, μ, then shares, survivals and mean coverages of the shells, on the last axis, for logit parameters."""
     kappa, share, alpha, logit_coverage = classes_of(points)
     coverage = expit(logit_coverage[:, None] + offsets[:, None])
-    of_core = kappa[:, None] / (kappa[:, None] + (1 - kappa[:, None]) * (coverage * share[:, None]).sum(axis=-1))
-    parts = [kappa[:, None], of_core.mean(axis=1)[:, None], share, alpha, coverage.mean(axis=1)]
+    core_share = kappa[:, None] / (kappa[:, None] + (1 - kappa[:, None]) * (coverage * share[:, None]).sum(axis=-1))
+    parts = [kappa[:, None], core_share.mean(axis=1)[:, None], share, alpha, coverage.mean(axis=1)]
     return np.concatenate(parts, axis=1)
 
 

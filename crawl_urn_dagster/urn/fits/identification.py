@@ -50,7 +50,7 @@ def search_status(
     converged
         Whether the search converged.
     search
-        What was searched for: ``least-squares`` or ``maximum-likelihood``.
+        Kind of search: ``least-squares`` or ``maximum-likelihood``.
     """
     if not converged:
         return Status.NOT_CONVERGED, (Reason(ReasonCode.NOT_CONVERGED, {"search": search}),)
@@ -63,12 +63,13 @@ def explain_non_identification(
 ) -> tuple[Reason, ...]:
     """Return a reason that names the first parameter that can move while the fitted points hardly do.
 
-    A move of the points smaller than the residuals does not identify a parameter: the model does not resolve it.
+    If the fitted points move by less than the residuals, the parameter is not identified: the model does not resolve
+    such a difference.
 
     Parameters
     ----------
     fit
-        What was fitted, as in "the joint fit".
+        Name of the fit in the sentence, such as ``joint`` in "the joint fit".
     fitted
         Fitted points, shape (points,), in units of a crawl size.
     alternatives

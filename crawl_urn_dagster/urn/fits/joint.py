@@ -48,7 +48,8 @@ _STARTS: dict[str, FloatArray] = {
 }
 # Mean square of standardised residuals up to which they are mostly the known errors of the counts.
 _MOSTLY_ERRORS = 2.0
-# If no urn fits, weights can swing from one round to the next; after the first rounds they are means of all since.
+# If the model does not fit, weights can oscillate between iterations; after the first iterations they are means of all
+# weights since.
 _REWEIGHTINGS, _UNDAMPED = 60, 3
 _STEADY = 1e-5
 # Number of starts of a profile that are searched from.
@@ -57,7 +58,7 @@ _PROMISING = 2
 
 @dataclass(frozen=True, eq=False)
 class JointDetails(LeastSquaresDetails):
-    """What a joint fit was given and what it returned besides its estimates.
+    """Counts, parameters and weights of a joint fit.
 
     The estimates ``coverage`` and ``core_share`` are means over the crawls of c_t and of K/M_t. ``abscissa``,
     ``observed`` and ``fitted`` are each point's time from first to last crawl and its count, observed and expected,
@@ -66,7 +67,7 @@ class JointDetails(LeastSquaresDetails):
     Attributes
     ----------
     counts, points
-        What was fitted.
+        Fitted counts, and the pairs and windows that are its points.
     parameters
         κ (0 for the homogeneous urn), α over the mean gap between crawls, and c of the largest crawl, shape (3,); NaN
         when nothing could be estimated.
@@ -141,7 +142,7 @@ def fit_joint(counts: Counts, *, model: str, clock: str) -> JointFit:
     counts
         Counts without leading axes.
     model
-        ``core_shell`` (κ, α and c are free) or ``homogeneous`` (κ is 0).
+        ``core_shell`` (κ, α and c are free) or ``homogeneous`` (κ = 0).
     clock
         Unit of the times: ``crawl`` or ``year``.
 
@@ -161,6 +162,11 @@ def fit_joint(counts: Counts, *, model: str, clock: str) -> JointFit:
     >>> fit = fit_joint(counts, model="core_shell", clock="crawl")
     >>> abs(fit.kappa - 0.4) < 0.02
     True
+
+    References
+    ----------
+    Paris, Çelikkanat and Foppiano, Measuring What the Crawler Sees, Common Crawl Foundation, 2026, for the urn; the
+    joint fit is derived in docs/mathematics.md.
     """
     points, free = Points.from_counts(counts), FREE[model]
     lags = points.j - points.i
@@ -198,8 +204,8 @@ def fit_joint(counts: Counts, *, model: str, clock: str) -> JointFit:
 def urn_of(times: FloatArray, sizes: FloatArray, parameters: FloatArray) -> tuple[FloatArray, ElementClass]:
     """Return core K, shape (...), and shell for parameters (..., 3) and crawl sizes (..., crawls).
 
-    Times, shape (crawls,), are in mean gaps, so that α is neither close to 0 nor flat whatever the clock counts. A
-    crawl smaller than the core has the coverage 0.
+    Times, shape (crawls,), are in mean gaps. This keeps α away from 0 and sensitive to the data on every clock. A crawl
+    smaller than the core has the coverage 0.
     """
     kappa, alpha, coverage = np.moveaxis(parameters, -1, 0)
     elements = sizes.max(axis=-1) / (kappa + (1 - kappa) * coverage)
@@ -224,8 +230,7 @@ def urn_slopes(
     sampled = (shell.coverage > 0)[..., None, :]
     held = core[..., None] + shell.coverage[..., None, :] * size
     coverages = np.where(sampled, -held / shell.size[..., None, :], 0.0)
-    of_shell = ClassSlopes(size, coverages, np.stack([none, 1 / alpha, none], axis=-1))
-    return core, shell, of_shell
+    return core, shell, ClassSlopes(size, coverages, np.stack([none, 1 / alpha, none], axis=-1))
 
 
 def fit_replicates(points: Points, counts: Counts, start: FloatArray, free: BoolArray) -> Solutions:

@@ -1,6 +1,7 @@
 """Fit a curve of the homogeneous or the core-shell urn to one observable by unweighted least squares.
 
-Holds what the fits of all observables share. Does not know an observable; see `containment` and `discovery`.
+Contains the steps that the fits of all observables share. Does not read an observable; see `containment` and
+`discovery`.
 
 On the clock ``crawl`` the points are the mean curve, one per lag or window length; on the clock ``year`` every pair of
 crawls and every window is a point with its own gaps. Parameters are bounded by 0 and 1, and a least-squares fit is the
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 Model = Literal["homogeneous", "core_shell"]
 CurveFit = FitResult[LeastSquaresDetails]
 
-#: What a fit estimates, in the order of `LeastSquaresDetails.response`.
+#: Names of the estimates, in the order of `LeastSquaresDetails.response`.
 ESTIMATES = CoreShellUrn.ESTIMATES
 URNS: dict[str, type[Urn] | type[CoreShellUrn]] = {"homogeneous": Urn, "core_shell": CoreShellUrn}
 #: Parameters to search from.
@@ -48,7 +49,7 @@ class Points:
     Attributes
     ----------
     kind
-        What is fitted.
+        Kind of the fit.
     abscissa, observed
         Shape (points,); see `LeastSquaresDetails`.
     """
@@ -151,7 +152,13 @@ def line_response(x: FloatArray) -> FloatArray:
 def fit_from_line(
     points: Points, fitted: FloatArray, alpha: float, coverage: float, response_to_points: FloatArray
 ) -> CurveFit:
-    """Return a fit that inverts a line; ``response_to_points`` is that of alpha and coverage, shape (2, points)."""
+    """Return a fit that inverts a line.
+
+    Parameters
+    ----------
+    response_to_points
+        Derivative of alpha and coverage by each point, shape (2, points).
+    """
     unknown = np.full((len(ESTIMATES) - 2, len(points.abscissa)), np.nan)
     fit = points.fitted(fitted, {"alpha": alpha, "coverage": coverage}, np.concatenate([unknown, response_to_points]))
     if 0 < alpha < 1 and 0 < coverage < 1:
@@ -170,16 +177,16 @@ def fit_curve(
 ) -> CurveFit:
     """Fit a curve whose alpha is the survival over a unit of time.
 
-    In the unit of the smallest lag or gap survival is neither close to 0 nor flat, whatever the clock counts.
+    In units of the smallest lag or gap, survival is away from 0 and sensitive to the data on every clock.
 
     Parameters
     ----------
     curve
-        Its values at the points, shape (..., points), for parameters of shape (..., parameters).
+        Function that returns the values at the points, shape (..., points), for parameters (..., parameters).
     unit
         Unit of time of the fitted alpha, in units of the clock.
     shares
-        κ and μ, from the fitted core fraction and coverage.
+        Function that returns κ and μ for the fitted core fraction and coverage.
     share_name
         Name of the fitted core fraction in reasons.
     """
@@ -187,8 +194,8 @@ def fit_curve(
 
     def estimated(parameters: FloatArray) -> FloatArray:
         *share, alpha, coverage = np.moveaxis(parameters, -1, 0)
-        of_core = shares(share[0], coverage) if share else np.full((2, *alpha.shape), np.nan)
-        return np.stack([*of_core, alpha ** (1 / unit), coverage], axis=-1)
+        core_shares = shares(share[0], coverage) if share else np.full((2, *alpha.shape), np.nan)
+        return np.stack([*core_shares, alpha ** (1 / unit), coverage], axis=-1)
 
     values = dict(zip(ESTIMATES, estimated(optimum.parameters).tolist(), strict=True))
     if points.kind.model == "homogeneous":

@@ -32,7 +32,7 @@ CurvesModel = Literal["homogeneous", "core_shell", "core_two_shells", "beta_shel
 
 @dataclass(frozen=True, eq=False)
 class UrnDetails(LeastSquaresDetails):
-    """What a fit of an urn was given and what it returned besides its estimates.
+    """Points, residuals and fitted urn of a least-squares fit to curves.
 
     The points are the curves in units of one crawl size, containment first.
 
@@ -82,9 +82,9 @@ def fit_curves(
     Returns
     -------
     FitResult
-        Estimates are in [0, 1]: with a core ``kappa`` and ``core_share``; ``alpha`` and ``coverage``; of two shells
-        ``share_1``, ``alpha_1``, ``coverage_1`` and so for 2; ``spread`` and ``coverage_sd`` of a shell with spread
-        coverage. Its details are `UrnDetails`.
+        Estimates are in [0, 1]: ``kappa`` and ``core_share`` (with a core), ``alpha`` and ``coverage``. Two shells have
+        ``share_1``, ``alpha_1`` and ``coverage_1``, and the same names with 2. A shell with spread coverage also has
+        ``spread`` and ``coverage_sd``. The details are `UrnDetails`.
 
     Raises
     ------
@@ -172,9 +172,10 @@ def fit_urn(
     observed
         Shape (points,), finite.
     urn_of
-        The urn with given parameters, which are its first fields in their order; its ``ESTIMATES`` are estimated.
+        Function that returns the urn with given parameters, which are its first fields in order. The attributes named
+        in its ``ESTIMATES`` are estimated.
     curve_of
-        Its values at the points.
+        Function that returns the values of an urn at the points.
     starts
         Parameters to search from.
     abscissa
@@ -244,7 +245,7 @@ def _fit_urn_to_curves(
     ratio: npt.ArrayLike,
     near: UrnFit | None,
 ) -> UrnFit:
-    """Fit any urn that has both curves; parameters are those of `fit_urn` and `fit_curves`."""
+    """Fit any urn that has both curves; for the parameters see `fit_urn` and `fit_curves`."""
     lags, g = _points("lag", lag, "containment", containment)
     lengths, curve = _points("t", t, "ratio", ratio)
     projection = "curves" if lags.size and lengths.size else "containment" if lags.size else "discovery_curve"
@@ -286,7 +287,7 @@ def _parameters_of(details: UrnDetails) -> tuple[float, ...]:
 def _points(
     abscissa_name: str, abscissa: npt.ArrayLike, name: str, values: npt.ArrayLike
 ) -> tuple[FloatArray, FloatArray]:
-    """Points without those at 0."""
+    """Return the points as arrays, without the points at 0."""
     x, y = np.asarray(abscissa, dtype=np.float64), np.asarray(values, dtype=np.float64)
     if x.ndim != 1 or x.shape != y.shape:
         raise ValueError(f"{abscissa_name} has shape {x.shape} and {name} {y.shape}; expected (points,) for both")

@@ -13,7 +13,13 @@ if TYPE_CHECKING:
 
 
 class ReasonCode(str, Enum):
-    """Why a fit has its status, or what qualifies it; stored in column ``reason_code``."""
+    """Why a fit has its status, or what qualifies it; stored in column ``reason_code``.
+
+    Examples
+    --------
+    >>> ReasonCode("all_core") is ReasonCode.ALL_CORE
+    True
+    """
 
     MODEL_VIOLATION = "model_violation"
     NO_COUNTS = "no_counts"
@@ -56,7 +62,7 @@ class Reason(NamedTuple):
     Attributes
     ----------
     code
-        What is the case.
+        Code of the reason.
     values
         Numbers and names by placeholder of the sentence.
 
@@ -144,7 +150,7 @@ _BOUNDS = {
 
 
 def explain(reasons: Iterable[Reason]) -> str | None:
-    """Return the sentences of some reasons; None when there is none.
+    """Return the sentences of some reasons; None without reasons.
 
     Examples
     --------
@@ -182,7 +188,7 @@ def at_bound(parameter: str, bound: float, *, part: str | None = None, crawl: st
 
 
 def join_codes(reasons: Sequence[Reason]) -> str | None:
-    """Return the codes of some reasons for column ``reason_code``, separated by commas; None when there is none."""
+    """Return the codes of some reasons for column ``reason_code``, separated by commas; None without reasons."""
     return ",".join(reason.code for reason in reasons) or None
 
 

@@ -26,7 +26,15 @@ _UNINFORMATIVE_WIDTH = 0.9
 
 
 class Status(str, Enum):
-    """Status of a fit, in order of precedence."""
+    """Status of a fit, in order of precedence.
+
+    Examples
+    --------
+    >>> Status("at_bound") is Status.AT_BOUND
+    True
+    >>> Status.OK == "ok"
+    True
+    """
 
     MODEL_VIOLATION = "model_violation"
     TOO_FEW_POINTS = "too_few_points"
@@ -75,12 +83,18 @@ class Interval(NamedTuple):
         if not np.isfinite([value, *self]).all() or self.low == self.high:
             return None
         apart = int(np.ceil(np.log10(4 / abs(self.high - self.low)) - 1e-9))
-        of_value = 1 - int(np.floor(np.log10(abs(value)))) if value else apart
-        return min(max(apart, of_value), apart + 1)
+        two_digits = 1 - int(np.floor(np.log10(abs(value)))) if value else apart
+        return min(max(apart, two_digits), apart + 1)
 
 
 class FitKind(NamedTuple):
-    """What identifies a fit within a collection."""
+    """Projection, model, form and clock: they identify a fit within a collection.
+
+    Examples
+    --------
+    >>> print(FitKind("containment", "core_shell", "exact", "crawl"))
+    core_shell containment, exact form, per crawl
+    """
 
     projection: str
     model: str
@@ -94,7 +108,7 @@ class FitKind(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LeastSquaresDetails:
-    """What a least-squares fit was given and what it returned besides its estimates.
+    """Points, residuals and derivatives of a least-squares fit.
 
     Attributes
     ----------
@@ -160,7 +174,7 @@ class FitResult(Generic[D]):
     Attributes
     ----------
     kind
-        What was fitted to what: projection, model, form of containment, and clock.
+        Projection of the data, model, form of containment, and clock.
     estimates
         Estimates by name, such as ``kappa``, ``core_share``, ``alpha`` and ``coverage``; parameters that the model
         does not have, or that could not be estimated, are absent. Values are in [0, 1], except that an inversion with
@@ -172,7 +186,7 @@ class FitResult(Generic[D]):
     reasons
         Why the status is not ``ok``, or what qualifies it.
     details
-        What is specific to the method, such as points and residuals, or the likelihood.
+        Results specific to the method, such as points and residuals, or the likelihood.
 
     Examples
     --------
@@ -206,7 +220,7 @@ class FitResult(Generic[D]):
 
     @property
     def reason(self) -> str | None:
-        """The reasons as sentences; None when there is none."""
+        """The reasons as sentences; None without reasons."""
         return explain(self.reasons)
 
     @property
