@@ -1,7 +1,6 @@
-"""Coverage, survival and the persistent core of a longitudinal web crawl, as Dagster assets.
+"""Estimate coverage, survival and the persistent core of a collection of web crawls, as Dagster assets.
 
-Here: the public names, each loaded when it is first used, so that importing the package loads neither Dagster nor
-numpy. Not here: anything else.
+Exports the public names. Each is loaded at its first use, so an import of the package loads neither Dagster nor numpy.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Estimates: from observable tables to fitted parameters, their headline, operator terms and drift.
+"""Estimate parameters, headline, operator terms and drift from observable tables.
 
-Here: nothing but this sentence; its modules are imported by name, because some need pandas and some must not.
+Exports no names: import the modules directly, because some need pandas and others must not import it.
 """

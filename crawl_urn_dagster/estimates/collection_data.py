@@ -59,7 +59,7 @@ class CollectionData:
 
     @property
     def in_all(self) -> int | None:
-        """Elements in every crawl; None where there are no histories."""
+        """Elements in every crawl; None without histories."""
         return None if self.histories is None else self.histories.in_all
 
     @property

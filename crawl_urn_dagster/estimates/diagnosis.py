@@ -76,7 +76,7 @@ class Verdict:
         ``sound``, ``not_identified``, ``misfit``, ``uneven_shell``, ``core_not_permanent``, ``too_short``,
         ``not_fitted`` or ``no_urn``; see column ``verdict``.
     meaning
-        What it means and what to do, as sentences.
+        Meaning of the verdict and recommended action, as sentences.
     """
 
     name: str
@@ -97,7 +97,7 @@ def diagnosis_table(
     violations
         Results of the violation rule; see `fitting.apply_violation_rules`.
     in_all
-        Elements in every crawl; None where there are no histories.
+        Elements in every crawl; None without histories.
     """
     clock, model = headline.kind.clock, headline.kind.model
     same_urn = [one for one in fitted.fits if one.kind == one.kind._replace(clock=clock, model=model, form="exact")]
@@ -158,11 +158,11 @@ def _projection_rows(
             continue
         one, other = containment.estimates[name], discovery.estimates[name]
         if all(side.is_all_core for side in sides):
-            meaning = "In both fits all elements belong to the core, so there is no difference to test."
+            meaning = "In both fits all elements belong to the core, so the difference is not tested."
             rows.append(_Row("projections", name, one, other, np.nan, np.nan, np.nan, meaning))
             continue
-        if not all(np.isfinite(of_side.get(name, np.nan)).all() for of_side in refits):
-            meaning = " ".join(["The error of an estimate is unknown, so there is no test.", *notes])
+        if not all(np.isfinite(replicated.get(name, np.nan)).all() for replicated in refits):
+            meaning = " ".join(["The error of an estimate is unknown, so the difference is not tested.", *notes])
             rows.append(_Row("projections", name, one, other, np.nan, np.nan, np.nan, meaning))
             continue
         # If the model fits, its replicates differ like this, with the bias and the non-identification of either fit.

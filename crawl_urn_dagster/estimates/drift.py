@@ -15,7 +15,7 @@ import pandas as pd
 from scipy.stats import norm
 
 from crawl_urn_dagster.estimates.collection_data import CollectionData
-from crawl_urn_dagster.estimates.history import within
+from crawl_urn_dagster.estimates.history import select_window
 from crawl_urn_dagster.observables.schema import CONTROL_CHART, DRIFT, SYMBOLS
 from crawl_urn_dagster.observables.tables import unions_matrix
 from crawl_urn_dagster.urn import fit_joint, recaptures_from_unions
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.urn import Clock, CountingError
     from crawl_urn_dagster.urn.monitoring.control_charts import Monitoring
 
-_CHART_OF = {"kappa": "core", "core_share": "core", "alpha": "survival", "coverage": "coverage"}
+_CHARTS_BY_PARAMETER = {"kappa": "core", "core_share": "core", "alpha": "survival", "coverage": "coverage"}
 _SEED = 1
 # Control limits that exclude less than this of the range of a parameter, at both ends, can never raise an alarm.
 _BLIND = 0.01
@@ -84,8 +84,8 @@ def drift_tables(
         )
     since = crawls.iloc[labels.index(reference_from) if reference_from else 0 :]
     since = since.assign(years=since["years"] - since["years"].iloc[0])
-    pairs = within(containment, since, ("crawl_i", "crawl_j"))
-    windows = within(discovery_curve, since, ("start_crawl", "end_crawl"))
+    pairs = select_window(containment, since, ("crawl_i", "crawl_j"))
+    windows = select_window(discovery_curve, since, ("start_crawl", "end_crawl"))
     reason = unreported_reason
     if reason is None and len(since) <= window_crawls:
         reason = (
@@ -129,7 +129,7 @@ def _drift_table(monitoring: Monitoring, labels: Sequence[str]) -> pd.DataFrame:
     rows = []
     for name in SYMBOLS:
         change = found.changes[name]
-        is_tested = drifted or _can_alarm(monitoring, _CHART_OF[name], last)
+        is_tested = drifted or _can_alarm(monitoring, _CHARTS_BY_PARAMETER[name], last)
         low, high = held.get(name, (np.nan, np.nan))
         rows.append(
             {
@@ -146,7 +146,7 @@ def _drift_table(monitoring: Monitoring, labels: Sequence[str]) -> pd.DataFrame:
                 "difference": change.value - change.reference,
                 "difference_low": change.difference.low,
                 "difference_high": change.difference.high,
-                "statistic": float(abs(monitoring.averages[CHARTS.index(_CHART_OF[name]), last])),
+                "statistic": float(abs(monitoring.averages[CHARTS.index(_CHARTS_BY_PARAMETER[name]), last])),
                 "threshold": baseline.limit,
                 "drifted": drifted if is_tested else None,
                 "attributed": drifted and change.attributed if is_tested else None,
@@ -197,9 +197,9 @@ def _chart_table(monitoring: Monitoring, labels: Sequence[str]) -> pd.DataFrame:
 
 
 def _observed(crawls: pd.DataFrame, windows: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return rows on first returns, revisit delay and sizes: the last window without a change, and the one before.
+    """Return rows on first returns, revisit delay and sizes of the last two windows without a change.
 
-    With one window there was no change, and it is its own reference.
+    If there is one window only, nothing changed, and the window is its own reference.
     """
     labels = crawls["crawl"].tolist()
     unions = unions_matrix(crawls, windows)

@@ -61,7 +61,7 @@ def apply_violation_rules(data: CollectionData) -> list[Violation]:
 
 
 def find_violation(results: Sequence[Violation]) -> Violation | None:
-    """Return the first violation; None when there is none."""
+    """Return the first violation; None without violations."""
     return next((result for result in results if result.violated), None)
 
 

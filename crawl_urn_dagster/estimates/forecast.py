@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from crawl_urn_dagster.estimates.collection_data import CollectionData
-from crawl_urn_dagster.estimates.history import within
+from crawl_urn_dagster.estimates.history import select_window
 from crawl_urn_dagster.observables.schema import FORECAST, PLANNING
 from crawl_urn_dagster.observables.tables import overlaps_matrix, unions_matrix
 from crawl_urn_dagster.urn import bootstrap_joint, fit_joint, recaptures_from_unions
@@ -76,7 +76,8 @@ def planning_table(
     error
         How the elements were counted.
     reported
-        Whether the collection's parameters are reported; if not, or if the joint fit is not, there are no rows.
+        Whether the parameters of the collection are reported. If they are not, or if the joint fit is not reported,
+        the table is empty.
     """
     empty = pd.DataFrame(columns=list(PLANNING.column_names))
     counts = CollectionData(crawls, containment, discovery_curve, error).counts(clock)
@@ -123,18 +124,18 @@ def _from_origin(
     rows: list[dict[str, Any]] = []
     reason = f"A forecast needs {FEWEST} crawls; there are {len(crawls)}." if len(crawls) < FEWEST else None
     if reason is None and discovery_curve is not None:
-        windows = within(discovery_curve, crawls, ("start_crawl", "end_crawl"))
+        windows = select_window(discovery_curve, crawls, ("start_crawl", "end_crawl"))
         assert windows is not None  # noqa: S101 - the table exists
         unions = unions_matrix(crawls, windows)
         sizes = crawls["elements"].to_numpy(dtype=np.float64, na_value=np.nan)
         np.fill_diagonal(unions, np.where(np.isnan(np.diagonal(unions)), sizes, np.diagonal(unions)))
         unions = interpolate_windows(unions)
         try:
-            rows += _of_windows(forecast(unions, recaptures_from_unions(unions), horizon=horizon), labels, horizon)
+            rows += _window_rows(forecast(unions, recaptures_from_unions(unions), horizon=horizon), labels, horizon)
         except ValueError as error:
             reason = str(error)
     if reason is None and containment is not None:
-        rows += _of_overlaps(crawls, containment, labels, horizon)
+        rows += _overlap_rows(crawls, containment, labels, horizon)
     if not rows:
         reason = reason or "The source has neither unions nor overlaps of enough crawls."
         rows = [{"quantity": "new_elements", "crawls_ahead": 1, "reason": reason}]
@@ -144,25 +145,24 @@ def _from_origin(
     return frame
 
 
-def _of_windows(found: Forecast, labels: list[str], horizon: int) -> Iterator[dict[str, Any]]:
+def _window_rows(found: Forecast, labels: list[str], horizon: int) -> Iterator[dict[str, Any]]:
     n = len(labels)
     yield from _rows("crawl_size", found.crawl_sizes())
     since = n - found.longest if found.longest < n - 1 else 0
-    of_crawl = {"start_crawl": labels[since]}
     for quantity, prediction in (
         ("new_elements", found.new(since)),
         ("returning_elements", found.returning(since)),
     ):
-        yield from _rows(quantity, prediction, start=since, n=n, **of_crawl)
+        yield from _rows(quantity, prediction, start=since, n=n, start_crawl=labels[since])
     for start in sorted({0, *range(max(n - HORIZON, 0), n + horizon)}):
         label = labels[start] if start < n else None
         yield from _rows("distinct_elements", found.distinct(start), start=start, n=n, start_crawl=label)
 
 
-def _of_overlaps(
+def _overlap_rows(
     crawls: pd.DataFrame, containment: pd.DataFrame, labels: list[str], horizon: int
 ) -> Iterator[dict[str, Any]]:
-    pairs = within(containment, crawls, ("crawl_i", "crawl_j"))
+    pairs = select_window(containment, crawls, ("crawl_i", "crawl_j"))
     assert pairs is not None  # noqa: S101 - the table exists
     n, overlaps = len(labels), overlaps_matrix(crawls, pairs)
     for end, size in (("crawl_i", "size_i"), ("crawl_j", "size_j")):
@@ -170,8 +170,8 @@ def _of_overlaps(
         overlaps[at, at] = pairs[size]
     found = forecast_overlaps(overlaps, horizon=horizon)
     for start in range(max(n - HORIZON, 0), n):
-        of_start = type(found)(*(table[start] for table in found))
-        yield from _rows("overlap", of_start, start=start, n=n, start_crawl=labels[start])
+        prediction = type(found)(*(table[start] for table in found))
+        yield from _rows("overlap", prediction, start=start, n=n, start_crawl=labels[start])
 
 
 def _rows(

@@ -67,7 +67,7 @@ class Headline:
 
     @property
     def is_all_core(self) -> bool:
-        """Whether there is no shell, so only κ and μ are reported, without intervals."""
+        """Whether all elements belong to the core, so only κ and μ are reported, without intervals."""
         return ReasonCode.ALL_CORE in self.reason_codes
 
     @property

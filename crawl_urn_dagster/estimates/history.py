@@ -1,7 +1,7 @@
-"""The fits of a collection in rolling windows: table `parameter_history`.
+"""Fit a collection in rolling windows: table `parameter_history`.
 
-Here: which windows there are, and which of them have to be fitted again. Not here: fits and their limits (`fitting`,
-`intervals`), or whether parameters moved (`drift`), which windows that share crawls do not tell.
+Selects the windows and refits those whose inputs changed. Does not test for drift (see `drift`): windows that share
+crawls are not independent.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from crawl_urn_dagster.observables.schema import PARAMETER_HISTORY
 if TYPE_CHECKING:
     from crawl_urn_dagster.urn import Clock, CountingError
 
-# An end of an interval then has a relative error of a tenth.
+# The half-width of an interval then has a relative error of 10 %.
 _REPLICATES = 60
 
 
@@ -37,30 +37,30 @@ def parameter_history_table(
     window_crawls: int,
     step_crawls: int,
 ) -> pd.DataFrame:
-    """Table `parameter_history`: every fit of every window, oldest first.
+    """Return table `parameter_history`: every fit of every window, oldest first.
 
     Parameters
     ----------
     crawls, containment, discovery_curve
         Tables of the contract; a source may lack one of the last two.
     known
-        The table as it was; rows of windows whose inputs are the same are kept.
+        The table of the previous run; rows of windows with unchanged inputs are kept. None: all windows are fitted.
     clock
-        Of the fits.
+        Clock of the fits.
     error
         How the elements were counted.
     window_crawls
         Crawls in a window.
     step_crawls
-        Crawls from the start of one window to that of the next; the first starts at the first crawl.
+        Crawls between the starts of consecutive windows; the first window starts at the first crawl.
     """
     tables = []
     for first in range(0, len(crawls) - window_crawls + 1, step_crawls):
         window = crawls.iloc[first : first + window_crawls]
         parts = (
             window.assign(years=window["years"] - window["years"].iloc[0]),
-            within(containment, window, ("crawl_i", "crawl_j")),
-            within(discovery_curve, window, ("start_crawl", "end_crawl")),
+            select_window(containment, window, ("crawl_i", "crawl_j")),
+            select_window(discovery_curve, window, ("start_crawl", "end_crawl")),
         )
         inputs = _sha256(parts, f"{clock} {error} {version('crawl-urn-dagster')}")
         kept = None if known is None else known[known["inputs_sha256"] == inputs]
@@ -75,8 +75,8 @@ def parameter_history_table(
     return pd.concat([table.astype(object) for table in tables], ignore_index=True).infer_objects()
 
 
-def within(table: pd.DataFrame | None, window: pd.DataFrame, ends: tuple[str, str]) -> pd.DataFrame | None:
-    """Rows of an observable table of which both ends are crawls of a window."""
+def select_window(table: pd.DataFrame | None, window: pd.DataFrame, ends: tuple[str, str]) -> pd.DataFrame | None:
+    """Return the rows of an observable table whose two crawls are both in a window."""
     if table is None:
         return None
     first, last = ends
@@ -91,5 +91,5 @@ def _sha256(parts: tuple[pd.DataFrame | None, ...], settings: str) -> str:
 
 
 def _content(part: pd.DataFrame) -> str:
-    """Rows as text, without their position in the collection, which a crawl that is added before them changes."""
+    """Return rows as text, without the position in the collection, which changes if an earlier crawl is added."""
     return part.drop(columns="crawl_index", errors="ignore").to_csv(index=False)

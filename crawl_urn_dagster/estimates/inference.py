@@ -1,7 +1,7 @@
-"""Estimate everything of a collection in one go: from observables to tables of fits and their assessment.
+"""Run all estimation steps of a collection: from observables to tables of fits and their assessment.
 
-Does not hold any of the steps, each of which is a module; see `fitting`, `intervals`, `selection` and `diagnosis`. Does
-not apply estimators that need the histories alone; see `capture_recapture`.
+Does not implement the steps (see `fitting`, `intervals`, `selection` and `diagnosis`), nor apply estimators that need
+the histories alone (see `capture_recapture`).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _PROFILED = np.linspace(0, 0.95, 20)
 
 @dataclass(frozen=True, eq=False)
 class Estimation:
-    """Everything that is estimated of a collection.
+    """Fits, tables and headline of a collection.
 
     Attributes
     ----------
@@ -72,18 +72,18 @@ def estimate(
     seed: int = SEED,
     report: Callable[[str], object] = lambda _: None,
 ) -> Estimation:
-    """Estimate everything of a collection.
+    """Fit all urns to a collection, with intervals, and assess the fits.
 
     Parameters
     ----------
     data
         The collection.
     clock
-        Clock of the headline and of what follows from it.
+        Clock of the headline, its diagnosis and the richer urns.
     n_replicates, seed
         Bootstrap replicates on each clock, and their seed.
     report
-        Called with what is done next.
+        Called with the name of each step before the step.
     """
     report("fitting all urns")
     fits = fit_primary(data)
@@ -114,7 +114,7 @@ def _fit_supplementary(data: CollectionData, clock: Clock, bootstrap: Bootstrap 
 
 
 def _refuted(fits: Sequence[AnyFit], violation: Violation | None) -> list[AnyFit]:
-    """Return the fits as the violation rule leaves them: it refutes urns without a revisit delay."""
+    """Return the fits after the violation rule, which refutes urns without a revisit delay."""
     delayed = {definition.model for definition in supplementary_fits() if not definition.is_urn}
     return [fit if fit.kind.model in delayed else with_violation(fit, violation) for fit in fits]
 

@@ -2,8 +2,8 @@
 
 Does not draw replicates; see `urn.uncertainty`.
 
-Every interval is for the whole sequence of crawls repeated: another sample of the urn, another coverage of every crawl
-and another survival of every gap.
+Intervals refer to repetitions of the whole sequence of crawls, each with another sample of the urn, another coverage of
+every crawl and another survival over every gap.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Refits(NamedTuple):
     replicated
         Estimates by name, shape (replicates,).
     about
-        Values moved to the estimate, bias included, whose spread gives the interval; by name.
+        Values by name, shifted to the estimate and with their bias; their spread gives the interval.
     """
 
     replicated: Mapping[str, FloatArray]
@@ -65,7 +65,7 @@ class FittedCollection:
     refits
         Estimates of the replicates by kind of fit; absent for a fit without intervals.
     bootstraps
-        Replicates of each joint fit by kind; those of one clock have the same counts.
+        Replicates of each joint fit by kind; the joint fits on one clock share their counts.
     """
 
     fits: Sequence[AnyFit]
@@ -73,7 +73,7 @@ class FittedCollection:
     bootstraps: Mapping[FitKind, Bootstrap]
 
     def bootstrap_on(self, clock: str) -> Bootstrap | None:
-        """Return the first bootstrap of a clock; None when its joint fits are not reported."""
+        """Return the first bootstrap of a clock; None if its joint fits are not reported."""
         return next((one for kind, one in self.bootstraps.items() if kind.clock == clock), None)
 
     def intervals(self, fit: AnyFit, level: float = LEVEL) -> Mapping[str, Interval]:
@@ -87,17 +87,17 @@ class FittedCollection:
 def with_intervals(
     fits: Sequence[AnyFit], data: CollectionData, *, n_replicates: int = REPLICATES, seed: int = SEED
 ) -> FittedCollection:
-    """Compute the intervals of all fits; fits on a clock whose joint fits are not reported have none.
+    """Compute the intervals of all fits, except fits on a clock whose joint fits are not reported.
 
-    Replicates are drawn from the joint fit of core and shell, or of the homogeneous urn if there is no core.
+    Replicates are drawn from the joint core-shell fit, or from the joint homogeneous fit if the core is empty.
 
     Parameters
     ----------
     fits
         As returned by `fitting.fit_primary`.
     data
-        The collection that was fitted. If its histories count other elements in every crawl than the joint fit of
-        core and shell expects, that fit gets a reason, whatever its status.
+        The fitted collection. If the number of elements in every crawl differs from the expectation of the joint
+        core-shell fit, this fit has a reason, whatever its status.
     n_replicates
         Replicates on each clock.
     seed
@@ -128,7 +128,7 @@ def with_intervals(
 
 
 def _core_test(bootstrap: Bootstrap, in_all: int | None) -> tuple[Reason, ...]:
-    """Return a reason if the elements in every crawl are not as many as a permanent core implies."""
+    """Return a reason if the number of elements in every crawl is not what a permanent core implies."""
     if in_all is None or bootstrap.fit.kind.model == "homogeneous":
         return ()
     test = check_core(bootstrap, in_all)
@@ -160,7 +160,7 @@ def _apply_interval_rule(fit: AnyFit, intervals: Mapping[str, Interval]) -> AnyF
 
 
 def _about_estimates(fit: AnyFit, values: Mapping[str, FloatArray], drawn: AnyFit) -> dict[str, FloatArray]:
-    """Return refits moved to the estimates, by name.
+    """Return refits shifted to the estimates, by name.
 
     The replicates are drawn from the joint fit, so the bias of a fit is the mean of its refits minus the joint
     estimate; the bias of an urn of another model is unknown and left out.

@@ -33,21 +33,21 @@ if TYPE_CHECKING:
 _CRITERIA: tuple[InformationCriterion, ...] = ("aicc", "bic")
 
 
-def model_comparison_table(data: CollectionData, of_histories: Sequence[HistoriesFit], clock: Clock) -> pd.DataFrame:
+def model_comparison_table(data: CollectionData, histories_fits: Sequence[HistoriesFit], clock: Clock) -> pd.DataFrame:
     """Return table `model_comparison`.
 
     Parameters
     ----------
     data
         The collection.
-    of_histories
-        Fits of its capture histories; empty where there are none.
+    histories_fits
+        Fits of its capture histories; empty without histories.
     clock
         Clock of these fits.
     """
     rows: list[dict[str, Any]] = []
-    if of_histories:
-        compared = [row for criterion in _CRITERIA for row in compare_likelihoods(of_histories, criterion)]
+    if histories_fits:
+        compared = [row for criterion in _CRITERIA for row in compare_likelihoods(histories_fits, criterion)]
         rows += [{"clock": clock, **_row(row)} for row in compared]
     counts = data.counts("crawl")
     if counts is not None and data.histories is None:
@@ -62,7 +62,7 @@ def _row(compared: ComparedModel) -> dict[str, Any]:
 
 
 def _cross_validated(curves: StartCurves) -> list[ComparedModel]:
-    """Compare by prediction; if there are too few crawls for that, return rows with that reason."""
+    """Compare by prediction; with too few crawls, return rows that state this reason."""
     n = curves.ratios.shape[-2]
     short = curves.up_to(max(min(n // 2, n - 3 * BLOCK - 1), 1))
     near = {model: curve_fitter(model, short)(short.mean) for model in CURVE_MODELS}

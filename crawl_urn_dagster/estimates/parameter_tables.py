@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.urn.results.result import AnyFit
 
 FIT_KEY = ["projection", "model", "form", "clock", "stratum", "component", "first_crawl", "last_crawl"]
-# Columns, and the fields of `OperatorTerms` that they hold: times, then rates.
+# Fields of `OperatorTerms` by column: times, then rates.
 _TIMES = {
     "life_expectancy": "life_expectancy",
     "sampled_time": "sampled_time",
@@ -32,11 +32,11 @@ _TIMES = {
 _RATES = {"nu_inf": "nu_inf", "rho_inf": "rho_inf"}
 _TERMS = _TIMES | _RATES
 _COMPARED = ("kappa", "core_share", "alpha", "coverage")
-_OF_CORE = {"kappa": "kappa", "core_share": "core_share"}
+_CORE_COLUMNS = {"kappa": "kappa", "core_share": "core_share"}
 # Estimates of one shell, or of the one urn.
-_OF_SHELL = ("alpha", "coverage", "revisit_coverage", "coverage_sd")
+_SHELL_ESTIMATES = ("alpha", "coverage", "revisit_coverage", "coverage_sd")
 # Columns that some details have.
-_OF_DETAILS = ("residual_rms", "n_points", "first_crawl", "last_crawl", "delay_crawls")
+_DETAIL_COLUMNS = ("residual_rms", "n_points", "first_crawl", "last_crawl", "delay_crawls")
 
 
 def parameters_table(
@@ -62,12 +62,12 @@ def parameters_table(
             "stratum": stratum,
             "first_crawl": labels.iloc[0],
             "last_crawl": labels.iloc[-1],
-            **{name: getattr(fit.details, name) for name in _OF_DETAILS if hasattr(fit.details, name)},
+            **{name: getattr(fit.details, name) for name in _DETAIL_COLUMNS if hasattr(fit.details, name)},
             "status": fit.status.value,
             "reason": fit.reason,
             "reason_code": join_codes(fit.reasons),
             "headline": fit.kind == headline,
-            **_estimate_columns(fit, _OF_CORE),
+            **_estimate_columns(fit, _CORE_COLUMNS),
             **component,
         }
         for fit in fits
@@ -79,10 +79,10 @@ def parameters_table(
 def operator_terms_table(
     fits: Sequence[AnyFit], headline: FitKind, crawls: pd.DataFrame, stratum: str | None = None
 ) -> pd.DataFrame:
-    """Return table `operator_terms`: each row of `parameters` in an operator's terms, with intervals.
+    """Return table `operator_terms`: each row of `parameters` in operator terms, with intervals.
 
-    Fits on clock ``year`` are read at the mean gap between crawls: survival over that gap gives the terms in
-    crawls, which multiplied by the gap are years. Terms are NULL where survival or coverage is not in [0, 1].
+    For clock ``year`` the terms are computed in crawls, from survival over the mean gap between crawls, and multiplied
+    by this gap. Terms are NULL where survival or coverage is not in [0, 1].
     """
     mean_gap = float(crawls["years"].iloc[-1]) / max(len(crawls) - 1, 1)
     intervals_of = {fit.kind: fit.intervals for fit in fits}
@@ -143,7 +143,7 @@ def compare_with_truth(parameters: pd.DataFrame, truth: pd.DataFrame) -> pd.Data
 def _components(fit: AnyFit) -> Iterator[dict[str, Any]]:
     """Yield the columns that differ between the components of a fit.
 
-    A supplementary fit without estimates has one empty row; a primary fit has its components all the same.
+    A supplementary fit without estimates has one empty row; a primary fit without estimates has all its components.
     """
     if not fit.estimates and not isinstance(definition_of(fit.kind), PrimaryFit):
         yield {"component": "urn"}
@@ -154,7 +154,7 @@ def _components(fit: AnyFit) -> Iterator[dict[str, Any]]:
     suffixes = ("_1", "_2") if "alpha_1" in fit.estimates else ("",)
     for suffix in suffixes:
         columns = _share_columns(fit, f"share{suffix}") if has_core else {"share": 1.0}
-        columns |= _estimate_columns(fit, {name: f"{name}{suffix}" for name in _OF_SHELL})
+        columns |= _estimate_columns(fit, {name: f"{name}{suffix}" for name in _SHELL_ESTIMATES})
         if hasattr(fit.details, "coverage_sd"):
             columns["coverage_sd"] = fit.details.coverage_sd
         yield {"component": f"shell{suffix}" if has_core else "urn", **columns}
@@ -168,17 +168,17 @@ def _share_columns(fit: AnyFit, name: str) -> dict[str, float]:
     kappa, share = fit.estimates.get("kappa"), fit.estimates.get(name)
     if kappa is None or fit.kind.form != "exact":
         return {}
-    of_kappa, of_share = fit.intervals.get("kappa"), fit.intervals.get(name)
+    core, own = fit.intervals.get("kappa"), fit.intervals.get(name)
     if name == "kappa":
-        value, interval = kappa, of_kappa
+        value, interval = kappa, core
     elif share is None:
         value = 1 - kappa
-        interval = None if of_kappa is None else Interval(1 - of_kappa.high, 1 - of_kappa.low)
+        interval = None if core is None else Interval(1 - core.high, 1 - core.low)
     else:
         value = share * (1 - kappa)
         interval = None
-        if of_kappa is not None and of_share is not None:
-            interval = Interval(of_share.low * (1 - of_kappa.high), of_share.high * (1 - of_kappa.low))
+        if core is not None and own is not None:
+            interval = Interval(own.low * (1 - core.high), own.high * (1 - core.low))
     return {"share": value, **_interval_columns({"share": interval} if interval else {}, {"share": "share"})}
 
 

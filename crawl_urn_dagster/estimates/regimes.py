@@ -1,4 +1,4 @@
-"""Fit the revisit delay of every regime, and table `revisit_regimes`.
+"""Fit the discovery curve of every revisit regime, and write table `revisit_regimes`.
 
 Does not find the regimes; see `urn.monitoring.regimes`.
 """
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class RegimeDetails(UrnDetails):
-    """What a fit of one regime was given and what it returned besides its estimates.
+    """Points, residuals and fitted urn of one regime, its crawls and its delay.
 
     Attributes
     ----------
     first_crawl, last_crawl
-        Labels of the crawls that were fitted.
+        Labels of the first and the last fitted crawl.
     delay_crawls
         Revisit delay, in crawls.
     """
@@ -47,7 +47,7 @@ class RegimeDetails(UrnDetails):
 
 
 def regimes_of(data: CollectionData) -> list[Regime]:
-    """Return the regimes of first returns; none when the size of a crawl is not known."""
+    """Return the regimes of first returns; an empty list when the size of a crawl is not known."""
     counts = data.counts("crawl")
     if counts is None:
         return []
@@ -68,8 +68,8 @@ def fit_regimes(data: CollectionData) -> list[FitResult[RegimeDetails]]:
 def _fit_regime(counts: Counts, regime: Regime, labels: Sequence[str]) -> FitResult[RegimeDetails] | None:
     """Fit one regime; None when no window is known.
 
-    Each window is in units of the mean size of its own crawls and lies within the crawls of the regime: a first return
-    after two crawls involves two more crawls than its start.
+    Each window is in units of the mean size of its crawls and lies within the crawls of the regime. These extend beyond
+    its last start crawl, because a first return after two crawls involves two more crawls.
     """
     last = len(labels) - 1 if regime.last == len(labels) - 4 else regime.last + 2
     n = last - regime.first + 1

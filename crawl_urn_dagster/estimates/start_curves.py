@@ -1,9 +1,9 @@
-"""Compute the curves of every start crawl, their mean, its error, and fits of richer urns to it.
+"""Compute the curves of every start crawl and their mean, and fit richer urns to the mean.
 
 Does not compare urns; see `model_comparison`.
 
-Intervals of a fit to curves come from the replicates of the joint fit or, where no urn fits to draw them from, from
-curves without a block of start crawls (jackknife).
+Intervals of a fit to curves come from the replicates of the joint fit. If the joint fit is not reported, they come from
+a jackknife that leaves out blocks of start crawls.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Estimate each stratum: the same fits, intervals and headline as of the whole collection.
+"""Estimate each stratum with the same fits, intervals and headline as the whole collection.
 
 Does not count by stratum; see `observables`.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.urn.data.histories import IntArray
     from crawl_urn_dagster.urn.results.result import AnyFit
 
-#: Counted elements of a stratum in each crawl; with fewer, nothing is estimated for it.
+#: Smallest number of counted elements of a stratum in each crawl for which the stratum is estimated.
 FEWEST_ELEMENTS = 30
 # Ratio of mean crawl sizes, first to last third of the crawls, above which a stratum does not have a constant size.
 _STEADY = 1.25
@@ -68,8 +68,9 @@ def stratum_sizes(strata: Mapping[str, CaptureHistoryCounts]) -> pd.DataFrame:
 
     Returns
     -------
-    Columns ``stratum``, ``elements`` (captured at least once), ``in_first`` and ``in_last`` (captured in the first and
-    in the last crawl), ``in_all`` (captured in every crawl).
+    DataFrame
+        Columns ``stratum``, ``elements`` (captured at least once), ``in_first`` and ``in_last`` (captured in the first
+        and in the last crawl), ``in_all`` (captured in every crawl).
     """
     rows = []
     for stratum, counts in strata.items():

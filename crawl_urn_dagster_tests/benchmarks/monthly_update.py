@@ -13,7 +13,7 @@ import numpy as np
 
 from crawl_urn_dagster.estimates.drift import drift_tables
 from crawl_urn_dagster.estimates.forecast import forecast_table, planning_table
-from crawl_urn_dagster.estimates.history import parameter_history_table, within
+from crawl_urn_dagster.estimates.history import parameter_history_table, select_window
 from crawl_urn_dagster.observables.tables import crawls_table, tables_from_histories
 from crawl_urn_dagster.urn import CountingError
 from crawl_urn_dagster_tests.collections_for_tests import dated_crawls, histories
@@ -35,8 +35,8 @@ def main() -> None:
     before = crawls.iloc[:-1]
     earlier = (
         before,
-        within(observables[1], before, ("crawl_i", "crawl_j")),
-        within(observables[2], before, ("start_crawl", "end_crawl")),
+        select_window(observables[1], before, ("crawl_i", "crawl_j")),
+        select_window(observables[2], before, ("start_crawl", "end_crawl")),
     )
     rolling = {**settings, "window_crawls": WINDOW, "step_crawls": 1}
     known = parameter_history_table(*earlier, None, **rolling)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from crawl_urn_dagster.estimates.collection_data import CollectionData
-from crawl_urn_dagster.estimates.fits.points import containment_points
+from crawl_urn_dagster.estimates.fits.data_points import containment_points
 from crawl_urn_dagster.estimates.fitting import fit_primary
 from crawl_urn_dagster.estimates.intervals import with_intervals
 from crawl_urn_dagster.urn import CountingError, ReasonCode, Status, fit_containment_core_shell

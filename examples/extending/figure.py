@@ -1,4 +1,4 @@
-"""A figure of one's own: containment of every pair as a matrix, in the style of the others."""
+"""Add a figure of the containment of every pair of crawls as a matrix, in the style of the package."""
 
 import dagster as dg
 import pandas as pd
@@ -11,14 +11,14 @@ from crawl_urn_dagster.figures.style import in_style, new_figure, page_columns
 
 @in_style
 def containment_matrix(containment: pd.DataFrame, *, title: str) -> Figure:
-    """Draw which part of each crawl is in each later one.
+    """Draw the containment of each crawl in each later crawl.
 
     Parameters
     ----------
     containment
         Table of the contract.
     title
-        The collection.
+        Name of the collection.
     """
     figure = new_figure(height=5, title=title, heading="containment of every pair of crawls")
     matrix = containment.pivot_table(index="crawl_i", columns="crawl_j", values="containment", sort=False)
@@ -32,7 +32,7 @@ def containment_matrix(containment: pd.DataFrame, *, title: str) -> Figure:
 
 
 def containment_matrix_asset(name: str) -> dg.AssetsDefinition:
-    """Asset of a collection of that name, made after its table `containment`."""
+    """Return the asset that draws the figure of a collection after its table `containment`."""
 
     @dg.asset(
         key=[name, "containment_matrix"],
@@ -48,7 +48,7 @@ def containment_matrix_asset(name: str) -> dg.AssetsDefinition:
         with page_columns(1):
             narrow = containment_matrix(containment, title=name)
         found = f"From {containment['containment'].min():.2f} to {containment['containment'].max():.2f}."
-        caption = Caption(f"{name}: containment", f"Part of each crawl that is in each later one. {found}", found)
+        caption = Caption(f"{name}: containment", f"Share of each crawl that each later crawl contains. {found}", found)
         paths = save_figure(wide, narrow, home.figures / "containment_matrix", caption)
         return dg.MaterializeResult(metadata={"png": dg.MetadataValue.path(str(paths[0]))})
 

@@ -1,4 +1,4 @@
-"""Register a fit: a shell that decays as a stretched exponential, next to the fits of the package."""
+"""Register a fit of a shell that decays as a stretched exponential, in addition to the fits of the package."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def stretched(lag, core_share, coverage, alpha, stretch):
-    """Containment g(d) = mu + (1 - mu) c alpha^(d^beta); beta = 1 is the core-shell urn."""
+    """Return containment g(d) = mu + (1 - mu) c alpha^(d^beta); beta = 1 is the core-shell urn."""
     return core_share + (1 - core_share) * coverage * alpha ** (lag**stretch)
 
 
 def fit_stretched(data: CollectionData, clock: Clock, bootstrap: Bootstrap | None) -> list[FitResult]:
-    """Fit all pairs by least squares; intervals by leaving out one crawl after the other (jackknife)."""
+    """Fit all pairs by least squares, with intervals from a jackknife that leaves out one crawl at a time."""
     import numpy as np
     from scipy.optimize import curve_fit
 
@@ -42,7 +42,7 @@ def fit_stretched(data: CollectionData, clock: Clock, bootstrap: Bootstrap | Non
     without = np.array([parameters((first != crawl) & (last != crawl)) for crawl in data.labels])
     spread = ((without - without.mean(axis=0)) ** 2).sum(axis=0)
     half = 1.96 * np.sqrt((len(without) - 1) / len(without) * spread)
-    # Columns of table `parameters` have these names; what else a fit estimates stays in the result.
+    # Table `parameters` has columns for the first three; other estimates stay in the result.
     names = ("core_share", "coverage", "alpha", "stretch")
     bounds = [name for name, value in zip(names[:3], estimate[:3], strict=True) if min(value, 1 - value) < 1e-6]
     kappa = float(kappa_from_core_share(estimate[0], estimate[1]))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class SitemapSource(PresenceSource):
-    """URLs of sitemaps.
+    """Read the URLs of sitemaps.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class SitemapSource(PresenceSource):
     path: str
 
     def list_crawls(self, files: Files, selection: Selection) -> Listing:
-        """List the files; the hash of each shows whether its crawl is new or revised."""
+        """List the crawls; the hash of a file shows whether its crawl is new or revised."""
         found = self._by_crawl(files)
         crawls = select_crawls(date_crawls(found, where=self.path), selection, self.path)
         inputs = {crawl.crawl: found[crawl.crawl].input for crawl in crawls}
@@ -39,7 +39,7 @@ class SitemapSource(PresenceSource):
         )
 
     def captures(self, files: Files, crawls: Sequence[str]) -> Iterator[Captures]:
-        """Read some of the files."""
+        """Yield the captures of these crawls."""
         found = self._by_crawl(files)
         for crawl in crawls:
             path = found[crawl].path

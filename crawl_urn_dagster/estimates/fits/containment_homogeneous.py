@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def fit(data: CollectionData, clock: Clock) -> AnyFit:
     """Regress the logarithm of containment on the lag."""
-    from crawl_urn_dagster.estimates.fits.points import containment_points
+    from crawl_urn_dagster.estimates.fits.data_points import containment_points
     from crawl_urn_dagster.urn.fits.containment import fit_containment_log_linear
 
     return fit_containment_log_linear(*containment_points(data, clock), clock=clock)
@@ -25,7 +25,7 @@ def fit(data: CollectionData, clock: Clock) -> AnyFit:
 
 def refit(fit: AnyFit, data: CollectionData, counts: Counts) -> Mapping[str, object]:
     """Return the estimates of every replicate, to first order."""
-    from crawl_urn_dagster.estimates.fits.points import containment_replicates
+    from crawl_urn_dagster.estimates.fits.data_points import containment_replicates
 
     curves, observed = containment_replicates(data, fit.kind.clock, counts)
     return linear_refits(fit, curves[:, observed > 0])

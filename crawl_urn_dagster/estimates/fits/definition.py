@@ -23,14 +23,14 @@ SupplementaryFits = Callable[["CollectionData", "Clock", "Bootstrap | None"], "S
 
 @dataclass(frozen=True, kw_only=True)
 class FitDefinition:
-    """A fit that every collection gets whose tables allow it.
+    """Definition of a fit; each collection whose tables allow the fit has it.
 
     Attributes
     ----------
     projection, model, form
-        What is fitted to what; with the clock they identify the fit in the tables.
+        Fitted projection of the data, model, and form of containment. With the clock they identify the fit in tables.
     label
-        What it is, as a noun phrase for legends and captions.
+        Name of the fit for legends and captions, as a noun phrase.
     """
 
     projection: str
@@ -60,9 +60,9 @@ class PrimaryFit(FitDefinition):
         Estimates of each bootstrap replicate by name, shape (replicates,); None for a joint fit, whose replicates are
         refitted by the bootstrap itself.
     needs
-        Observable tables without which there is no such fit.
+        Observable tables that the fit needs.
     clocks
-        Clocks on which there is such a fit.
+        Clocks that the fit supports.
     parameters
         Names of the estimates that it reports.
     headline_rank
@@ -92,10 +92,10 @@ class SupplementaryFit(FitDefinition):
     Attributes
     ----------
     fit
-        Fit the data, with intervals; the clock is that of the headline, the bootstrap that of the joint fit on clock
-        ``crawl``, None where there is none. An empty sequence when the data do not allow such a fit.
+        Fit the data, with intervals, given the clock of the headline and the bootstrap of the joint fit on clock
+        ``crawl`` (None if that fit is not reported). Return an empty sequence if the data do not allow the fit.
     is_urn
-        Whether it assumes coverage constant over time, so that the violation rule refutes it.
+        Whether the model assumes constant coverage. If it does, the violation rule applies to the fit.
     """
 
     fit: SupplementaryFits

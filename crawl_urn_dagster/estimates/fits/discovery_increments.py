@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from crawl_urn_dagster.estimates.fits.families import mean_discovery_fit
 
 if TYPE_CHECKING:
-    from crawl_urn_dagster.estimates.fits.points import FloatArray, IndexArray
+    from crawl_urn_dagster.estimates.fits.data_points import FloatArray, IndexArray
     from crawl_urn_dagster.urn.results.result import AnyFit
 
 

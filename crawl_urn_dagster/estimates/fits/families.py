@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from crawl_urn_dagster.estimates.collection_data import CollectionData
-    from crawl_urn_dagster.estimates.fits.points import IndexArray
+    from crawl_urn_dagster.estimates.fits.data_points import IndexArray
     from crawl_urn_dagster.urn import Bootstrap, Clock, Counts
     from crawl_urn_dagster.urn.curves.model import Form
     from crawl_urn_dagster.urn.data.histories import FloatArray
@@ -52,13 +52,13 @@ def containment_core_shell_fit(form: Form, *, headline_rank: int | None) -> Prim
     """Return the definition of a fit of core and shell to one form of containment."""
 
     def fit(data: CollectionData, clock: Clock) -> AnyFit:
-        from crawl_urn_dagster.estimates.fits.points import containment_points
+        from crawl_urn_dagster.estimates.fits.data_points import containment_points
         from crawl_urn_dagster.urn import fit_containment_core_shell
 
         return fit_containment_core_shell(*containment_points(data, clock), form=form, clock=clock)
 
     def refit(fit: AnyFit, data: CollectionData, counts: Counts) -> Mapping[str, Any]:
-        from crawl_urn_dagster.estimates.fits.points import containment_replicates
+        from crawl_urn_dagster.estimates.fits.data_points import containment_replicates
         from crawl_urn_dagster.urn.fits.batched import fit_containment_batch
 
         curves, _ = containment_replicates(data, fit.kind.clock, counts)
@@ -82,14 +82,14 @@ def discovery_fit(model: Model, *, headline_rank: int) -> PrimaryFit:
     """Return the definition of a fit to the discovery curve."""
 
     def fit(data: CollectionData, clock: Clock) -> AnyFit:
-        from crawl_urn_dagster.estimates.fits.points import discovery_points
+        from crawl_urn_dagster.estimates.fits.data_points import discovery_points
         from crawl_urn_dagster.urn import fit_discovery_core_shell, fit_discovery_homogeneous
 
         fitter = {"core_shell": fit_discovery_core_shell, "homogeneous": fit_discovery_homogeneous}[model]
         return fitter(*discovery_points(data, clock), clock=clock)
 
     def refit(fit: AnyFit, data: CollectionData, counts: Counts) -> Mapping[str, Any]:
-        from crawl_urn_dagster.estimates.fits.points import discovery_replicates
+        from crawl_urn_dagster.estimates.fits.data_points import discovery_replicates
         from crawl_urn_dagster.urn.fits.batched import fit_discovery_batch
 
         curves, _ = discovery_replicates(data, fit.kind.clock, counts)
@@ -132,13 +132,13 @@ def mean_discovery_fit(
     """
 
     def fit(data: CollectionData, clock: Clock) -> AnyFit:
-        from crawl_urn_dagster.estimates.fits.points import discovery_points
+        from crawl_urn_dagster.estimates.fits.data_points import discovery_points
 
         _, _, t, ratio = discovery_points(data, clock)
         return fitter(t, ratio)
 
     def refit(fit: AnyFit, data: CollectionData, counts: Counts) -> Mapping[str, Any]:
-        from crawl_urn_dagster.estimates.fits.points import discovery_replicates
+        from crawl_urn_dagster.estimates.fits.data_points import discovery_replicates
 
         curves, lengths = discovery_replicates(data, fit.kind.clock, counts)
         return linear_refits(fit, points(curves, lengths, fit.details.abscissa))

@@ -192,7 +192,7 @@ def fit_discovery_increments(t: npt.ArrayLike, ratio: npt.ArrayLike) -> CurveFit
 
     References
     ----------
-    Paris, Çelikkanat and Foppiano, Measuring What the Crawler Sees, Common Crawl Foundation, 2026.
+    Paris, Çelikkanat and Foppiano, Measuring What the Crawler Sees, Common Crawl Foundation, 2026, for the urn.
     """
     lengths, curve = _curve_in_order(t, ratio)
     consecutive = np.diff(lengths) == 1

@@ -1,12 +1,11 @@
-"""Intervals of the joint fit, by a hierarchical parametric bootstrap.
+"""Compute intervals of the joint fit by a hierarchical parametric bootstrap.
 
-Here: the refitted replicates, and the intervals that their spread gives. Not here: drawing replicates (`resample`), or
-the fit (`joint`).
+Does not draw replicates (see `replicates`), nor define the fit (see `fits.joint`).
 
 Pairs share crawls, and crawls differ in coverage and survival by more than sampling, so the residuals of a fit do not
-tell its error. The bootstrap repeats the whole sequence of crawls: it draws a coverage for every crawl and a survival
-for every gap, samples the urn, and fits anew. An interval is the estimate less its bias ± Student's t times its
-standard deviation, on the logit scale, both as the replicates have them.
+measure its error. The bootstrap repeats the whole sequence of crawls: it draws a coverage for every crawl and a
+survival for every gap, samples the urn, and refits. An interval is the estimate minus its bias ± Student's t times its
+standard deviation, on the logit scale. Bias and standard deviation are estimated from the replicates.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.urn.data.histories import BoolArray, FloatArray
     from crawl_urn_dagster.urn.fits.joint import JointFit
 
-# Replicates fitted at once: bounds the memory of a search, which holds some dozen numbers per replicate and point.
-_TOGETHER = 64
+# Replicates fitted at once. This bounds the memory of a search: a dozen numbers per replicate and point.
+_BATCH_SIZE = 64
 _TIMES = ("life_expectancy", "sampled_time", "hidden_time", "resolution_time")
 
 
@@ -45,16 +44,31 @@ class Bootstrap:
     Attributes
     ----------
     fit
-        What was replicated.
+        The joint fit that replicates are refitted from.
     noise
-        How coverage and survival vary from crawl to crawl, as drawn.
+        Variation of coverage and survival from crawl to crawl in the replicates.
     replicates
-        The replicates' counts, for other estimators to be applied to: replicates of a difference of two estimators
-        are differences on the same counts.
+        Counts of the replicates. Other estimators can be applied to them: replicates of a difference of two estimators
+        are the differences on the same counts.
     parameters
-        As in `JointFit`, shape (replicates, 3).
+        Parameters as in `JointDetails`, shape (replicates, 3).
     converged
-        Shape (replicates,).
+        Whether each refit converged, shape (replicates,).
+
+    Examples
+    --------
+    >>> from crawl_urn_dagster.urn import Counts, bootstrap_joint, fit_joint, simulate
+    >>> times = np.arange(8.0)
+    >>> histories = simulate(times=times, core=4_000, shell=6_000, alpha=0.8, coverage=0.5, seed=1).counts()
+    >>> intersections, unions = histories.intersections().astype(float), histories.unions().astype(float)
+    >>> counts = Counts(times, intersections.diagonal(), intersections, unions)
+    >>> fit = fit_joint(counts, model="core_shell", clock="crawl")
+    >>> bootstrap = bootstrap_joint(fit, seed=1, n_replicates=20)
+    >>> bootstrap.estimates["kappa"].shape
+    (20,)
+    >>> interval = bootstrap.intervals()["kappa"]
+    >>> interval.low < fit.kappa < interval.high
+    True
     """
 
     fit: JointFit
@@ -71,9 +85,9 @@ class Bootstrap:
 
     @property
     def estimates(self) -> dict[str, FloatArray]:
-        """``kappa``, ``core_share``, ``alpha`` and ``coverage`` as in `Fit`, shape (replicates,) each.
+        """Estimates ``kappa``, ``core_share``, ``alpha`` and ``coverage`` by name, each of shape (replicates,).
 
-        The first two are 0 for the homogeneous urn.
+        ``kappa`` and ``core_share`` are 0 for the homogeneous urn.
         """
         core, shell = self.urn
         return {
@@ -85,7 +99,7 @@ class Bootstrap:
 
     @property
     def corrected(self) -> dict[str, FloatArray]:
-        """`estimates` less their bias and as wide as Student's t: quantiles of them are the ends of `intervals`."""
+        """Return `estimates` minus their bias, as wide as Student's t: their quantiles are the ends of `intervals`."""
         widened = student_t.ppf(0.975, self.freedom) / norm.ppf(0.975)
         found = self.estimates
         for name, values in found.items():
@@ -97,20 +111,26 @@ class Bootstrap:
 
     @property
     def freedom(self) -> float:
-        """Degrees of freedom of Student's t, for the variation between crawls is estimated from them.
+        """Degrees of freedom of Student's t, because the variation between crawls is estimated from the crawls.
 
-        n values of an AR(1) tell a variance as well as n (1 - rho²)/(1 + rho²) independent ones.
+        n values of an AR(1) process estimate a variance as precisely as n (1 - rho²)/(1 + rho²) independent values.
         """
         rho = max(self.noise.coverage.rho, self.noise.survival.rho)
         return (len(self.fit.details.counts.times) - 1) * (1 - rho**2) / (1 + rho**2)
 
     def intervals(self, level: float = 0.95) -> dict[str, Interval]:
-        """Intervals of the parameters and, over the mean gap between crawls, of the operator terms.
+        """Return intervals of the parameters and, over the mean gap between crawls, of the operator terms.
+
+        Parameters
+        ----------
+        level
+            Confidence level.
 
         Returns
         -------
-        By name: ``kappa`` and ``core_share`` (of core and shell only), ``alpha`` per unit of the clock, ``coverage``,
-        and the fields of `OperatorTerms`, whose times are in mean gaps.
+        dict
+            Intervals by name: ``kappa`` and ``core_share`` (core-shell urn only), ``alpha`` per unit of the clock,
+            ``coverage``, and the fields of `OperatorTerms`, whose times are in mean gaps.
         """
         estimated = dict(self.fit.estimates)
         replicated = {name: values for name, values in self.estimates.items() if name in estimated}
@@ -119,7 +139,7 @@ class Bootstrap:
 
 
 def bootstrap_joint(fit: JointFit, *, seed: int, n_replicates: int = 500) -> Bootstrap:
-    """Refit replicates of a collection, each from the estimate.
+    """Draw replicates of a collection and refit them, each search starting at the estimate.
 
     Parameters
     ----------
@@ -128,12 +148,32 @@ def bootstrap_joint(fit: JointFit, *, seed: int, n_replicates: int = 500) -> Boo
     seed
         Equal seeds give equal replicates.
     n_replicates
-        At least 2; an end of an interval has a relative error of 0.7 over its root.
+        At least 2; the half-width of an interval has a relative error of 0.7 divided by the square root of this number.
+
+    Returns
+    -------
+    Bootstrap
+        Its ``intervals`` are the intervals of the fit.
 
     Raises
     ------
     ValueError
         When the fit has no estimates.
+
+    Examples
+    --------
+    >>> from crawl_urn_dagster.urn import Counts, fit_joint, simulate
+    >>> times = np.arange(8.0)
+    >>> histories = simulate(times=times, core=4_000, shell=6_000, alpha=0.8, coverage=0.5, seed=1).counts()
+    >>> intersections, unions = histories.intersections().astype(float), histories.unions().astype(float)
+    >>> counts = Counts(times, intersections.diagonal(), intersections, unions)
+    >>> fit = fit_joint(counts, model="core_shell", clock="crawl")
+    >>> sorted(bootstrap_joint(fit, seed=1, n_replicates=20).intervals())[:4]
+    ['alpha', 'core_share', 'coverage', 'hidden_time']
+
+    References
+    ----------
+    Davison and Hinkley, Bootstrap Methods and their Application, Cambridge University Press, 1997.
     """
     noise_seed, seed_of_draw = np.random.SeedSequence(seed).generate_state(2).tolist()
     noise = estimate_noise(fit, seed=noise_seed)
@@ -141,19 +181,36 @@ def bootstrap_joint(fit: JointFit, *, seed: int, n_replicates: int = 500) -> Boo
 
 
 def refit(fit: JointFit, noise: Noise, replicates: Replicates) -> Bootstrap:
-    """Refit replicates, whichever fit they were drawn from, each from the estimate of this one.
+    """Refit replicates that were drawn from any fit of the collection, each search starting at the estimate.
 
     Parameters
     ----------
     fit
         A joint fit of the same collection.
     noise, replicates
-        As of `Bootstrap`.
+        As in `Bootstrap`.
+
+    Returns
+    -------
+    Bootstrap
+        Refits of the model of ``fit``.
+
+    Examples
+    --------
+    >>> from crawl_urn_dagster.urn import Counts, fit_joint, simulate
+    >>> times = np.arange(8.0)
+    >>> histories = simulate(times=times, core=4_000, shell=6_000, alpha=0.8, coverage=0.5, seed=1).counts()
+    >>> intersections, unions = histories.intersections().astype(float), histories.unions().astype(float)
+    >>> counts = Counts(times, intersections.diagonal(), intersections, unions)
+    >>> drawn = bootstrap_joint(fit_joint(counts, model="core_shell", clock="crawl"), seed=1, n_replicates=10)
+    >>> homogeneous = fit_joint(counts, model="homogeneous", clock="crawl")
+    >>> refit(homogeneous, drawn.noise, drawn.replicates).estimates["alpha"].shape
+    (10,)
     """
     counts, parts = replicates.counts, []
     core, shell = fit.details.urn
-    for first in range(0, len(counts.sizes), _TOGETHER):
-        some = counts.select(slice(first, first + _TOGETHER))
+    for first in range(0, len(counts.sizes), _BATCH_SIZE):
+        some = counts.select(slice(first, first + _BATCH_SIZE))
         start = np.tile(fit.details.parameters, (len(some.sizes), 1))
         start[:, 2] = np.clip((some.sizes.max(axis=-1) - core) / shell.size[0], 0, 1)
         parts.append(fit_replicates(fit.details.points, some, start, FREE[fit.kind.model]))
@@ -174,45 +231,54 @@ def intervals_of(
     freedom: float,
     level: float = 0.95,
 ) -> dict[str, Interval]:
-    """Intervals of estimates, and of the operator terms when ``alpha`` and ``coverage`` are among them.
+    """Return intervals of estimates, and of the operator terms if ``alpha`` and ``coverage`` are among the estimates.
 
     Parameters
     ----------
     estimated, replicated
         Estimates by name, and replicates of each, shape (replicates,); in [0, 1].
     gap
-        Time, in units of the clock, that the terms are for: one crawl.
+        Mean gap between crawls, in units of the clock; the operator terms are per gap.
     freedom, level
-        As of `fraction_interval`.
+        As in `fraction_interval`.
     """
     fractions, replicates = dict(estimated), dict(replicated)
     if {"alpha", "coverage"} <= fractions.keys():
         terms = Urn(estimated["alpha"] ** gap, estimated["coverage"]).operator_terms()._asdict()
-        of_replicates = Urn(replicated["alpha"] ** gap, replicated["coverage"]).operator_terms()._asdict()
+        replicated_terms = Urn(replicated["alpha"] ** gap, replicated["coverage"]).operator_terms()._asdict()
         for name, term in terms.items():
             share = _share if name in _TIMES else np.asarray
-            fractions[name], replicates[name] = float(share(term)), share(of_replicates[name])
-    limits = {
+            fractions[name], replicates[name] = float(share(term)), share(replicated_terms[name])
+    intervals = {
         name: fraction_interval(fractions[name], replicates[name], freedom=freedom, level=level) for name in fractions
     }
-    return {name: _times(interval) if name in _TIMES else interval for name, interval in limits.items()}
+    return {name: _times(interval) if name in _TIMES else interval for name, interval in intervals.items()}
 
 
 def fraction_interval(estimate: float, replicates: FloatArray, *, freedom: float, level: float = 0.95) -> Interval:
-    """Interval of a number in [0, 1]: estimate less bias ± t standard deviations on the logit scale.
+    """Return the interval of a number in [0, 1]: estimate minus bias ± t standard deviations, on the logit scale.
 
-    Bias is the mean of the replicates less the estimate, from which they are drawn. On the logit scale it and the
-    standard deviation are over estimate times one less estimate. An estimate of 0 or 1 has no logit; its interval is
-    between quantiles of the replicates. An interval that a bias takes away from the estimate goes on to it.
+    The bias is the mean of the replicates minus the estimate that they are drawn from. On the logit scale, bias and
+    standard deviation are divided by estimate (1 - estimate). An estimate of 0 or 1 has no logit, so its interval is
+    between quantiles of the replicates. If the bias correction would exclude the estimate, the interval is extended to
+    it.
 
     Parameters
     ----------
+    estimate
+        In [0, 1].
     replicates
-        Shape (replicates,).
+        Replicates of the estimate, shape (replicates,).
     freedom
-        Degrees of freedom of Student's t, as of `Bootstrap.freedom`.
+        Degrees of freedom of Student's t; see `Bootstrap.freedom`.
     level
-        Probability that the interval holds the truth.
+        Confidence level.
+
+    Examples
+    --------
+    >>> interval = fraction_interval(0.4, np.array([0.38, 0.4, 0.42]), freedom=20)
+    >>> round(interval.low, 3), round(interval.high, 3)
+    (0.359, 0.442)
     """
     if not 0 < estimate < 1:
         low, high = np.quantile(replicates, [(1 - level) / 2, (1 + level) / 2])
@@ -224,9 +290,16 @@ def fraction_interval(estimate: float, replicates: FloatArray, *, freedom: float
 
 
 def difference_interval(difference: float, replicates: FloatArray, *, freedom: float, level: float = 0.95) -> Interval:
-    """Interval of a difference of two estimators: difference less bias ± t standard deviations of its replicates.
+    """Return the interval of a difference of two estimators: difference minus bias ± t standard deviations.
 
-    Parameters are those of `fraction_interval`.
+    Parameters
+    ----------
+    difference
+        Difference of the two estimates.
+    replicates
+        Replicates of the difference, shape (replicates,).
+    freedom, level
+        As in `fraction_interval`.
     """
     half = _half_width(replicates, freedom, level)
     centre = 2 * difference - float(np.mean(replicates))
@@ -243,5 +316,5 @@ def _share(time: npt.ArrayLike) -> FloatArray:
 
 
 def _times(shares: Interval) -> Interval:
-    """Map limits back from fractions to times."""
+    """Map an interval of x/(1 + x) back to an interval of the time x."""
     return Interval(*(np.inf if share == 1 else share / (1 - share) for share in shares))

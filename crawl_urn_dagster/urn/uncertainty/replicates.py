@@ -1,11 +1,10 @@
-"""Replicates of a collection, drawn from a fitted urn whose coverage and survival vary from crawl to crawl.
+"""Draw replicates of a collection from a fitted urn whose coverage and survival vary from crawl to crawl.
 
-Here: how much they vary, and the counts of replicates. Not here: what replicates are for (`bootstrap`), or a simulator
-that keeps elements (`simulate`).
+Does not refit replicates (see `bootstrap`), nor return elements (see `simulation`).
 
-The urn is sampled element by element, so its counts are correlated as they are in an urn. Of a large one only a part
-is sampled: the counts of n elements out of S are their expectation plus sampling noise, and the noise of S is that of
-n times the root of S/n (the elements are independent).
+The urn is sampled element by element, so its counts have the correlations of an urn. Only a part of a large urn is
+sampled. The counts of S elements are their expectation plus sampling noise, and this noise is √(S/n) times the noise of
+n sampled elements, because the elements are independent.
 """
 
 from __future__ import annotations
@@ -28,29 +27,30 @@ if TYPE_CHECKING:
 
 _Number = TypeVar("_Number", bound=np.generic)
 
-# Elements of the shell that are sampled one by one: enough for counts of hundreds, whose noise is nearly normal.
+# Shell elements that are sampled one by one. Counts are then in the hundreds, so their noise is nearly normal.
 _SAMPLED = 2_000
 _PURE_REPLICATES = 60
-# Of a sketch that is drawn with the elements: enough for errors that are nearly normal.
+# Marks of each sketch that is drawn with the elements. With this many, its errors are nearly normal.
 _MARKS = 32
-# A series of a few dozen crawls does not tell a longer memory from a trend.
+# A series of a few dozen crawls does not distinguish a longer memory from a trend.
 _LONGEST_MEMORY = 0.8
-# A shorter series tells no variance.
+# The variance of a shorter series cannot be estimated.
 _FEWEST = 5
-_ROUNDS = 10
+_ITERATIONS = 10
 
 
 class Series(NamedTuple):
-    """How a quantity varies from crawl to crawl: normal, of mean 0, with the correlation rho^d at distance d.
+    """Variation of a quantity from crawl to crawl: normal with mean 0 and correlation rho^d at distance d.
 
     Attributes
     ----------
     sd
-        Standard deviation, sampling noise taken off; at least 0.
+        Standard deviation after subtraction of sampling noise; at least 0.
     rho
-        Correlation of neighbours, in [0, 1); one below 0 would make means surer than those of independent crawls.
+        Correlation of neighbours, in [0, 1). Values below 0 are excluded because means would then be more precise than
+        means of independent crawls.
     rho_se
-        Its standard error: it is the least known of the three, and each replicate has its own.
+        Standard error of ``rho``. It is the least precise of the three, so each replicate draws its own ``rho``.
     """
 
     sd: float
@@ -63,14 +63,14 @@ CONSTANT = Series(0.0, 0.0, 0.0)
 
 
 class Noise(NamedTuple):
-    """How coverage and survival vary beyond the sampling of a constant urn.
+    """Variation of coverage and survival beyond the sampling noise of a constant urn.
 
     Attributes
     ----------
     coverage
-        Of the logit of c_t.
+        Variation of the logit of c_t.
     survival
-        Of the survival over a gap, relative to what is expected of it.
+        Variation of the survival over a gap, relative to its expectation.
     """
 
     coverage: Series
@@ -78,14 +78,14 @@ class Noise(NamedTuple):
 
 
 class _Sample(NamedTuple):
-    """Counts of a shell, or of many on a leading axis.
+    """Counts of a shell, or of many shells on a leading axis.
 
     Attributes
     ----------
     sizes
         Elements in each crawl, shape (..., crawls).
     overlaps, recaptures
-        Elements in i and j, and in i and next in j, shape (..., crawls, crawls), zero unless i < j.
+        Elements in i and j, and elements in i whose first return is j, shape (..., crawls, crawls); 0 unless i < j.
     in_all
         Elements in all crawls, shape (...).
     """
@@ -97,14 +97,14 @@ class _Sample(NamedTuple):
 
 
 class _SketchErrors(NamedTuple):
-    """Relative errors of sketches, of mean 0 and as alike as the sets are, shape (..., crawls, crawls).
+    """Relative errors of sketches, with mean 0 and correlated like the sets, shape (..., crawls, crawls).
 
     Attributes
     ----------
     pairs
-        Of the union of i and j; of the size of i on the diagonal.
+        Errors of the union of i and j; on the diagonal, errors of the size of i.
     windows
-        Of the union of i to j, for i < j.
+        Errors of the union of i to j, for i < j.
     """
 
     pairs: FloatArray
@@ -112,12 +112,12 @@ class _SketchErrors(NamedTuple):
 
 
 class Replicates(NamedTuple):
-    """Counts of replicates, and what of them is no count of pairs and windows.
+    """Counts of replicates: pairs and windows, and elements in all crawls.
 
     Attributes
     ----------
     counts
-        Counts with a leading axis, NaN where the collection's are.
+        Counts with a leading axis, NaN where the counts of the collection are NaN.
     in_all
         Elements in all crawls, shape (replicates,).
     """
@@ -127,11 +127,18 @@ class Replicates(NamedTuple):
 
 
 def estimate_noise(fit: JointFit, *, seed: int) -> Noise:
-    """Estimate how coverage and survival vary, from crawl sizes and from overlaps of neighbouring crawls.
+    """Estimate the variation of coverage and survival from crawl sizes and overlaps of neighbouring crawls.
 
-    c_t follows from M_t, and given the sizes the overlap of two neighbours follows from the survival between them.
-    From variance and covariance of neighbours of each series those of replicates with constant coverage and survival
-    are taken off, which are sampling noise.
+    c_t follows from M_t. Given the sizes, the overlap of two neighbours determines the survival between them. Sampling
+    noise is the variance and the covariance of neighbours in replicates with constant coverage and survival. Both are
+    subtracted.
+
+    Parameters
+    ----------
+    fit
+        A joint fit.
+    seed
+        Seed of the replicates with constant coverage and survival.
     """
     pure = draw(fit, Noise(CONSTANT, CONSTANT), _PURE_REPLICATES, seed=seed).counts
     observed, sampled = (deviations(*fit.details.urn, counts) for counts in (fit.details.counts, pure))
@@ -144,14 +151,17 @@ def draw(fit: JointFit, noise: Noise, n_replicates: int, *, seed: int, published
     Parameters
     ----------
     fit
-        The fit, with what was fitted: times, what is published, and its errors. Errors of sketches are those of
-        sketches of the elements that are sampled, scaled to the collection's.
+        The joint fit. Replicates have the times of its counts, the same published counts, and the same counting errors.
+        Errors of sketches come from sketches of the sampled elements, scaled to the collection.
     noise
-        How coverage and survival vary.
+        Variation of coverage and survival.
+    n_replicates
+        Number of replicates.
     seed
         Equal seeds give equal replicates.
     published
-        Counts whose times, errors and gaps the replicates get, of the same unit of time; None: those of the fit.
+        Counts whose times, errors and unknown values the replicates have, in the same unit of time; None: the counts of
+        the fit.
 
     Raises
     ------
@@ -191,7 +201,7 @@ def draw(fit: JointFit, noise: Noise, n_replicates: int, *, seed: int, published
 
 
 def _published(counts: Counts, core: FloatArray, shell: _Sample, errors: _SketchErrors | None) -> Replicates:
-    """Add the core to a shell's counts, and publish them as the collection does: scaled up, sketched, in part."""
+    """Add the core to the counts of a shell; then scale, sketch and omit counts as the collection does."""
     k = counts.one_in
     everywhere = core[:, None, None]
     sizes = k * (core[:, None] + shell.sizes)
@@ -212,7 +222,7 @@ def _published(counts: Counts, core: FloatArray, shell: _Sample, errors: _Sketch
 
 
 def _expected(urn: ElementClass) -> _Sample:
-    """Find what is expected of `_sample`, for urns on a leading axis."""
+    """Return the expectation of `_sample`, for urns on a leading axis."""
     captured = urn.size * urn.coverage
     n_crawls = captured.shape[-1]
     i, j = np.triu_indices(n_crawls, k=1)
@@ -232,13 +242,13 @@ def _sample(
 ) -> tuple[_Sample, FloatArray]:
     """Sample an urn of n elements, or of n on average, and sketch each crawl, shape (crawls, marks).
 
-    Births replace the dead; of a sample of the elements of a larger urn they are Poisson, whoever died. An element has
-    marks of an exponential distribution, and a crawl's sketch is the smallest of each.
+    Each birth replaces a death. In a sample of a larger urn the number of births is Poisson and independent of the
+    deaths. An element has exponentially distributed marks, and the sketch of a crawl is the smallest of each mark.
     """
     n_crawls = len(coverage)
     sizes, overlaps, recaptures = np.zeros(n_crawls), np.zeros((n_crawls, n_crawls)), np.zeros((n_crawls, n_crawls))
-    # For each element, or free place: the crawls that captured it, and the number of the last of them plus 1. Crawls
-    # are rows, which makes products over all elements twice as fast.
+    # For each element or free place, the crawls that captured it, and the index of the last such crawl plus 1. Crawls
+    # are rows because products over all elements are then twice as fast.
     alive = np.ones(rng.poisson(n) if births_vary else n, dtype=bool)
     seen, last = np.zeros((n_crawls, len(alive)), dtype=np.float32), np.zeros(len(alive), dtype=np.intp)
     marks, smallest = rng.standard_exponential((len(alive), n_marks)), np.zeros((n_crawls, n_marks))
@@ -270,10 +280,10 @@ def _with_rows(table: npt.NDArray[_Number], more: int) -> npt.NDArray[_Number]:
 
 
 def _sketch_errors(rng: np.random.Generator, sample: _Sample, smallest: FloatArray, core: float) -> _SketchErrors:
-    """Find the errors of a sample's sketches, its core included, in units of the error of a sketch.
+    """Return the errors of the sketches of a sample, core included, in units of the error of a sketch.
 
-    The smallest of n exponential marks is exponential with rate n; its inverse mean over k marks, times (k - 1)/k,
-    estimates n with the relative variance 1/(k - 2). That of a union is the smaller of each two.
+    The smallest of n exponential marks is exponential with rate n. The inverse of its mean over k marks, times
+    (k - 1)/k, estimates n with relative variance 1/(k - 2). The sketch of a union is the smaller of each two marks.
     """
     k = smallest.shape[-1]
     if core > 0:
@@ -296,9 +306,14 @@ def _sketch_errors(rng: np.random.Generator, sample: _Sample, smallest: FloatArr
 def _warped(
     rng: np.random.Generator, times: FloatArray, alpha: float, survival: Series, n_replicates: int
 ) -> FloatArray:
-    """Draw times at which a constant survival per unit of time varies as given, shape (replicates, crawls).
+    """Draw times at which a constant survival per unit of time varies as `survival` states.
 
-    Gaps are stretched by a factor of mean 1 that is gamma distributed, so that survival stays within 0 and 1.
+    Gaps are stretched by a gamma distributed factor with mean 1, which keeps survival between 0 and 1.
+
+    Returns
+    -------
+    FloatArray
+        Shape (replicates, crawls).
     """
     gaps = np.diff(times)
     losses = -np.log(alpha) * gaps
@@ -311,7 +326,7 @@ def _warped(
 
 
 def _autoregressive(rng: np.random.Generator, series: Series, shape: tuple[int, int]) -> FloatArray:
-    """Draw series of variance 1 along the last axis, each with a correlation of its own."""
+    """Draw series with variance 1 along the last axis, each with its own correlation."""
     rho = series.rho + series.rho_se * rng.standard_normal(shape[0])
     rho = np.clip(rho, -_LONGEST_MEMORY, _LONGEST_MEMORY)
     values = rng.standard_normal(shape)
@@ -321,18 +336,19 @@ def _autoregressive(rng: np.random.Generator, series: Series, shape: tuple[int, 
 
 
 def deviations(core: FloatArray, shell: ElementClass, counts: Counts) -> tuple[FloatArray, FloatArray]:
-    """Find logits of c_t, and how far survival over each gap is from what is expected, relative to that.
+    """Return logits of c_t, and the relative deviation of survival over each gap from its expectation.
 
     Parameters
     ----------
     core, shell
-        Urns of constant size, K of shape (...), as of `urn_of`.
+        Urns of constant size as returned by `urn_of`; K has shape (...).
     counts
-        Counts whose leading axes broadcast with theirs.
+        Counts whose leading axes broadcast with the urns.
 
     Returns
     -------
-    Shape (..., crawls), and (..., gaps), NaN where the overlap of two neighbours is not known.
+    tuple
+        Shapes (..., crawls) and (..., gaps); NaN where the overlap of two neighbours is unknown.
     """
     elements, held = shell.size[..., :1], core[..., None]
     sizes, first = counts.sizes, np.arange(len(counts.times) - 1)
@@ -346,11 +362,11 @@ def deviations(core: FloatArray, shell: ElementClass, counts: Counts) -> tuple[F
 
 
 def _series(observed: FloatArray, sampled: FloatArray) -> Series:
-    """Find the variation of a series, shape (crawls,), beyond sampling noise, shape (replicates, crawls).
+    """Return the variation of a series, shape (crawls,), beyond sampling noise, shape (replicates, crawls).
 
-    About its own mean, a series of n values has less variance and covariance than it should, by the variance of that
-    mean, sd²/n (1 + 2 Σ_(0<d<n) (1 - d/n) rho^d). It is added back. The correlation is that of the series with its
-    sampling noise, so that of a variation that hardly exceeds it there is none.
+    Variance and covariance about the sample mean of n values are too small by the variance of that mean,
+    sd²/n (1 + 2 Σ_(0<d<n) (1 - d/n) rho^d). This variance is added back. The covariance is divided by the variance with
+    sampling noise, so the correlation is near 0 if the variation hardly exceeds sampling noise.
     """
     n = int(np.isfinite(observed).sum())
     if n < _FEWEST:
@@ -361,14 +377,14 @@ def _series(observed: FloatArray, sampled: FloatArray) -> Series:
         return CONSTANT
     rho = lost = 0.0
     distance = np.arange(1, n)
-    for _ in range(_ROUNDS):
+    for _ in range(_ITERATIONS):
         lost = (1 + 2 * float(((1 - distance / n) * rho**distance).sum())) / n
         rho = float(np.clip((covariance - noise[1]) / variance * (1 - lost) + lost, 0.0, _LONGEST_MEMORY))
     return Series(float(np.sqrt(excess / (1 - lost))), rho, float(np.sqrt((1 - rho**2) / n)))
 
 
 def _moments(series: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Variance and covariance of neighbours along the last axis, about the series' own mean."""
+    """Return variance and covariance of neighbours along the last axis, about the sample mean."""
     about_mean = series - np.nanmean(series, axis=-1, keepdims=True)
     neighbours = about_mean[..., 1:] * about_mean[..., :-1]
     known = np.maximum(np.isfinite(neighbours).sum(axis=-1), 1)
@@ -376,6 +392,6 @@ def _moments(series: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _logit(coverages: FloatArray, elements: FloatArray | float) -> FloatArray:
-    """Logit of coverages of so many elements; none and all count as half an element from it."""
+    """Return logits of coverages of a number of elements; coverages 0 and 1 are moved inwards by half an element."""
     half = np.minimum(0.5 / elements, 0.5)
     return np.asarray(logit(np.clip(coverages, half, 1 - half)))
