@@ -99,7 +99,7 @@ def test_rebaselining_is_explicit_and_ends_the_alarm(shrunk):
     made = drift_tables(*tables, **{**SETTINGS, "reference_from": since, "window_crawls": 12})["drift"]
     assert set(made["reference_first_crawl"]) == {since}
     assert not made["drifted"].any()
-    with pytest.raises(UnknownReferenceError, match="'1999-01', which is not a crawl of the collection: name one from"):
+    with pytest.raises(UnknownReferenceError, match="'1999-01', which is not a crawl of the collection; expected one from"):
         drift_tables(*tables, **{**SETTINGS, "reference_from": "1999-01"})
 
 
