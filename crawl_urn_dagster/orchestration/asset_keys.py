@@ -174,10 +174,8 @@ def _code_reference(code: CodeType) -> dg.CodeReferencesMetadataValue:
 
 def column_lineage(collection: Collection, name: str) -> dict[str, Any]:
     """Return metadata that lists the columns of other tables from which each column is computed."""
-    present = {"crawls", "parameters"}
+    present = {"crawls", "parameters", *collection.fitted_observables}
     present |= {"capture_history_counts"} if collection.has_histories else set()
-    present |= {"containment"} if collection.has_containment else set()
-    present |= {"discovery_curve"} if collection.has_discovery_curve else set()
     sources = column_sources(name, present)
     return {
         "dagster/column_lineage": dg.TableColumnLineage(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from crawl_urn_dagster.orchestration.checks.results import WARN, no_rows_result, table_check
+from crawl_urn_dagster.orchestration.checks.results import WARN, no_rows_result, rule_check, table_check
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -20,15 +20,20 @@ if TYPE_CHECKING:
 def input_checks(collection: Collection) -> list[dg.AssetChecksDefinition]:
     """Return the checks of the `crawls` asset."""
     return [
-        table_check(
+        rule_check(
             collection,
             "crawls",
             "calendar_strictly_increasing",
             "Each crawl starts later than the previous one.",
-            _starts_increase,
+            lambda quality, file: (quality.STARTS_INCREASE, quality.calendar_disorder(file.read("crawls"))),
         ),
-        table_check(
-            collection, "crawls", "calendar_complete", "The calendar has a date for every crawl.", _calendar_is_complete
+        rule_check(
+            collection,
+            "crawls",
+            "calendar_complete",
+            "The calendar has a date for every crawl.",
+            lambda quality, file: (quality.IN_CALENDAR, quality.dated_by_week(file.read("crawls"))),
+            severity=WARN,
         ),
         table_check(
             collection,
@@ -38,25 +43,6 @@ def input_checks(collection: Collection) -> list[dg.AssetChecksDefinition]:
             _history_is_unrevised,
         ),
     ]
-
-
-def _starts_increase(home: CollectionHome) -> dg.AssetCheckResult:
-    from crawl_urn_dagster.observables.quality import STARTS_INCREASE, WHAT_TO_DO, calendar_disorder
-
-    return no_rows_result(
-        calendar_disorder(home.observables.read("crawls")), rule=STARTS_INCREASE, todo=WHAT_TO_DO[STARTS_INCREASE]
-    )
-
-
-def _calendar_is_complete(home: CollectionHome) -> dg.AssetCheckResult:
-    from crawl_urn_dagster.observables.quality import IN_CALENDAR, WHAT_TO_DO, dated_by_week
-
-    return no_rows_result(
-        dated_by_week(home.observables.read("crawls")),
-        rule=IN_CALENDAR,
-        todo=WHAT_TO_DO[IN_CALENDAR],
-        severity=WARN,
-    )
 
 
 def _history_is_unrevised(home: CollectionHome) -> dg.AssetCheckResult:

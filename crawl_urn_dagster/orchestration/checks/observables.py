@@ -12,8 +12,8 @@ from crawl_urn_dagster.orchestration.checks.results import (
     ERROR,
     WARN,
     check_result,
-    no_rows_result,
     not_assessed,
+    rule_check,
     table_check,
 )
 
@@ -35,10 +35,46 @@ def observable_checks(collection: Collection) -> list[dg.AssetChecksDefinition]:
     if collection.has_histories:
         checks.append(_histories_complete(collection))
     if collection.has_discovery_curve:
-        checks += [_non_decreasing(collection), _at_least_largest_crawl(collection)]
+        checks += _discovery_checks(collection)
     if collection.has_containment:
-        checks.append(_containment_in_range(collection))
+        check = rule_check(
+            collection,
+            "containment",
+            "in_range",
+            "Containment is in [0, 1], allowing for the source's counting error.",
+            lambda quality, file: (
+                quality.WITHIN_SMALLER,
+                quality.containment_out_of_range(file.read("containment"), collection.source.relative_error),
+            ),
+        )
+        checks.append(check)
     return checks
+
+
+def _discovery_checks(collection: Collection) -> list[dg.AssetChecksDefinition]:
+    error = collection.source.relative_error
+    return [
+        rule_check(
+            collection,
+            "discovery_curve",
+            "non_decreasing",
+            "U(s, T) does not decrease in T, allowing for the source's counting error.",
+            lambda quality, file: (
+                quality.NON_DECREASING,
+                quality.discovery_decreases(file.read("discovery_curve"), error),
+            ),
+        ),
+        rule_check(
+            collection,
+            "discovery_curve",
+            "at_least_largest_crawl",
+            "U(s, T) is at least the largest crawl of the window, allowing for the source's counting error.",
+            lambda quality, file: (
+                quality.AT_LEAST_LARGEST,
+                quality.discovery_below_largest_crawl(file.read("discovery_curve"), file.read("crawls"), error),
+            ),
+        ),
+    ]
 
 
 def _histories_complete(collection: Collection) -> dg.AssetChecksDefinition:
@@ -76,64 +112,6 @@ def _histories_complete(collection: Collection) -> dg.AssetChecksDefinition:
         "capture_history_counts",
         "histories_sum_to_elements",
         "The history counts sum to the number of elements of each presence partition and of all partitions together.",
-        evaluate,
-    )
-
-
-def _non_decreasing(collection: Collection) -> dg.AssetChecksDefinition:
-    def evaluate(home: CollectionHome) -> dg.AssetCheckResult:
-        from crawl_urn_dagster.observables.quality import NON_DECREASING, WHAT_TO_DO, discovery_decreases
-
-        return no_rows_result(
-            discovery_decreases(home.observables.read("discovery_curve"), collection.source.relative_error),
-            rule=NON_DECREASING,
-            todo=WHAT_TO_DO[NON_DECREASING],
-        )
-
-    return table_check(
-        collection,
-        "discovery_curve",
-        "non_decreasing",
-        "U(s, T) does not decrease in T, allowing for the source's counting error.",
-        evaluate,
-    )
-
-
-def _at_least_largest_crawl(collection: Collection) -> dg.AssetChecksDefinition:
-    def evaluate(home: CollectionHome) -> dg.AssetCheckResult:
-        from crawl_urn_dagster.observables.quality import AT_LEAST_LARGEST, WHAT_TO_DO, discovery_below_largest_crawl
-
-        file, relative_error = home.observables, collection.source.relative_error
-        return no_rows_result(
-            discovery_below_largest_crawl(file.read("discovery_curve"), file.read("crawls"), relative_error),
-            rule=AT_LEAST_LARGEST,
-            todo=WHAT_TO_DO[AT_LEAST_LARGEST],
-        )
-
-    return table_check(
-        collection,
-        "discovery_curve",
-        "at_least_largest_crawl",
-        "U(s, T) is at least the size of the largest crawl in the window, allowing for the source's counting error.",
-        evaluate,
-    )
-
-
-def _containment_in_range(collection: Collection) -> dg.AssetChecksDefinition:
-    def evaluate(home: CollectionHome) -> dg.AssetCheckResult:
-        from crawl_urn_dagster.observables.quality import WHAT_TO_DO, WITHIN_SMALLER, containment_out_of_range
-
-        return no_rows_result(
-            containment_out_of_range(home.observables.read("containment"), collection.source.relative_error),
-            rule=WITHIN_SMALLER,
-            todo=WHAT_TO_DO[WITHIN_SMALLER],
-        )
-
-    return table_check(
-        collection,
-        "containment",
-        "in_range",
-        "Containment is in [0, 1], allowing for the source's counting error.",
         evaluate,
     )
 

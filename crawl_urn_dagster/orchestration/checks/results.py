@@ -15,6 +15,8 @@ from crawl_urn_dagster.orchestration.resources import CollectionHome
 if TYPE_CHECKING:
     import pandas as pd
 
+    from crawl_urn_dagster.observables.database import ObservablesFile
+
 WARN, ERROR = dg.AssetCheckSeverity.WARN, dg.AssetCheckSeverity.ERROR
 _MAX_ROWS_SHOWN = 10
 
@@ -109,6 +111,33 @@ def no_rows_result(
         todo=todo,
         **metadata,
     )
+
+
+def rule_check(
+    collection: Collection,
+    asset: str,
+    name: str,
+    description: str,
+    find: Callable[[Any, "ObservablesFile"], tuple[str, "pd.DataFrame"]],
+    *,
+    severity: dg.AssetCheckSeverity = ERROR,
+) -> dg.AssetChecksDefinition:
+    """Define a check that passes if no row breaks a rule of `observables.quality`.
+
+    Parameters
+    ----------
+    find
+        Takes the module `observables.quality`, which is imported by a run only, and the collection's tables. Returns
+        the rule and the rows that break it, the worst first.
+    """
+
+    def evaluate(home: CollectionHome) -> dg.AssetCheckResult:
+        from crawl_urn_dagster.observables import quality
+
+        rule, rows = find(quality, home.observables)
+        return no_rows_result(rows, rule=rule, todo=quality.WHAT_TO_DO[rule], severity=severity)
+
+    return table_check(collection, asset, name, description, evaluate)
 
 
 def not_assessed(reason: str) -> dg.AssetCheckResult:
