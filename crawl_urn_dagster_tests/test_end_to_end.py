@@ -112,7 +112,7 @@ def unattended(tmp_path):
     one.close()
 
 
-def test_each_publication_gives_one_report_despite_outage_and_crash(unattended):
+def test_publications_are_reported_once_despite_a_crash(unattended):
     one, crawls = unattended, crawls_frame(BEFORE + 2)
     labels = sorted(crawls["crawl"].unique())
 

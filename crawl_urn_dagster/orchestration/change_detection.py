@@ -107,8 +107,8 @@ def plan_run_requests(
         return busy
     if collection.last_crawl is None:
         awaited = collection.source.unpublished_crawls(files, listing)
-        if awaited:
-            message = f"{plan.message} In the calendar, but without data yet: {_first_and_last(awaited)}."
+        if announced:
+            message = f"{plan.message} In the calendar, but without data yet: {_first_and_last(announced)}."
             plan = replace(plan, message=message)
     withdrawn = withdrawn_crawls(instance, collection, listing)
     if withdrawn:

@@ -21,7 +21,7 @@ OBSERVABLE_FIGURES = FIGURES - set(PARAMETER_FIGURES)
 def test_page_has_the_headline_and_the_figures(listed):
     page = listed.page()
     assert read_headline(listed.home.observables.read("parameters")).sentence in page
-    # All 24 crawls are in the reference period, so there is no control chart.
+    # All 24 crawls are in the reference period, so control charts are not drawn.
     shown = FIGURES - {"control_charts"}
     assert {name for name in FIGURES if f"(figures/{name}.png)" in page} == shown
 
