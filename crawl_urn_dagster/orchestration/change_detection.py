@@ -106,9 +106,9 @@ def plan_run_requests(
     if busy:
         return busy
     if collection.last_crawl is None:
-        awaited = collection.source.unpublished_crawls(files, listing)
-        if announced:
-            message = f"{plan.message} In the calendar, but without data yet: {_first_and_last(announced)}."
+        unpublished = collection.source.unpublished_crawls(files, listing)
+        if unpublished:
+            message = f"{plan.message} In the calendar, but without data yet: {_first_and_last(unpublished)}."
             plan = replace(plan, message=message)
     withdrawn = withdrawn_crawls(instance, collection, listing)
     if withdrawn:
