@@ -159,7 +159,7 @@ def _fits_caption(
     fits = "; ".join(f"{fit_name(row)}: {_describe(row)}" for row in rows) or "no fit"
     statuses = {row["status"] for row in rows} - {*UNREPORTED_STATUSES, "ok"}
     dashed = " Dashed: a fit whose status is not ok." if statuses else ""
-    only = " A fit that is not identified is drawn only for its own observable." if "not_identified" in statuses else ""
+    only = " A fit that is not identified is drawn only for its data." if "not_identified" in statuses else ""
     text = (
         f"{crawl_range(crawls)}; fits per {clock}. Fits: {fits}. {INTERVAL_NOTE} "
         f"Points: {', '.join(panel.point for panel in shown)}. Each fit has its own markers and is drawn for every "

@@ -13,7 +13,15 @@ from crawl_urn_dagster.figures.diagnostics import (
 )
 from crawl_urn_dagster.figures.style import Colour, tint
 from crawl_urn_dagster.observables.schema import DIAGNOSIS, KAPPA_PROFILE, PER_CRAWL
-from crawl_urn_dagster_tests.figures.frames import TITLE, drawn, estimated, faults, legend_entries, text_of
+from crawl_urn_dagster_tests.figures.frames import (
+    TITLE,
+    drawn,
+    estimated,
+    faults,
+    legend_entries,
+    text_of,
+    without_layout,
+)
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +51,7 @@ def test_profile_is_thick_within_tolerance_of_the_best_fit(frames):
         np.testing.assert_array_equal(thick.get_ydata(), near["coverage"])
 
 
+@without_layout()
 def test_profile_is_thin_at_kappa_outside_the_tolerance():
     kappa = np.arange(0, 0.6, 0.1)
     profile = pd.DataFrame(
@@ -78,6 +87,7 @@ def test_residuals_are_ringed_where_the_fit_fails(frames):
     assert "Ringed" not in residuals_by_lag_caption(diagnosis)[0]
 
 
+@without_layout()
 def test_residual_bar_beyond_the_axes_has_a_triangle(frames):
     rows = frames["diagnosis"][frames["diagnosis"]["test"] == "lack_of_fit"].copy()
     widest = rows.index[rows["subject"] == "overlap, lag 3"]
@@ -98,6 +108,7 @@ def test_every_crawl_has_survival_and_coverage(frames):
     assert shown == len(rows)
 
 
+@without_layout()
 def test_figures_of_empty_tables_show_a_message(frames):
     def empty(table):
         return pd.DataFrame(columns=list(table.column_names))

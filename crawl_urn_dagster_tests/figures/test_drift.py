@@ -11,7 +11,7 @@ from crawl_urn_dagster.figures.drift import (
     parameters_over_time_caption,
 )
 from crawl_urn_dagster.observables.schema import CONTROL_CHART, DRIFT
-from crawl_urn_dagster_tests.figures.frames import TITLE, faults, history_of, tables, text_of
+from crawl_urn_dagster_tests.figures.frames import TITLE, faults, history_of, tables, text_of, without_layout
 
 N, WINDOW = 12, 8
 
@@ -59,6 +59,7 @@ def test_windows_are_drawn_with_intervals_and_drift_is_marked(crawls):
     assert faults(figure) == []
 
 
+@without_layout()
 def test_caption_describes_first_and_last_window(crawls):
     history, unchanged = history_of(crawls, window_crawls=WINDOW), drift_of(crawls).iloc[:0]
     last = history["last_crawl"] == crawls["crawl"].iloc[-1]
@@ -90,6 +91,7 @@ def test_charts_show_reference_average_and_alarms(crawls):
 
 
 @pytest.mark.filterwarnings("error")
+@without_layout()
 def test_wide_control_limits_extend_beyond_the_axes(crawls):
     chart = chart_of(crawls)
     monitored = chart["phase"] == "monitored"
@@ -106,6 +108,7 @@ def test_wide_control_limits_extend_beyond_the_axes(crawls):
     assert survival_axes.get_ylim()[0] < 0.4 < survival_axes.get_ylim()[1]
 
 
+@without_layout()
 def test_charts_without_rows_show_the_reason(crawls):
     reason = drift_of(crawls, attributed=None, drifted=None, reason="there are too few crawls")
     figure = control_charts(chart_of(crawls).iloc[:0], reason, crawls, title=TITLE)

@@ -5,7 +5,15 @@ from matplotlib.colors import to_rgb
 
 from crawl_urn_dagster.figures.fates import fates_of_an_element
 from crawl_urn_dagster.figures.style import Colour, replace_element_noun, tint
-from crawl_urn_dagster_tests.figures.frames import TITLE, core_shell, faults, homogeneous, parameters, text_of
+from crawl_urn_dagster_tests.figures.frames import (
+    TITLE,
+    core_shell,
+    faults,
+    homogeneous,
+    parameters,
+    text_of,
+    without_layout,
+)
 
 
 def bars(axes):
@@ -50,6 +58,7 @@ def test_core_and_shell_have_bars_side_by_side():
     assert faults(figure) == []
 
 
+@without_layout()
 def test_parts_have_different_fills_in_the_projection_colour():
     for projection, colour in (("containment", Colour.CONTAINMENT), ("discovery_curve", Colour.DISCOVERY)):
         fits = parameters(homogeneous(projection, headline=True))
@@ -72,6 +81,7 @@ def test_homogeneous_urn_has_one_bar_per_year():
     assert faults(figure) == []
 
 
+@without_layout()
 def test_known_intervals_are_shown():
     fit = core_shell(kappa_low=0.38, kappa_high=0.42, core_share_low=0.5, core_share_high=0.55, headline=True)
     assert "κ = 0.40 (0.38–0.42)    μ = 0.53 (0.50–0.55)    α = 0.750" in text_of(
@@ -87,12 +97,14 @@ def test_status_other_than_ok_is_shown_and_dashes_the_bars():
     assert faults(figure) == []
 
 
+@without_layout()
 def test_paper_form_has_no_shares_of_the_urn():
     figure = fates_of_an_element(parameters(core_shell(form="paper", headline=True)), title=TITLE)
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["core", "shell"]
     assert "fit of containment, paper form (its κ is μ)" in text_of(figure)
 
 
+@without_layout()
 def test_reason_uses_the_noun_of_the_collection():
     fit = core_shell(reason="4,543 elements are in all crawls", headline=True)
     with replace_element_noun("host"):
@@ -111,6 +123,7 @@ def test_unreported_fit_has_neither_bars_nor_numbers(status):
 
 
 @pytest.mark.parametrize("values", [{}, {"alpha": None, "coverage": None}, {"alpha": 1.1}])
+@without_layout()
 def test_unidentified_or_invalid_fit_has_no_bars_or_numbers(values):
     fit = homogeneous(status="not_identified", reason="the line is flat", headline=True, **values)
     figure = fates_of_an_element(parameters(fit), title=TITLE)
@@ -119,12 +132,14 @@ def test_unidentified_or_invalid_fit_has_no_bars_or_numbers(values):
     assert " = " not in text_of(figure)
 
 
+@without_layout()
 def test_empty_component_has_no_bar():
     fit = core_shell(kappa=1 - 1e-6, status="at_bound", reason="all elements belong to the core", headline=True)
     (axes,) = fates_of_an_element(parameters(fit), title=TITLE).axes
     assert axes.get_title(loc="left").startswith("core")
 
 
+@without_layout()
 def test_message_is_shown_without_a_headline():
     for fits in (parameters(), parameters(homogeneous())):
         figure = fates_of_an_element(fits, title=TITLE)
@@ -132,6 +147,7 @@ def test_message_is_shown_without_a_headline():
         assert "no fit is selected for the collection" in text_of(figure)
 
 
+@without_layout()
 def test_headlines_of_strata_are_not_shown():
     fits = parameters(homogeneous(headline=True), homogeneous(stratum="top_1000", alpha=0.1, headline=True))
     (axes,) = fates_of_an_element(fits, title=TITLE).axes

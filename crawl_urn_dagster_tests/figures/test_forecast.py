@@ -9,7 +9,7 @@ from crawl_urn_dagster.estimates.forecast import HORIZON, forecast_table, planni
 from crawl_urn_dagster.figures.forecast import forecast_fan, forecast_fan_caption, planning_curves
 from crawl_urn_dagster.urn import CountingError
 from crawl_urn_dagster.urn.monitoring.planning import seen_share
-from crawl_urn_dagster_tests.figures.frames import TITLE, faults, parameters, tables, text_of
+from crawl_urn_dagster_tests.figures.frames import TITLE, faults, parameters, tables, text_of, without_layout
 from crawl_urn_dagster_tests.figures.frames import core_shell as core_shell_rows
 
 N = 24
@@ -40,6 +40,7 @@ def test_fan_has_both_forecasts_and_observed_counts(made, forecast):
     assert faults(figure) == []
 
 
+@without_layout()
 def test_earlier_forecast_of_one_crawl_is_a_point_with_bar(made, forecast):
     earliest = forecast["origin_crawl"] == forecast["origin_crawl"][0]
     one = forecast[~earliest | (forecast["crawls_ahead"] == 1)]
@@ -52,6 +53,7 @@ def test_earlier_forecast_of_one_crawl_is_a_point_with_bar(made, forecast):
     assert re.search(r"Of 1 crawl since the earlier forecast, [01] fell within its prediction interval", text)
 
 
+@without_layout()
 def test_windows_of_one_length_are_drawn_if_others_are_unknown(made):
     known = made.discovery_curve[made.discovery_curve["window_crawls"] <= 6]
     figure = forecast_fan(forecast_table(made.crawls, None, known), made.crawls, known, title=TITLE)
@@ -62,6 +64,7 @@ def test_windows_of_one_length_are_drawn_if_others_are_unknown(made):
         np.testing.assert_array_equal(line.get_ydata(), expected)
 
 
+@without_layout()
 def test_missing_forecast_shows_its_reason():
     few = tables(5)
     figure = forecast_fan(forecast_table(*few), few.crawls, few.discovery_curve, title=TITLE)

@@ -8,7 +8,16 @@ from matplotlib.colors import to_rgb
 
 from crawl_urn_dagster.figures.observed import containment_by_lag, discovery_curves_by_start, discovery_heat_map
 from crawl_urn_dagster.figures.style import Colour, tint
-from crawl_urn_dagster_tests.figures.frames import TITLE, curves, faults, legend_entries, observed, tables, text_of
+from crawl_urn_dagster_tests.figures.frames import (
+    TITLE,
+    curves,
+    faults,
+    legend_entries,
+    observed,
+    tables,
+    text_of,
+    without_layout,
+)
 
 
 def heat_map(made, discovery_curve=None):
@@ -23,6 +32,7 @@ def cells_of(axes):
     return mesh.get_array()
 
 
+@without_layout()
 def test_heat_map_cells_are_the_table():
     made = tables(24)
     figure, axes, colour_bar, cells = heat_map(made)
@@ -39,6 +49,7 @@ def test_heat_map_cells_are_the_table():
     assert "24 crawls, 2020-01-13 to 2022-09-05" in text_of(figure)
 
 
+@without_layout()
 def test_heat_map_columns_are_dated():
     made = tables(24)
     _, axes, _, _ = heat_map(made)
@@ -47,6 +58,7 @@ def test_heat_map_columns_are_dated():
     assert [label.get_text() for label in axes.get_xticklabels()] == started[::4].tolist()
 
 
+@without_layout()
 def test_long_collection_is_ticked_at_first_crawl_of_each_year():
     made = tables(48)
     crawls = made.crawls.iloc[8:]  # from the middle of a year
@@ -78,6 +90,7 @@ def test_heat_map_hatches_missing_window_lengths():
     assert faults(figure) == []
 
 
+@without_layout()
 def test_heat_map_hatches_one_missing_window():
     made = tables(5)
     figure, _, _, cells = heat_map(made, made.discovery_curve.drop(index=2))
@@ -92,12 +105,14 @@ def test_heat_map_draws_one_window():
     assert faults(figure) == []
 
 
+@without_layout()
 def test_heat_map_of_unknown_crawl_raises():
     made = tables(2)
     with pytest.raises(KeyError, match="crawl-001"):
         discovery_heat_map(made.crawls.iloc[:1], made.discovery_curve, title=TITLE)
 
 
+@without_layout()
 def test_start_crawls_have_lines_from_grey_to_black():
     made = tables(9)
     figure = discovery_curves_by_start(made.crawls, made.discovery_curve.sample(frac=1, random_state=1), title=TITLE)
@@ -118,6 +133,7 @@ def test_start_crawls_have_lines_from_grey_to_black():
     assert "U(s, T)/U(s, 0)" in axes.get_ylabel()
 
 
+@without_layout()
 def test_discovery_curves_without_a_ratio_are_empty():
     made = tables(3)
     unknown = made.discovery_curve.assign(ratio=np.nan)
