@@ -11,12 +11,12 @@ from crawl_urn_dagster.urn.results.result import LeastSquaresDetails
 
 CRAWLS = pd.DataFrame({"crawl": ["a", "b", "c"]})
 EXPLANATION = "because of it."
-_OF_CORE = {"kappa": 0.4, "core_share": 0.526}
+_CORE_ESTIMATES = {"kappa": 0.4, "core_share": 0.526}
 
 
 def fit(projection, model="core_shell", form="exact", *, status="ok", clock="crawl", **estimates):
     """Return a fit of ten points with a residual of 0.001 each."""
-    values = {**(_OF_CORE if model == "core_shell" else {}), "alpha": 0.75, "coverage": 0.6, **estimates}
+    values = {**(_CORE_ESTIMATES if model == "core_shell" else {}), "alpha": 0.75, "coverage": 0.6, **estimates}
     details = LeastSquaresDetails(
         abscissa=np.arange(10.0),
         observed=np.full(10, 0.001),

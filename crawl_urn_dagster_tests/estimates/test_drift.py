@@ -46,7 +46,7 @@ def observables(scenario):
 
 
 def first_crawls(tables, n):
-    """The tables as they were when there were n crawls."""
+    """Return the tables of the first n crawls."""
     crawls, containment, discovery_curve = tables
     known = set(crawls["crawl"].iloc[:n])
     return (
@@ -58,12 +58,12 @@ def first_crawls(tables, n):
 
 @pytest.fixture(scope="module")
 def shrunk():
-    """A collection whose core shrank, and what is said of it at the last crawl."""
+    """Return a collection whose core shrank, and its drift tables at the last crawl."""
     tables = observables("κ 0.40 → 0.35")
     return tables, drift_tables(*tables, **SETTINGS)
 
 
-def test_a_core_that_shrank_is_named_and_dated(shrunk):
+def test_shrunken_core_is_attributed_and_dated(shrunk):
     (crawls, *_), made = shrunk
     drift = made["drift"].set_index("parameter")
     assert drift.index.tolist() == list(SYMBOLS)
@@ -78,7 +78,7 @@ def test_a_core_that_shrank_is_named_and_dated(shrunk):
     assert kappa["statistic"] > kappa["threshold"]
 
 
-def test_the_chart_has_every_crawl_and_its_alarms(shrunk):
+def test_control_chart_has_every_crawl_and_its_alarms(shrunk):
     (crawls, *_), made = shrunk
     chart = made["control_chart"]
     assert len(chart) == len(CHARTS) * len(crawls)
@@ -93,17 +93,19 @@ def test_the_chart_has_every_crawl_and_its_alarms(shrunk):
     assert core["value"].iloc[:REFERENCE].mean() == pytest.approx(0.4, abs=0.005)
 
 
-def test_rebaselining_is_explicit_and_ends_the_alarm(shrunk):
+def test_later_reference_period_ends_the_alarm(shrunk):
     tables, _ = shrunk
     since = tables[0]["crawl"].iloc[REFERENCE + CHANGE_AFTER]
     made = drift_tables(*tables, **{**SETTINGS, "reference_from": since, "window_crawls": 12})["drift"]
     assert set(made["reference_first_crawl"]) == {since}
     assert not made["drifted"].any()
-    with pytest.raises(UnknownReferenceError, match="'1999-01', which is not a crawl of the collection; expected one from"):
+    with pytest.raises(
+        UnknownReferenceError, match="'1999-01', which is not a crawl of the collection; expected one from"
+    ):
         drift_tables(*tables, **{**SETTINGS, "reference_from": "1999-01"})
 
 
-def test_columns_are_those_of_the_contract(shrunk):
+def test_tables_have_contract_columns(shrunk):
     for name, table in shrunk[1].items():
         assert tuple(table.columns) == TABLES[name].column_names
 
@@ -124,7 +126,7 @@ def test_untested_parameters_have_a_reason_and_no_value(n, unreported, reason):
 
 
 def test_violation_tests_first_returns_delay_and_sizes():
-    """A crawler whose revisit delay grew from one round to two, and whose crawls became smaller with it."""
+    """The revisit delay of the crawler grew from one crawl to two, and its crawls became smaller."""
     n, change = 60, 30
     delays = np.where(np.arange(n) < change, 1, 2)
     histories = simulate_revisit_delay(
@@ -144,7 +146,7 @@ def test_violation_tests_first_returns_delay_and_sizes():
     delay = observed.loc["revisit_delay"]
     assert (delay["reference_value"], delay["value"]) == (1.0, 2.0)
     positions = {label: k for k, label in enumerate(labels(n))}
-    # Segments are at least four start crawls long, and which start is the first of a mixed few is not told.
+    # Segments have at least four start crawls, so the date of the change is known to within four crawls.
     assert abs(positions[delay["since_crawl"]] - change) <= 4
     second = observed.loc["first_returns_2"]
     assert second["difference_high"] < 0

@@ -1,4 +1,4 @@
-"""The registry of fits: what it lists, and that a fit comes and goes as one module and one line."""
+"""Registry of fits: its entries, and adding or removing a fit by one line."""
 
 import subprocess
 import sys
@@ -50,7 +50,7 @@ def test_available_fits_follow_the_observables(observables, projections):
     assert {one.projection for one in primary_fits(observables)} == projections
 
 
-def test_fits_report_the_parameters_that_they_state(data):
+def test_fits_report_their_stated_parameters(data):
     for fit in fit_primary(data):
         definition = definition_of(fit.kind)
         assert set(fit.estimates) == set(definition.parameters), fit.kind
@@ -67,8 +67,8 @@ def test_registry_is_read_without_numpy():
 
 
 @pytest.mark.usefixtures("restored_registry")
-def test_removed_fit_is_gone_from_tables_and_returns(data):
-    """What a fit appears in follows from its line in the registry alone."""
+def test_fit_is_in_tables_only_while_registered(data):
+    """The entry in the registry alone decides in which tables a fit appears."""
     tail = definition_of(FitKind("discovery_tail", "homogeneous", "exact", "crawl"))
     before = estimate(data, clock="crawl").tables
     registry.REGISTRY.remove(tail)

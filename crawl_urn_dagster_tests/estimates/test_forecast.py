@@ -29,7 +29,7 @@ def forecast(observables):
     return forecast_table(*observables)
 
 
-def test_the_next_crawls_are_told_in_every_quantity(observables, forecast):
+def test_forecast_has_every_quantity_of_the_next_crawls(observables, forecast):
     crawls, *_ = observables
     assert tuple(forecast.columns) == TABLES["forecast"].column_names
     latest = forecast[forecast["origin_crawl"] == crawls["crawl"].iloc[-1]]
@@ -49,18 +49,18 @@ def test_the_next_crawls_are_told_in_every_quantity(observables, forecast):
     assert overlap["start_crawl"].tolist() == [crawls["crawl"].iloc[-1]]
 
 
-def test_the_last_crawl_is_told_by_all_before_it(observables, forecast):
+def test_last_crawl_is_forecast_from_earlier_crawls(observables, forecast):
     crawls, _, discovery_curve = observables
-    told = forecast[forecast["origin_crawl"] == crawls["crawl"].iloc[-2]].set_index("quantity")
-    assert set(told["crawls_ahead"]) == {1}
+    last = forecast[forecast["origin_crawl"] == crawls["crawl"].iloc[-2]].set_index("quantity")
+    assert set(last["crawls_ahead"]) == {1}
     windows = discovery_curve[discovery_curve["start_crawl"] == crawls["crawl"].iloc[0]]["distinct_elements"]
-    came = windows.diff().iloc[-1]
-    # The urn does not change: the number that is new scatters as a binomial number does.
-    assert told.loc["new_elements", "value"] == pytest.approx(came, abs=4 * came**0.5)
-    assert (told["value_low"] < told["value"]).all()
+    observed = windows.diff().iloc[-1]
+    # The urn is constant, so the number of new elements has nearly binomial noise.
+    assert last.loc["new_elements", "value"] == pytest.approx(observed, abs=4 * observed**0.5)
+    assert (last["value_low"] < last["value"]).all()
 
 
-def test_the_forecast_of_twelve_crawls_ago_knows_nothing_of_what_came(observables, forecast):
+def test_forecast_from_an_earlier_origin_ignores_later_crawls(observables, forecast):
     crawls, _, discovery_curve = observables
     origin = crawls["crawl"].iloc[-1 - HORIZON]
     early = forecast[forecast["origin_crawl"] == origin]
@@ -72,24 +72,24 @@ def test_the_forecast_of_twelve_crawls_ago_knows_nothing_of_what_came(observable
         .reset_index(drop=True),
     )
     first = early[(early["quantity"] == "distinct_elements") & (early["start_crawl"] == crawls["crawl"].iloc[0])]
-    came = discovery_curve[discovery_curve["start_crawl"] == crawls["crawl"].iloc[0]].set_index("window_crawls")
-    came = came["distinct_elements"].loc[first["window_crawls"]].to_numpy()
-    # The last crawl before the origin is off by the noise of one crawl, a few per cent of its new elements.
-    np.testing.assert_allclose(first["value"], came, rtol=0.05)
+    observed = discovery_curve[discovery_curve["start_crawl"] == crawls["crawl"].iloc[0]].set_index("window_crawls")
+    observed = observed["distinct_elements"].loc[first["window_crawls"]].to_numpy()
+    # The noise of one crawl, the last before the origin, is a few per cent of its new elements.
+    np.testing.assert_allclose(first["value"], observed, rtol=0.05)
 
 
-def test_a_source_of_pairs_alone_tells_overlaps(observables):
+def test_source_of_pairs_alone_gives_overlaps_only(observables):
     crawls, containment, _ = observables
     assert set(forecast_table(crawls, containment, None)["quantity"]) == {"overlap"}
 
 
-def test_too_few_crawls_are_said():
+def test_too_few_crawls_give_a_reason():
     table = forecast_table(*observables_of(5))
     assert table["status"].tolist() == ["too_few_points"]
     assert table["reason"].tolist() == ["A forecast needs 8 crawls; there are 5."]
 
 
-def test_plans_are_compared_with_what_is_now(observables):
+def test_plans_include_the_present_settings(observables):
     table = planning_table(*observables, reported=True, **PLAN)
     assert tuple(table.columns) == TABLES["planning"].column_names
     (now,) = table[table["current"]].to_dict("records")

@@ -31,7 +31,7 @@ def parameters():
     return parameters_table(FITS, CONTAINMENT.kind, CRAWLS)
 
 
-def test_intervals_are_those_of_the_component(parameters):
+def test_components_have_their_own_intervals(parameters):
     core, shell = (
         parameters[parameters["headline"] & (parameters["component"] == component)].iloc[0]
         for component in ("core", "shell")
@@ -157,9 +157,9 @@ def test_supplementary_fit_without_estimates_has_one_row():
     assert rows.loc[0, ["share", "alpha", "coverage"]].isna().all()
 
 
-def test_reason_codes_are_beside_the_sentence(parameters):
+def test_reason_codes_accompany_the_sentence(parameters):
     violated = fit("joint", status="model_violation")
     rows = parameters_table([violated, CONTAINMENT], violated.kind, CRAWLS)
-    of_violated, of_ok = rows[rows["projection"] == "joint"], rows[rows["projection"] == "containment"]
-    assert of_violated["reason_code"].unique().tolist() == ["model_violation"]
-    assert of_ok[["reason", "reason_code"]].isna().all(axis=None)
+    violated_rows, ok_rows = rows[rows["projection"] == "joint"], rows[rows["projection"] == "containment"]
+    assert violated_rows["reason_code"].unique().tolist() == ["model_violation"]
+    assert ok_rows[["reason", "reason_code"]].isna().all(axis=None)

@@ -25,10 +25,10 @@ def counts_of(urn, elements, seed=5):
 
 
 def shrinking():
-    """Elements of one crawl, of which no more come: a band that is entered at the first crawl only."""
+    """Return the elements of the first crawl: a stratum that no element enters later."""
     counts = counts_of(URNS["com"], 1_000)
-    of_first = counts.seen[:, 0]
-    return CaptureHistoryCounts(counts.seen[of_first], counts.elements[of_first])
+    in_first = counts.seen[:, 0]
+    return CaptureHistoryCounts(counts.seen[in_first], counts.elements[in_first])
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def test_intervals_of_each_stratum_contain_its_parameters(tables):
             covered.append(low <= truth <= high)
             # Four standard errors, of which an interval is about two on each side.
             assert abs(headline.estimates[parameter] - truth) < high - low
-    # Fewer than 10 of 12 intervals of 95 % contain the truth in 2 of 100 simulations.
+    # In 2 of 100 simulations, fewer than 10 of 12 intervals at 95 % contain their parameter.
     assert sum(covered) >= 10
 
 
@@ -110,7 +110,7 @@ def test_collection_headline_is_not_that_of_a_stratum(tables):
     assert read_headline(pd.concat([own, tables["parameters"]])) == read_headline(tables["parameters"], "de")
 
 
-def test_sizes_are_counted(strata):
+def test_stratum_sizes_count_elements_by_crawl(strata):
     sizes = stratum_sizes(strata).set_index("stratum")
     captured = strata["com"].elements @ strata["com"].seen
     assert sizes.loc["com"].to_dict() == {

@@ -134,7 +134,7 @@ def test_interval_wider_than_0_9_is_uninformative(low, high, is_uninformative):
         (0.1, 0.4, np.inf, None),
     ],
 )
-def test_interval_decimals_tell_its_ends_apart(low, high, value, decimals):
+def test_interval_decimals_distinguish_its_ends(low, high, value, decimals):
     assert Interval(low, high).decimals(value) == decimals
 
 

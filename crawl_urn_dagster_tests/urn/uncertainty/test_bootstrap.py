@@ -1,4 +1,4 @@
-"""Intervals of the joint fit: what they are made of, what widens them, and that they hold the truth."""
+"""Intervals of the joint fit: their construction, their width, and how often they contain the parameters."""
 
 from dataclasses import replace
 
@@ -45,7 +45,7 @@ def test_replicates_are_refitted_around_the_estimate(bootstrap):
         assert values.mean() == pytest.approx(getattr(bootstrap.fit, name), abs=5 * values.std() / np.sqrt(200))
 
 
-def test_a_replicate_is_fitted_as_a_collection_is(bootstrap):
+def test_replicate_is_fitted_like_a_collection(bootstrap):
     counts = bootstrap.replicates.counts
     for row in (0, 101):
         fit = fitted(Counts(counts.times, counts.sizes[row], counts.intersections[row], counts.unions[row]))
@@ -61,9 +61,9 @@ def test_intervals_of_parameters_and_operator_terms(bootstrap):
         estimate = terms.get(name, getattr(bootstrap.fit, name, None))
         assert 0 <= interval.low < estimate < interval.high
         assert width(bootstrap.intervals(0.5)[name]) < width(interval)
-    # Life expectancy is alpha/(1 - alpha), whose limits are those of alpha.
+    # Life expectancy is alpha/(1 - alpha), so its interval is the transformed interval of alpha.
     assert np.array(intervals["life_expectancy"]) == pytest.approx(
-        [limit / (1 - limit) for limit in intervals["alpha"]], rel=1e-9
+        [end / (1 - end) for end in intervals["alpha"]], rel=1e-9
     )
 
 
@@ -73,14 +73,14 @@ def test_equal_seeds_give_equal_intervals(bootstrap):
     assert bootstrap_joint(bootstrap.fit, seed=2, n_replicates=20).intervals() != bootstrap.intervals()
 
 
-def test_the_homogeneous_urn_has_no_core():
+def test_homogeneous_urn_has_no_core_interval():
     counts = simulated(core=0)
     intervals = bootstrap_joint(fitted(counts, "homogeneous"), seed=1, n_replicates=50).intervals()
     assert list(intervals) == ["alpha", "coverage", *OperatorTerms._fields]
     assert intervals["alpha"].low < 0.75 < intervals["alpha"].high
 
 
-def test_an_empty_core_has_an_interval_from_zero():
+def test_empty_core_has_an_interval_from_zero():
     counts = simulated(core=0)
     seed = next(seed for seed in range(20) if fitted(simulated(seed, core=0)).status == "at_bound")
     counts = simulated(seed, core=0)
@@ -89,7 +89,7 @@ def test_an_empty_core_has_an_interval_from_zero():
     assert 0 < interval.high < 0.01
 
 
-def test_alpha_per_year_has_the_limits_of_alpha_per_crawl():
+def test_intervals_per_year_match_intervals_per_crawl():
     counts = simulated()
     years = replace(counts, times=counts.times / 8)
     per_crawl = bootstrap_joint(fitted(counts), seed=1, n_replicates=50).intervals()
@@ -99,20 +99,20 @@ def test_alpha_per_year_has_the_limits_of_alpha_per_crawl():
     assert np.array(per_year["kappa"]) == pytest.approx(np.array(per_crawl["kappa"]), abs=1e-4)
 
 
-def test_a_sample_of_one_in_sixteen_is_four_times_less_sure():
+def test_sample_of_1_in_16_has_four_times_the_error():
     counts = simulated(core=64_000, shell=96_000)
     whole, sampled = (
         bootstrap_joint(fitted(replace(counts, one_in=one_in)), seed=1, n_replicates=100) for one_in in (1.0, 16.0)
     )
     for name in ("alpha", "coverage"):
         ratio = sampled.estimates[name].std() / whole.estimates[name].std()
-        # Noise of births is added to that of sampling, up to a factor of 1.3; the ratio has an error of 0.1.
+        # Noise of births adds to sampling noise, up to a factor of 1.3; the ratio has an error of 0.1.
         assert 4 * 0.65 < ratio < 4 * 1.3 * 1.35
-    # The core itself is known from a sample of 4,000 elements of it.
+    # The sample contains 4,000 core elements.
     assert sampled.estimates["kappa"].std() > 5 * whole.estimates["kappa"].std()
 
 
-def test_sketches_are_less_sure():
+def test_sketches_have_larger_errors():
     counts = simulated(core=64_000, shell=96_000)
     exact, sketched = (
         bootstrap_joint(fitted(replace(counts, relative_error=error)), seed=1, n_replicates=60) for error in (0.0, 0.02)
@@ -127,7 +127,7 @@ def test_coverage_noise_widens_the_interval_of_coverage(bootstrap):
     found = bootstrap_joint(fitted(noisy), seed=1, n_replicates=100)
     assert found.noise.coverage.sd > 0.1
     assert width(found.intervals()["coverage"]) > 3 * width(bootstrap.intervals()["coverage"])
-    # Its mean over so many crawls has an error of sd c (1 - c)/sqrt(crawls).
+    # The mean coverage over the crawls has an error of sd c (1 - c)/sqrt(crawls).
     expected = found.noise.coverage.sd * 0.24 * np.sqrt((1 + found.noise.coverage.rho) / (1 - found.noise.coverage.rho))
     assert found.estimates["coverage"].std() == pytest.approx(expected / np.sqrt(CRAWLS), rel=0.35)
 
@@ -141,8 +141,8 @@ def test_survival_noise_widens_the_interval_of_alpha(bootstrap):
 
 
 @pytest.mark.slow
-def test_intervals_hold_the_truth_under_both_kinds_of_noise():
-    held = []
+def test_intervals_contain_parameters_under_both_noises():
+    contained = []
     for seed in range(40):
         rng = np.random.default_rng(seed)
         counts = simulated(
@@ -152,9 +152,9 @@ def test_intervals_hold_the_truth_under_both_kinds_of_noise():
             alpha=0.75 ** rng.gamma(9, 1 / 9, 19),
         )
         intervals = bootstrap_joint(fitted(counts), seed=seed, n_replicates=60).intervals()
-        held.append([intervals[name].low <= true <= intervals[name].high for name, true in TRUTH.items()])
-    # Of 40 intervals of 95 %, fewer than 33 hold the truth with a probability of 0.0007.
-    assert (np.sum(held, axis=0) >= 33).all()
+        contained.append([intervals[name].low <= true <= intervals[name].high for name, true in TRUTH.items()])
+    # Fewer than 33 of 40 intervals at 95 % contain the parameter with probability 0.0007.
+    assert (np.sum(contained, axis=0) >= 33).all()
 
 
 def test_intervals_of_fractions_are_t_intervals_of_logits():
@@ -168,13 +168,13 @@ def test_intervals_of_fractions_are_t_intervals_of_logits():
     assert fraction_interval(0.99, 0.99 + 0.01 * rng.standard_normal(400), freedom=7).high < 1
 
 
-def test_intervals_of_estimates_on_a_bound_are_quantiles():
+def test_intervals_of_estimates_at_bound_are_quantiles():
     replicates = np.maximum(np.random.default_rng(1).standard_normal(1000), 0)
     assert fraction_interval(0.0, replicates, freedom=7, level=0.9) == (0, np.quantile(replicates, 0.95))
     assert fraction_interval(1.0, np.full(10, 0.9), freedom=7) == (0.9, 1.0)
 
 
-def test_intervals_of_differences(bootstrap):
+def test_interval_of_a_difference_is_a_t_interval(bootstrap):
     pairs = replace(bootstrap.replicates.counts, unions=np.full_like(bootstrap.replicates.counts.unions, np.nan))
     others = [
         fitted(Counts(pairs.times, pairs.sizes[k], pairs.intersections[k], pairs.unions[k])).kappa for k in range(20)
@@ -190,17 +190,17 @@ def test_intervals_of_differences(bootstrap):
     assert width(interval) == pytest.approx(2 * student_t.ppf(0.975, bootstrap.freedom) * sd)
 
 
-def test_an_interval_that_its_bias_takes_away_goes_on_to_the_estimate(bootstrap):
+def test_biased_interval_is_extended_to_the_estimate(bootstrap):
     replicates = 0.6 + 0.01 * np.random.default_rng(1).standard_normal(200)
     low, high = fraction_interval(0.5, replicates, freedom=20)
     assert high == 0.5
     assert low < 0.42
 
 
-def test_corrected_replicates_have_the_intervals_for_quantiles(bootstrap):
+def test_quantiles_of_corrected_replicates_are_intervals(bootstrap):
     intervals, corrected = bootstrap.intervals(), bootstrap.corrected
     for name in ("kappa", "alpha"):
         low, high = np.quantile(corrected[name], [0.025, 0.975])
-        # An end of a normal sample's quantiles errs by about 2.7 standard deviations over the root of its size.
+        # A 2.5 % quantile of a normal sample has an error of about 2.7 standard deviations / sqrt(sample size).
         error = 3 * 2.7 / np.sqrt(200) * np.std(corrected[name])
         assert (low, high) == pytest.approx(intervals[name], abs=error)

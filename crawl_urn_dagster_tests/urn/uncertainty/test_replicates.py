@@ -1,4 +1,4 @@
-"""Replicates of a collection: their moments are an urn's, element by element or scaled up, and their noise is found."""
+"""Replicates of a collection: their moments are those of simulated urns, and their noise is estimated."""
 
 from dataclasses import replace
 
@@ -37,7 +37,7 @@ def fitted(counts):
 
 
 def with_truth(fit, core, shell, alpha=0.75):
-    """The fit with the parameters a collection was simulated with."""
+    """Return the fit with the parameters of the simulation."""
     coverage = (fit.details.counts.sizes.max() - core) / shell
     parameters = np.array([core / (core + shell), alpha, coverage])
     return replace(fit, details=replace(fit.details, parameters=parameters))
@@ -81,7 +81,7 @@ def test_equal_seeds_give_equal_replicates():
     assert (one != other).any()
 
 
-def test_a_sample_of_elements_varies_by_its_own_counts():
+def test_sampled_elements_have_the_noise_of_the_sample():
     counts = simulated(core=20_000, shell=60_000)
     sampled = with_truth(fitted(replace(counts, one_in=40.0)), 20_000, 60_000)
     points = Points.from_counts(counts)
@@ -121,7 +121,7 @@ def autoregressive(rng, rho, n):
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.5])
-def test_noise_is_found(rho):
+def test_noise_of_simulated_crawls_is_estimated(rho):
     found = []
     for seed in range(8):
         rng = np.random.default_rng(seed)
@@ -137,7 +137,7 @@ def test_noise_is_found(rho):
     assert mean[[1, 4]] == pytest.approx(np.maximum(rho, 0.07), abs=4 * 0.18 / np.sqrt(8))
 
 
-def test_noise_as_drawn_is_found():
+def test_noise_of_replicates_is_estimated():
     fit = fitted(simulated(core=4000, shell=6000, crawls=30))
     noise = Noise(Series(0.3, 0.4, 0.0), Series(0.08, 0.0, 0.0))
     drawn = draw(fit, noise, 8, seed=7).counts
@@ -149,7 +149,7 @@ def test_noise_as_drawn_is_found():
     assert np.mean(found, axis=0)[[0, 3]] == pytest.approx([0.3, 0.08], rel=error)
 
 
-def test_a_constant_urn_has_no_noise():
+def test_constant_urn_has_no_noise():
     found = np.array([np.ravel(estimate_noise(fitted(simulated(seed)), seed=seed)) for seed in range(8)])
     # Sampling noise of logit c is 0.05 here, and half of the series vary by less than it.
     assert np.median(found[:, 0]) < 0.025
@@ -161,7 +161,7 @@ def test_short_series_have_no_noise():
     assert noise == NO_NOISE
 
 
-def test_a_fit_without_estimates_is_refused():
+def test_fit_without_estimates_is_refused():
     counts = simulated(crawls=3)
     few = fitted(replace(counts, unions=np.full_like(counts.unions, np.nan)))
     with pytest.raises(
@@ -170,7 +170,7 @@ def test_a_fit_without_estimates_is_refused():
         draw(few, NO_NOISE, 2, seed=1)
 
 
-def test_gaps_without_neighbours_tell_a_variance():
+def test_gaps_without_neighbours_give_a_variance():
     # Overlaps of every other pair of neighbours are known, and therefore no two gaps in a row.
     counts = simulated(core=4000, shell=6000, alpha=0.75 ** np.linspace(0.5, 1.5, CRAWLS - 1))
     known = np.zeros((CRAWLS, CRAWLS), dtype=bool)
