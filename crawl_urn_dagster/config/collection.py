@@ -95,6 +95,14 @@ class Collection(BaseModel):
         Where capture histories are counted; for presence sources.
     memory_gb
         Largest amount of memory that ingest and counting use at once, in GiB; for presence sources.
+
+    Examples
+    --------
+    >>> from crawl_urn_dagster.sources import PresenceListSource
+    >>> source = PresenceListSource(path="hosts.csv.gz", crawl_column="snapshot")
+    >>> collection = Collection(name="my_hosts", granularity="host", source=source, clock="year")
+    >>> collection.noun, collection.fitted_observables
+    ('host', ['containment', 'discovery_curve'])
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, json_schema_extra=_adapt_json_schema)
@@ -209,6 +217,12 @@ class Collection(BaseModel):
 
 
 def demo_collection() -> Collection:
-    """Return a simulated collection, which needs no file and no network."""
+    """Return a simulated collection, which needs no file and no network.
+
+    Examples
+    --------
+    >>> demo_collection().name
+    'demo'
+    """
     few_windows = DriftSettings(step_crawls=9)
     return Collection(name="demo", granularity="url", source=SimulatedSource(), drift=few_windows)

@@ -45,6 +45,17 @@ def load_collections(path: Path) -> tuple[Collection, ...]:
     ------
     CollectionsError
         If the file cannot be read, or its YAML, keys, values, names or file paths are invalid.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> text = "collections: [{name: demo, granularity: url, source: {type: simulated}}]"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "collections.yaml"
+    ...     _ = path.write_text(text, encoding="utf-8")
+    ...     [collection.name for collection in load_collections(path)]
+    ['demo']
     """
     content = _read_yaml(path)
     if not isinstance(content, dict):

@@ -54,6 +54,13 @@ def build_defs(
     ------
     ValueError
         If `collections` is empty, or two collections have the same name.
+
+    Examples
+    --------
+    >>> from crawl_urn_dagster import demo_collection
+    >>> definitions = build_defs([demo_collection()], home="crawl_urn_home")
+    >>> definitions.resolve_job_def("demo_update").name
+    'demo_update'
     """
     if not collections:
         raise ValueError("build_defs needs at least one collection")

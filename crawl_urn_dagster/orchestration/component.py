@@ -54,7 +54,15 @@ class CrawlUrnScaffolder(Scaffolder):
 
 @scaffold_with(CrawlUrnScaffolder)
 class CrawlUrnComponent(dg.Component, dg.Model, dg.Resolvable):
-    """Estimate the urn model of one collection: from its statistics or lists to parameters, figures and a report."""
+    """Estimate the urn model of one collection: from its statistics or lists to parameters, figures and a report.
+
+    Examples
+    --------
+    >>> source = {"type": "simulated"}
+    >>> component = CrawlUrnComponent(collection={"name": "demo", "granularity": "url", "source": source})
+    >>> component.collection.name
+    'demo'
+    """
 
     #: The collection, as in a collections file; relative paths start at the component's folder.
     # Declared as Any because Dagster otherwise resolves the model's fields one by one and rejects their constraints.

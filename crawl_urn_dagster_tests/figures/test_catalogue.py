@@ -1,6 +1,5 @@
 """Test all figures by name: layout in both widths, and numbers of captions against the tables."""
 
-import doctest
 import re
 from importlib import import_module
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from crawl_urn_dagster.figures import CATALOGUE, PARAMETER_FIGURES, caption, catalogue, draw, drawable
+from crawl_urn_dagster.figures import CATALOGUE, PARAMETER_FIGURES, caption, draw, drawable
 from crawl_urn_dagster.figures.files import SUFFIXES
 from crawl_urn_dagster.figures.style import WIDTHS
 from crawl_urn_dagster.observables.database import ObservablesFile
@@ -231,9 +230,3 @@ def test_docs_name_every_figure_and_their_example_runs(frames, tmp_path, monkeyp
     (code,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
     exec(compile(code, "docs/figures.md", "exec"), {})
     assert {path.name for path in Path("paper").iterdir()} == {f"containment{suffix}" for suffix in SUFFIXES}
-
-
-def test_docstring_examples_run():
-    results = doctest.testmod(catalogue)
-    assert results.attempted > 0
-    assert results.failed == 0

@@ -103,6 +103,10 @@ class Comparator:
         Quantity that the estimator gives in an urn instead.
     reason
         Why the estimate or the standard error is unknown; None if both are known.
+
+    Examples
+    --------
+    See `comparators`.
     """
 
     name: str

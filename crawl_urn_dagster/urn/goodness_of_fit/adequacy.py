@@ -102,6 +102,17 @@ def check_core(bootstrap: Bootstrap, in_all: float) -> CoreTest:
     -------
     CoreTest
         Observed and expected elements in all crawls, z and p-value.
+
+    Examples
+    --------
+    >>> from crawl_urn_dagster.urn import Counts, bootstrap_joint, fit_joint, simulate
+    >>> times = np.arange(8.0)
+    >>> histories = simulate(times=times, core=4_000, shell=6_000, alpha=0.8, coverage=0.5, seed=1).counts()
+    >>> intersections, unions = histories.intersections().astype(float), histories.unions().astype(float)
+    >>> counts = Counts(times, intersections.diagonal(), intersections, unions)
+    >>> bootstrap = bootstrap_joint(fit_joint(counts, model="core_shell", clock="crawl"), seed=1, n_replicates=20)
+    >>> check_core(bootstrap, histories.in_all).p_value > 0.001
+    True
     """
     core, shell = bootstrap.fit.details.urn
     cores, shells = bootstrap.urn
@@ -120,6 +131,23 @@ def lack_of_fit(bootstrap: Bootstrap) -> LackOfFit:
     ----------
     bootstrap
         Refitted replicates of the joint fit.
+
+    Returns
+    -------
+    LackOfFit
+        Means by kind of point and lag, with standard errors.
+
+    Examples
+    --------
+    >>> from crawl_urn_dagster.urn import Counts, bootstrap_joint, fit_joint, simulate
+    >>> times = np.arange(8.0)
+    >>> histories = simulate(times=times, core=4_000, shell=6_000, alpha=0.8, coverage=0.5, seed=1).counts()
+    >>> intersections, unions = histories.intersections().astype(float), histories.unions().astype(float)
+    >>> counts = Counts(times, intersections.diagonal(), intersections, unions)
+    >>> bootstrap = bootstrap_joint(fit_joint(counts, model="core_shell", clock="crawl"), seed=1, n_replicates=20)
+    >>> found = lack_of_fit(bootstrap)
+    >>> bool((abs(found.mean) < 5 * found.se).all())
+    True
     """
     points = bootstrap.fit.details.points
     lags = points.j - points.i
@@ -154,6 +182,22 @@ def check_increments(bootstrap: Bootstrap) -> Increments:
     ----------
     bootstrap
         Refitted replicates of the joint fit.
+
+    Returns
+    -------
+    Increments
+        Observed and expected new fractions, with standard errors.
+
+    Examples
+    --------
+    >>> from crawl_urn_dagster.urn import Counts, bootstrap_joint, fit_joint, simulate
+    >>> times = np.arange(8.0)
+    >>> histories = simulate(times=times, core=4_000, shell=6_000, alpha=0.8, coverage=0.5, seed=1).counts()
+    >>> intersections, unions = histories.intersections().astype(float), histories.unions().astype(float)
+    >>> counts = Counts(times, intersections.diagonal(), intersections, unions)
+    >>> bootstrap = bootstrap_joint(fit_joint(counts, model="core_shell", clock="crawl"), seed=1, n_replicates=20)
+    >>> check_increments(bootstrap).observed.shape
+    (7,)
     """
     counts, replicated = bootstrap.fit.details.counts, bootstrap.replicates.counts
     expected = _new_expected(counts, bootstrap.fit.details.urn[1])

@@ -93,6 +93,15 @@ def compare_likelihoods(fits: Sequence[HistoriesFit], criterion: InformationCrit
     ValueError
         If the fits are to different histories.
 
+    Examples
+    --------
+    >>> from crawl_urn_dagster.urn import fit_histories, simulate
+    >>> times = np.arange(8.0)
+    >>> counts = simulate(times=times, core=400, shell=600, alpha=0.8, coverage=0.5, seed=1).counts()
+    >>> fits = [fit_histories(counts, times, model=model) for model in ("homogeneous", "core_shell")]
+    >>> [row.model for row in compare_likelihoods(fits, "bic") if row.preferred]
+    ['core_shell']
+
     References
     ----------
     Burnham, K. P. and Anderson, D. R. (2002). Model Selection and Multimodel Inference, 2nd edition. Springer.
@@ -133,6 +142,19 @@ def cross_validate(curves: npt.ArrayLike, models: Mapping[str, Callable[[FloatAr
     ------
     ValueError
         If there are fewer than 16 start crawls, or a point is unknown for all start crawls outside a block.
+
+    Examples
+    --------
+    >>> from functools import partial
+    >>> from crawl_urn_dagster.urn import CoreShellUrn, fit_curves
+    >>> t = np.arange(1, 9)
+    >>> noise = 0.01 * np.random.default_rng(1).standard_normal((16, 8))
+    >>> curves = CoreShellUrn(kappa=0.4, alpha=0.8, coverage=0.5).discovery_curve(t) + noise
+    >>> def fit(mean, model):
+    ...     return fit_curves(model, t=t, ratio=mean)
+    >>> models = {model: partial(fit, model=model) for model in ("homogeneous", "core_shell")}
+    >>> [row.model for row in cross_validate(curves, models)]
+    ['homogeneous', 'core_shell']
 
     References
     ----------

@@ -64,6 +64,10 @@ class Violation:
         Whether the difference exceeds 0.02 and three standard errors; None if it has no standard error.
     reason
         The result as a sentence with its numbers.
+
+    Examples
+    --------
+    See `apply_violation_rule`.
     """
 
     rule: Rule

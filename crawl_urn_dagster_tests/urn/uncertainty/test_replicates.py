@@ -1,4 +1,4 @@
-"""Replicates of a collection: their moments are those of simulated urns, and their noise is estimated."""
+"""Replicates of a collection: their moments match simulated urns, and their noise is estimated."""
 
 from dataclasses import replace
 
