@@ -16,8 +16,8 @@ import numpy as np
 
 from crawl_urn_dagster.estimates.collection_data import CollectionData
 from crawl_urn_dagster.estimates.diagnosis import read_verdict
+from crawl_urn_dagster.estimates.estimation import estimate
 from crawl_urn_dagster.estimates.headline import read_headline
-from crawl_urn_dagster.estimates.inference import estimate
 from crawl_urn_dagster.estimates.intervals import LEVEL, REPLICATES, SEED
 from crawl_urn_dagster.figures.catalogue import CATALOGUE, draw, drawable
 from crawl_urn_dagster.observables.schema import PARAMETERS

@@ -15,7 +15,7 @@ import pandas as pd
 from scipy.stats import norm
 
 from crawl_urn_dagster.estimates.collection_data import CollectionData
-from crawl_urn_dagster.estimates.history import select_window
+from crawl_urn_dagster.estimates.parameter_history import select_window
 from crawl_urn_dagster.observables.schema import CONTROL_CHART, DRIFT, SYMBOLS
 from crawl_urn_dagster.observables.tables import unions_matrix
 from crawl_urn_dagster.urn import fit_joint, recaptures_from_unions

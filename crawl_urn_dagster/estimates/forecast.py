@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from crawl_urn_dagster.estimates.collection_data import CollectionData
-from crawl_urn_dagster.estimates.history import select_window
+from crawl_urn_dagster.estimates.parameter_history import select_window
 from crawl_urn_dagster.observables.schema import FORECAST, PLANNING
 from crawl_urn_dagster.observables.tables import overlaps_matrix, unions_matrix
 from crawl_urn_dagster.urn import bootstrap_joint, fit_joint, recaptures_from_unions

@@ -15,7 +15,7 @@ from scipy.stats import norm
 from crawl_urn_dagster.estimates.start_curves import jackknife, mean_of_known, with_spread
 from crawl_urn_dagster.observables.schema import REVISIT_REGIMES
 from crawl_urn_dagster.urn import find_regimes, fit_revisit_delay, recaptures_from_unions
-from crawl_urn_dagster.urn.fits.urn_curves import UrnDetails
+from crawl_urn_dagster.urn.fits.mean_curves import UrnDetails
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

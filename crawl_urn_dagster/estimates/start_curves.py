@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crawl_urn_dagster.urn import Bootstrap, Counts
-    from crawl_urn_dagster.urn.fits.urn_curves import UrnFit
+    from crawl_urn_dagster.urn.fits.mean_curves import UrnFit
 
     FloatArray = npt.NDArray[np.float64]
 

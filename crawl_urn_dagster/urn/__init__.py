@@ -28,7 +28,7 @@ from crawl_urn_dagster.urn.fits.discovery import (
 )
 from crawl_urn_dagster.urn.fits.histories import fit_histories
 from crawl_urn_dagster.urn.fits.joint import fit_joint
-from crawl_urn_dagster.urn.fits.urn_curves import fit_curves, fit_revisit_delay, fit_urn
+from crawl_urn_dagster.urn.fits.mean_curves import fit_curves, fit_revisit_delay, fit_urn
 from crawl_urn_dagster.urn.goodness_of_fit.adequacy import check_core, check_increments, lack_of_fit
 from crawl_urn_dagster.urn.goodness_of_fit.model_comparison import compare_likelihoods, cross_validate
 from crawl_urn_dagster.urn.goodness_of_fit.violation import Violation, apply_violation_rule, first_returns

@@ -13,7 +13,7 @@ import numpy as np
 
 from crawl_urn_dagster.estimates.drift import drift_tables
 from crawl_urn_dagster.estimates.forecast import forecast_table, planning_table
-from crawl_urn_dagster.estimates.history import parameter_history_table, select_window
+from crawl_urn_dagster.estimates.parameter_history import parameter_history_table, select_window
 from crawl_urn_dagster.observables.tables import crawls_table, tables_from_histories
 from crawl_urn_dagster.urn import CountingError
 from crawl_urn_dagster_tests.collections_for_tests import dated_crawls, histories

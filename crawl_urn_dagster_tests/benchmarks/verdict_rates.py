@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from crawl_urn_dagster.estimates.inference import estimate
+from crawl_urn_dagster.estimates.estimation import estimate
 from crawl_urn_dagster_tests.benchmarks.interval_coverage import CELLS, CORE, SHELL, Cell, path_of, simulated_histories
 from crawl_urn_dagster_tests.estimates.observed import collection_data
 

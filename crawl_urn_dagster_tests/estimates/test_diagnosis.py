@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 
 from crawl_urn_dagster.estimates.diagnosis import read_verdict
-from crawl_urn_dagster.estimates.inference import estimate
+from crawl_urn_dagster.estimates.estimation import estimate
 from crawl_urn_dagster.observables.schema import DIAGNOSIS
 from crawl_urn_dagster_tests.collections_for_tests import avoiding_histories
 from crawl_urn_dagster_tests.estimates.observed import collection_data, together, urn

@@ -6,10 +6,10 @@ import sys
 import pytest
 
 from crawl_urn_dagster.estimates import fits as registry
+from crawl_urn_dagster.estimates.estimation import estimate
 from crawl_urn_dagster.estimates.fits import definition_of, primary_fits, register, supplementary_fits
 from crawl_urn_dagster.estimates.fits.definition import PrimaryFit
 from crawl_urn_dagster.estimates.fitting import fit_primary
-from crawl_urn_dagster.estimates.inference import estimate
 from crawl_urn_dagster.estimates.selection import select_headline
 from crawl_urn_dagster.urn import FitKind
 from crawl_urn_dagster_tests.estimates.observed import collection_data, urn

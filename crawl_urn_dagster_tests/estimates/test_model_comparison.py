@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crawl_urn_dagster.estimates.inference import estimate
+from crawl_urn_dagster.estimates.estimation import estimate
 from crawl_urn_dagster.urn import CaptureHistoryCounts, CountingError, simulate_revisit_delay
 from crawl_urn_dagster_tests.estimates.observed import EXACT, collection_data, together, urn
 

@@ -13,8 +13,8 @@ from matplotlib.text import Text
 from crawl_urn_dagster.estimates.capture_recapture import capture_recapture_tables
 from crawl_urn_dagster.estimates.collection_data import CollectionData
 from crawl_urn_dagster.estimates.drift import drift_tables
+from crawl_urn_dagster.estimates.estimation import estimate
 from crawl_urn_dagster.estimates.forecast import forecast_table, planning_table
-from crawl_urn_dagster.estimates.inference import estimate
 from crawl_urn_dagster.figures import draw
 from crawl_urn_dagster.figures.style import WIDTHS, page_columns, style
 from crawl_urn_dagster.observables.schema import PARAMETER_HISTORY, PARAMETERS

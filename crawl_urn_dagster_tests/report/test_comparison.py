@@ -3,7 +3,7 @@
 import pytest
 
 from crawl_urn_dagster.estimates.collection_data import CollectionData
-from crawl_urn_dagster.estimates.inference import estimate
+from crawl_urn_dagster.estimates.estimation import estimate
 from crawl_urn_dagster.observables.tables import crawls_table, tables_from_histories
 from crawl_urn_dagster.report import to_markdown
 from crawl_urn_dagster.report.comparison import COMPARED_TABLES, Compared, compared_parameters, comparison_page

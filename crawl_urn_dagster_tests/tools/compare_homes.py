@@ -19,7 +19,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 #: Sentences, and what belongs to one run.
-NOT_COMPARED = {"reason", "meaning", "note", "inputs_sha256", "read_at", "published_at", "noticed_at", "found_at"}
+NOT_COMPARED = {
+    "reason",
+    "meaning",
+    "note",
+    "target",
+    "assumption",
+    "bias",
+    "inputs_sha256",
+    "read_at",
+    "published_at",
+    "noticed_at",
+    "found_at",
+}
 
 
 def compare(before: Path, after: Path) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crawl_urn_dagster.estimates.fits.definition import PrimaryFit
-from crawl_urn_dagster.estimates.fits.families import PARAMETERS, linear_refits
+from crawl_urn_dagster.estimates.fits.definition_builders import PARAMETERS, linear_refits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Define what a module of this room states about its fit.
+"""Define what a module of `estimates.fits` states about its fit.
 
 Does not import numpy or pandas: the code location reads the registry when it loads.
 """

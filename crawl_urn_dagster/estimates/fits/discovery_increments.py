@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crawl_urn_dagster.estimates.fits.families import mean_discovery_fit
+from crawl_urn_dagster.estimates.fits.definition_builders import mean_discovery_fit
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.estimates.fits.data_points import FloatArray, IndexArray

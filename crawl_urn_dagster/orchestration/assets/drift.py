@@ -1,6 +1,6 @@
 """Define the assets `parameter_history`, `drift` and `control_chart`.
 
-Does not compute them (`estimates.history`, `estimates.drift`) or report drift (`checks`, `alerts`).
+Does not compute them (`estimates.parameter_history`, `estimates.drift`) or report drift (`checks`, `alerts`).
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ def _history(collection: Collection) -> dg.AssetsDefinition:
 
     @assets_of(collection, "parameter_history", [spec])
     def parameter_history(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
-        from crawl_urn_dagster.estimates.history import parameter_history_table
+        from crawl_urn_dagster.estimates.parameter_history import parameter_history_table
         from crawl_urn_dagster.observables.database import MissingTableError
 
         file = home_of(context, collection).observables

@@ -57,7 +57,7 @@ def _inference(collection: Collection) -> dg.AssetsDefinition:
     def parameters(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None]]:
         from crawl_urn_dagster.estimates.collection_data import CollectionData
         from crawl_urn_dagster.estimates.diagnosis import read_verdict
-        from crawl_urn_dagster.estimates.inference import estimate
+        from crawl_urn_dagster.estimates.estimation import estimate
         from crawl_urn_dagster.estimates.strata import stack, stratum_tables
         from crawl_urn_dagster.observables.tables import read_capture_histories, read_strata
 

@@ -1,6 +1,6 @@
 """Define the urn of a crawler that avoids recently fetched elements: the revisit delay.
 
-Does not fit it (see `urn.fits.urn_curves`), nor find changes of the delay (see `urn.monitoring.regimes`).
+Does not fit it (see `urn.fits.mean_curves`), nor find changes of the delay (see `urn.monitoring.regimes`).
 
 An element that was captured in one of the last L crawls is captured with probability c₁, any other with probability c;
 new elements count as not recently captured. L is the *delay*; 0 is the homogeneous urn. In the steady state, with α the

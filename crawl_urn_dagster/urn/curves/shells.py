@@ -1,6 +1,6 @@
 """Define urns with an uneven shell: a core with two shells, and a shell with spread coverage.
 
-Does not fit them; see `urn.fits.urn_curves`.
+Does not fit them; see `urn.fits.mean_curves`.
 
 An average over the shells hides their unevenness. A crawl captures more of the elements with high coverage, so
 containment depends on the size-biased coverage E[c²]/E[c], and late discoveries are elements with low coverage.

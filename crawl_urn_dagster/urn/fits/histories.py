@@ -1,6 +1,6 @@
 """Fit urns with a core and up to two shells to whole capture histories by maximum likelihood.
 
-Does not fit curves (see `urn_curves`), nor compare models (see `goodness_of_fit.model_comparison`).
+Does not fit curves (see `mean_curves`), nor compare models (see `goodness_of_fit.model_comparison`).
 """
 
 from __future__ import annotations

@@ -35,6 +35,8 @@ Values: TypeAlias = npt.NDArray[Any]
 STEP = 1e-20
 TINY = 1e-300
 _LARGEST_LOGIT = 700.0
+# Whether a model has a core, and its number of shells, by the number of its parameters.
+_LAYOUTS = {2: (False, 1), 3: (True, 1), 6: (True, 2)}
 
 
 class Histories(NamedTuple):
@@ -131,15 +133,25 @@ def shell_expectations(data: Histories, alpha: Values, coverage: Values) -> tupl
 def classes_of(point: Values) -> Classes:
     """Return the classes of logit parameters, shape (..., parameters).
 
-    Parameters are kappa (absent if there are 2), the share of the first shell (if there are 6), then the shells.
+    Parameters are kappa (if there is a core), the share of the first shell (if there are two), then survival and
+    coverage of each shell.
+
+    Raises
+    ------
+    ValueError
+        When no model has that number of parameters.
     """
-    values, n = expit(point), point.shape[-1]
-    first = values[..., 1:2] if n == 6 else np.ones_like(values[..., :1])
+    n = point.shape[-1]
+    if n not in _LAYOUTS:
+        raise ValueError(f"there are {n} parameters; expected one of {', '.join(map(str, _LAYOUTS))}")
+    has_core, n_shells = _LAYOUTS[n]
+    values, shells = expit(point), n - 2 * n_shells
+    first = values[..., 1:2] if n_shells == 2 else np.ones_like(values[..., :1])
     return Classes(
-        kappa=np.zeros_like(values[..., 0]) if n == 2 else values[..., 0],
-        share=np.concatenate([first, 1 - first], axis=-1) if n == 6 else first,
-        alpha=values[..., 2::2] if n == 6 else values[..., n - 2 : n - 1],
-        logit_coverage=point[..., 3::2] if n == 6 else point[..., n - 1 :],
+        kappa=values[..., 0] if has_core else np.zeros_like(values[..., 0]),
+        share=np.concatenate([first, 1 - first], axis=-1) if n_shells == 2 else first,
+        alpha=values[..., shells::2],
+        logit_coverage=point[..., shells + 1 :: 2],
     )
 
 

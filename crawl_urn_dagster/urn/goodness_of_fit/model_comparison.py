@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from crawl_urn_dagster.urn.data.histories import FloatArray
     from crawl_urn_dagster.urn.fits.histories import HistoriesFit
-    from crawl_urn_dagster.urn.fits.urn_curves import UrnFit
+    from crawl_urn_dagster.urn.fits.mean_curves import UrnFit
     from crawl_urn_dagster.urn.results.reasons import Reason
     from crawl_urn_dagster.urn.results.result import Status
 

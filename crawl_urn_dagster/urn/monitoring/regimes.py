@@ -1,6 +1,6 @@
 """Find where first returns or crawl sizes change along a sequence of crawls.
 
-Does not fit an urn; see `urn.fits.urn_curves` for the urn with a revisit delay.
+Does not fit an urn; see `urn.fits.mean_curves` for the urn with a revisit delay.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Define what every fit returns: its kind, estimates, intervals, status and reasons.
 
-Does not fit anything; see the other modules of this room.
+Does not fit anything; see `urn.fits`.
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ class Bootstrap:
         return intervals_of(estimated, replicated, gap=gap, freedom=self.freedom, level=level)
 
 
-def bootstrap_joint(fit: JointFit, *, seed: int, n_replicates: int = 500) -> Bootstrap:
+def bootstrap_joint(fit: JointFit, *, seed: int, n_replicates: int) -> Bootstrap:
     """Draw replicates of a collection and refit them, each search starting at the estimate.
 
     Parameters

@@ -6,7 +6,7 @@ import dagster as dg
 import pytest
 
 from crawl_urn_dagster.estimates.collection_data import CollectionData
-from crawl_urn_dagster.estimates.inference import estimate
+from crawl_urn_dagster.estimates.estimation import estimate
 from crawl_urn_dagster.observables.tables import crawls_table, tables_from_histories
 from crawl_urn_dagster.orchestration.assets.comparison import comparison_asset, write_comparison
 from crawl_urn_dagster.orchestration.build import build_defs

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import logit
 
 from crawl_urn_dagster.urn import CaptureHistoryCounts, count_cells
-from crawl_urn_dagster.urn.fits import histories
+from crawl_urn_dagster.urn.fits import histories, histories_likelihood
 from crawl_urn_dagster.urn.fits.histories_likelihood import Histories, log_likelihood, score, shell_expectations
 from crawl_urn_dagster_tests.urn.fits.simulated_shells import two_shells
 
@@ -48,3 +48,9 @@ def test_gradient_is_the_slope_of_the_likelihood(model):
         ends = [log_likelihood(data, point + sign * step, offsets) for sign in (-1, 1)]
         rise = np.diff(ends)[0]
         assert gradient[index] == pytest.approx(rise / 2e-5, rel=1e-5, abs=1e-3)
+
+
+@pytest.mark.parametrize("n_parameters", [1, 4, 5, 8])
+def test_classes_of_an_unknown_number_of_parameters_raise(n_parameters):
+    with pytest.raises(ValueError, match=f"there are {n_parameters} parameters; expected one of 2, 3, 6"):
+        histories_likelihood.classes_of(np.zeros(n_parameters))

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from crawl_urn_dagster.estimates.fits import primary_fits
-from crawl_urn_dagster.estimates.history import parameter_history_table
+from crawl_urn_dagster.estimates.parameter_history import parameter_history_table
 from crawl_urn_dagster.observables.schema import TABLES
 from crawl_urn_dagster.observables.tables import crawls_table, tables_from_histories
 from crawl_urn_dagster.urn import CountingError

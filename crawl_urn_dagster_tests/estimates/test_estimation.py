@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from crawl_urn_dagster.estimates.capture_recapture import capture_recapture_tables
-from crawl_urn_dagster.estimates.inference import estimate
+from crawl_urn_dagster.estimates.estimation import estimate
 from crawl_urn_dagster.urn import CaptureHistoryCounts
 from crawl_urn_dagster_tests.estimates.observed import collection_data, urn
 
