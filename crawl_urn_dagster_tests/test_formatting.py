@@ -1,5 +1,7 @@
 """Numbers, intervals, shares, counts and units as plain text."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -67,6 +69,14 @@ def test_format_share_distinguishes_0_and_1(value, expected):
         (0.0, -0.1, 0.1, 2),
         (4.0, 4.0, 4.0, None),
         (4, 3, np.inf, None),
+        (0.4, 0.39, 0.41, 3),
+        (0.4, 0.2, 0.6, 2),
+        (0.04, 0.2, 0.6, 2),
+        (0.0, 0.0, 0.4, 1),
+        (4_000.0, 1_000.0, 9_000.0, -2),
+        (0.4, 0.4, 0.4, None),
+        (0.4, 0.1, math.nan, None),
+        (math.inf, 0.1, 0.4, None),
     ],
 )
 def test_interval_decimals_follow_interval_width(value, low, high, decimals):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from crawl_urn_dagster.formatting import interval_decimals
 from crawl_urn_dagster.observables.schema import SYMBOLS
 from crawl_urn_dagster.urn import (
     NO_POINT_ESTIMATE_STATUSES,
@@ -162,7 +163,7 @@ def _capitalised(text: str) -> str:
 
 def _format(value: float, interval: Interval | None, usual: int) -> list[str]:
     """Return a share and the ends of its interval, if it has one, with the decimals they need, or the usual ones."""
-    decimals = None if interval is None else interval.decimals(value)
+    decimals = None if interval is None else interval_decimals(value, *interval)
     decimals = usual if decimals is None else max(decimals, 0)
     return [f"{one:.{decimals}f}" for one in (value, *(interval or ()))]
 

@@ -62,8 +62,6 @@ class Interval(NamedTuple):
     --------
     >>> Interval(0.02, 0.98).is_uninformative
     True
-    >>> Interval(0.39, 0.41).decimals(0.4)
-    3
     """
 
     low: float
@@ -73,18 +71,6 @@ class Interval(NamedTuple):
     def is_uninformative(self) -> bool:
         """Whether the interval of a number in [0, 1] excludes so little that the number is not identified."""
         return self.high - self.low > _UNINFORMATIVE_WIDTH
-
-    def decimals(self, value: float) -> int | None:
-        """Return the fewest decimals that show a value and its interval; below 0 where the last digits are noise.
-
-        The ends of the interval stay 4 units of the last decimal apart, and the value keeps two digits if one more
-        decimal achieves that. None when the ends are equal or not finite.
-        """
-        if not np.isfinite([value, *self]).all() or self.low == self.high:
-            return None
-        apart = int(np.ceil(np.log10(4 / abs(self.high - self.low)) - 1e-9))
-        two_digits = 1 - int(np.floor(np.log10(abs(value)))) if value else apart
-        return min(max(apart, two_digits), apart + 1)
 
 
 class FitKind(NamedTuple):

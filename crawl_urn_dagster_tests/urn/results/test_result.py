@@ -121,23 +121,6 @@ def test_interval_wider_than_0_9_is_uninformative(low, high, is_uninformative):
     assert Interval(low, high).is_uninformative is is_uninformative
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "value", "decimals"),
-    [
-        (0.39, 0.41, 0.4, 3),
-        (0.2, 0.6, 0.4, 2),
-        (0.2, 0.6, 0.04, 2),
-        (0.0, 0.4, 0.0, 1),
-        (1_000.0, 9_000.0, 4_000.0, -2),
-        (0.4, 0.4, 0.4, None),
-        (0.1, np.nan, 0.4, None),
-        (0.1, 0.4, np.inf, None),
-    ],
-)
-def test_interval_decimals_distinguish_its_ends(low, high, value, decimals):
-    assert Interval(low, high).decimals(value) == decimals
-
-
 def test_kind_names_the_form_of_core_and_shell_only():
     assert str(KIND) == "core_shell containment, exact form, per crawl"
     assert str(FitKind("joint", "homogeneous", "exact", "year")) == "homogeneous joint, per year"
