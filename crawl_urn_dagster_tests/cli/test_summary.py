@@ -25,8 +25,9 @@ def test_summary_shows_headline_verdict_and_paths(command_run):
     text = " ".join(result.stdout.split())
     assert re.search(r"\(0.*│ ok +│ sound +│ home/fitting", text)
     assert re.search(r"│ model_violation +│ no_urn +│ home/avoiding", text)
-    assert "fitting (core_shell joint, exact form, per crawl): Of each crawl, " in text
-    assert "per crawl): No urn parameters are given (model_violation): Elements first return more often" in text
+    assert "fitting (core_shell joint, exact form, per crawl): The core makes up " in text
+    assert "per crawl): The urn model does not fit this collection (model_violation), so no parameters are" in text
+    assert "reported. Reason: Elements first return more often" in text
     assert "| home/fitting/report.html" in text.replace("│", "|")
     assert f"in its folder under {folder / 'home'}" in text
     assert "Comparison of all collections: home/comparison.html" in text

@@ -51,7 +51,8 @@ def presence_asset(collection: Collection, source: PresenceSource) -> dg.AssetsD
         revisions = _chosen_revisions(listing, context.partition_keys) if is_chosen else dict(listing.revisions)
         if not is_chosen:
             context.instance.add_dynamic_partitions(str(partitions.name), list(revisions))
-        _write_outdated(collection, source, home, listing, revisions)
+        for message in _write_outdated(collection, source, home, listing, revisions):
+            context.log.info(message)
         for partition in home.presence.read_all(revisions):
             metadata = _partition_metadata(partition)
             if is_chosen:
@@ -70,8 +71,8 @@ def _write_outdated(
     home: "CollectionHome",
     listing: Listing,
     revisions: dict[str, str],
-) -> None:
-    """Write the partitions that are missing or of another revision."""
+) -> Iterator[str]:
+    """Write the partitions that are missing or of another revision, and yield a message for each."""
     from crawl_urn_dagster.observables.keys import elements_in_sample
     from crawl_urn_dagster.progress import Progress
 
@@ -91,7 +92,7 @@ def _write_outdated(
         progress=progress,
     )
     for done, partition in enumerate(written, start=1):
-        report(f"{partition.crawl}: {count_noun(partition.elements, 'element')}, {done} of {len(outdated)}")
+        yield f"{partition.crawl}: {count_noun(partition.elements, 'element')}, {done} of {len(outdated)}"
     progress.finish()
 
 

@@ -55,7 +55,7 @@ def test_counts_give_only_their_observables(tmp_path, pairs, windows, figures):
     with pytest.raises(MissingTableError):
         pipeline.home.observables.read("capture_history_counts")
     parameters = pipeline.home.observables.read("parameters")
-    assert read_headline(parameters).projection == "joint"
+    assert read_headline(parameters).kind.projection == "joint"
     fitted = set(parameters["projection"])
     assert ("containment" in fitted, "discovery_curve" in fitted) == (pairs, windows)
 
