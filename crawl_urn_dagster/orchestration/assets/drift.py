@@ -23,13 +23,9 @@ def _history(collection: Collection) -> dg.AssetsDefinition:
     @assets_of(collection, "parameter_history", [spec])
     def parameter_history(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
         from crawl_urn_dagster.estimates.parameter_history import parameter_history_table
-        from crawl_urn_dagster.observables.database import MissingTableError
 
         file = home_of(context, collection).observables
-        try:
-            known = file.read("parameter_history")
-        except MissingTableError:
-            known = None
+        known = file.read_present(["parameter_history"]).get("parameter_history")
         table = parameter_history_table(
             file.read("crawls"),
             *read_fitted_observables(collection, file),

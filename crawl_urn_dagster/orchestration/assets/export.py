@@ -10,9 +10,7 @@ import dagster as dg
 from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.observables.schema import TABLES
 from crawl_urn_dagster.orchestration.asset_keys import asset_spec, assets_of, home_of
-
-# Tables that are written together with `crawls` and are not assets.
-_WITH_CRAWLS = ("inputs", "revisions", "findings")
+from crawl_urn_dagster.orchestration.assets.source import TABLES_WITH_CRAWLS
 
 
 def export_asset(collection: Collection, assets: Sequence[dg.AssetsDefinition]) -> dg.AssetsDefinition:
@@ -32,7 +30,7 @@ def export_asset(collection: Collection, assets: Sequence[dg.AssetsDefinition]) 
         from crawl_urn_dagster.export import export_collection
 
         home = home_of(context, collection)
-        exported = [*tables, *_WITH_CRAWLS]
+        exported = [*tables, *TABLES_WITH_CRAWLS]
         title = f"{collection.name}: {collection.granularity} elements of a series of crawls"
         export_collection(home.observables, exported, home.export, name=collection.name, title=title)
         return dg.MaterializeResult(

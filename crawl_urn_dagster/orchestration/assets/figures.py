@@ -17,13 +17,8 @@ from crawl_urn_dagster.sources import SimulatedSource
 
 def figure_names(collection: Collection) -> list[str]:
     """Return the names of the figures of a collection, including figures of parameters."""
-    has = {
-        "discovery_curve": collection.has_discovery_curve,
-        "containment": collection.has_containment,
-        "per_crawl": collection.has_histories,
-    }
     return drawable(
-        {name for name in TABLES if has.get(name, True)},
+        {name for name in TABLES if _has_table(collection, name)},
         strata=collection.stratum is not None,
         ranks=collection.stratum is not None and collection.stratum.bands is not None,
     )
@@ -41,13 +36,18 @@ def figure_assets(collection: Collection) -> list[dg.AssetsDefinition]:
 
 def figure_tables(collection: Collection, name: str) -> list[str]:
     """Return the names of the tables that a figure of a collection is drawn from."""
-    has = {
+    entry = CATALOGUE[name]
+    return [*entry.tables, *(table for table in entry.optional_tables if _has_table(collection, table))]
+
+
+def _has_table(collection: Collection, name: str) -> bool:
+    available = {
         "containment": collection.has_containment,
         "discovery_curve": collection.has_discovery_curve,
+        "per_crawl": collection.has_histories,
         "truth": isinstance(collection.source, SimulatedSource),
     }
-    entry = CATALOGUE[name]
-    return [*entry.tables, *(table for table in entry.optional_tables if has[table])]
+    return available.get(name, True)
 
 
 def _figure(collection: Collection, name: str) -> dg.AssetsDefinition:

@@ -12,6 +12,7 @@ from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.figures import PARAMETER_FIGURES, caption, draw
 from crawl_urn_dagster.orchestration.asset_keys import FINGERPRINT, asset_key, asset_spec, assets_of, home_of
 from crawl_urn_dagster.orchestration.assets.figures import figure_names, figure_tables, figure_title
+from crawl_urn_dagster.orchestration.assets.source import TABLES_WITH_CRAWLS
 from crawl_urn_dagster.sources import SimulatedSource, TablesSource
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ _ALWAYS = (
     *("crawls", "parameters", "operator_terms", "diagnosis", "model_comparison", "revisit_regimes"),
     *("drift", "forecast", "planning"),
 )
-# Tables that are written together with `crawls` and are not assets.
-_WITH_CRAWLS = ("inputs", "revisions", "findings")
 
 
 def report_asset(collection: Collection) -> dg.AssetsDefinition:
@@ -60,7 +59,7 @@ def report_asset(collection: Collection) -> dg.AssetsDefinition:
         from crawl_urn_dagster.sources import InputFile, fingerprint
 
         home = home_of(context, collection)
-        frames = home.observables.read_all([*read, *_WITH_CRAWLS])
+        frames = home.observables.read_all([*read, *TABLES_WITH_CRAWLS])
         if collection.stratum:
             frames["strata"] = stratum_sizes(read_strata(home.observables))
         headline = read_headline(frames["parameters"])

@@ -12,27 +12,18 @@ import dagster as dg
 
 from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.formatting import count_noun
-from crawl_urn_dagster.orchestration.asset_keys import (
-    asset_spec,
-    assets_of,
-    home_of,
-    numeric_metadata,
-    table_result,
-)
+from crawl_urn_dagster.orchestration.asset_keys import asset_spec, assets_of, home_of, numeric_metadata, table_result
 from crawl_urn_dagster.orchestration.assets.presence import presence_asset, with_progress
-from crawl_urn_dagster.sources import (
-    InputFile,
-    PresenceSource,
-    SimulatedSource,
-    SourceError,
-    TablesSource,
-)
+from crawl_urn_dagster.sources import InputFile, PresenceSource, SimulatedSource, SourceError, TablesSource
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from crawl_urn_dagster.observables.database import ObservablesFile
-    from crawl_urn_dagster.orchestration.resources import CollectionHome
+
+
+#: Tables that are written together with `crawls` and are not assets.
+TABLES_WITH_CRAWLS = ("inputs", "revisions", "findings")
 
 
 def source_assets(collection: Collection) -> list[dg.AssetsDefinition]:
@@ -83,6 +74,7 @@ def _tables_assets(collection: Collection, source: TablesSource) -> dg.AssetsDef
     @assets_of(collection, "read_tables", specs)
     def read_tables(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None]]:
         from crawl_urn_dagster.observables import tables
+        from crawl_urn_dagster.observables.publications import record_publication
 
         home = home_of(context, collection)
         observables = source.read_tables(with_progress(home.files), collection.selection)
@@ -90,7 +82,9 @@ def _tables_assets(collection: Collection, source: TablesSource) -> dg.AssetsDef
         error = collection.counting_error
         frames = tables.tables_from_counts(crawls, observables.pairs, observables.windows, error)
         if observables.published is not None:
-            frames["publications"] = _append_publication(home, observables.published)
+            before = home.observables.read_present(["publications"]).get("publications")
+            now = datetime.now(timezone.utc).replace(tzinfo=None)
+            frames["publications"] = record_publication(before, observables.published, now)
         findings = {"not_published": ", ".join(observables.not_published) or "none"}
         _replace(home.observables, observables.inputs, {"crawls": crawls, **frames}, findings)
         yield _crawls_result(collection, crawls, **findings)
@@ -98,17 +92,6 @@ def _tables_assets(collection: Collection, source: TablesSource) -> dg.AssetsDef
             yield table_result(collection, name, frame)
 
     return read_tables
-
-
-def _append_publication(home: "CollectionHome", published: "pd.DataFrame") -> "pd.DataFrame":
-    from crawl_urn_dagster.observables.database import MissingTableError
-    from crawl_urn_dagster.observables.publications import record_publication
-
-    try:
-        before = home.observables.read("publications")
-    except MissingTableError:
-        before = None
-    return record_publication(before, published, datetime.now(timezone.utc).replace(tzinfo=None))
 
 
 def _truth_asset(collection: Collection, source: SimulatedSource) -> dg.AssetsDefinition:
