@@ -79,7 +79,7 @@ class Unattended:
         input_of = {"presence": "revision", "report": FINGERPRINT}[name]
         return [(record.partition_key, record.asset_materialization.metadata[input_of].value) for record in records]
 
-    def wait_for_report(self, number, seconds=150):
+    def wait_for_report(self, number, seconds=400):
         """Wait until reports of this many fingerprints are materialised and no run is unfinished."""
 
         def is_materialised():
@@ -89,7 +89,7 @@ class Unattended:
         self.ui.wait_until(is_materialised, seconds)
 
     def wait_for_alerts(self, number):
-        self.ui.wait_until(lambda: len(self.receiver.received) >= number, 60)
+        self.ui.wait_until(lambda: len(self.receiver.received) >= number, 120)
 
     def last_tick(self):
         (state,) = (one for one in self.instance.all_instigator_state() if one.instigator_name == "remote_new_crawl")
@@ -137,20 +137,20 @@ def test_publications_are_reported_once_despite_a_crash(unattended):
     assert message["message"].endswith("assets/remote/control_charts")
 
     one.source.close()
-    one.ui.wait_until(lambda: one.last_tick().status == TickStatus.FAILURE, 60)
+    one.ui.wait_until(lambda: one.last_tick().status == TickStatus.FAILURE, 120)
     assert "listed.csv" in one.last_tick().error.to_string()
     one.wait_for_alerts(2)
     assert one.receiver.titles[1] == "remote: the source cannot be read"
     assert "The last 2 polls of the source failed" in one.receiver.received[1]["message"]
     one.source.open()
-    one.ui.wait_until(lambda: one.last_tick().status == TickStatus.SKIPPED, 60)
+    one.ui.wait_until(lambda: one.last_tick().status == TickStatus.SKIPPED, 120)
 
     crawls = crawls[
         (crawls["crawl"] != labels[2]) | (crawls.index % 2 == 0)
     ]  # a revision of the past, with a new crawl
     publish(BEFORE + 2)
     started = dg.RunsFilter(job_name="remote_update", statuses=[dg.DagsterRunStatus.STARTED])
-    one.ui.wait_until(lambda: one.instance.get_runs(started), 90)
+    one.ui.wait_until(lambda: one.instance.get_runs(started), 180)
     one.kill_daemon()
     one.start()
     one.wait_for_report(3)
