@@ -6,17 +6,17 @@ import pytest
 
 from crawl_urn_dagster.orchestration.alerts.delivery import AlertError, deliver
 from crawl_urn_dagster.orchestration.alerts.records import Alert
-from crawl_urn_dagster_tests.orchestration.alerts.evaluating import check_drift, set_drift, tick
+from crawl_urn_dagster_tests.orchestration.alerts.evaluating import run_check, set_drift, tick
 
 pytestmark = pytest.mark.slow
 
 
 def test_refused_alert_is_sent_later_to_that_target_only(tabled, receiver, other, caplog):
     set_drift(tabled, 0.0)
-    check_drift(tabled)
+    assert run_check(tabled, "drift", "kappa_drift")
     assert tick(tabled, other.address) == "No new event."  # other targets received it
     set_drift(tabled, 0.5)
-    check_drift(tabled)
+    assert run_check(tabled, "drift", "kappa_drift")
     caplog.set_level(logging.DEBUG)
     receiver.answers = [503]
     targets = (receiver.address, other.address)
