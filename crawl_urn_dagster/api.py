@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import textwrap
 from dataclasses import dataclass, replace
+from numbers import Real
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -132,6 +133,7 @@ class CrawlFit:
             repr(self.crawls),
             f"fit: {self.headline.fit_name}",
             *parameters,
+            f"intervals: {100 * self.headline.level:g} % confidence intervals",
             f"status: {self.status}{reason}",
             f"verdict: {self.verdict.name}. {self.verdict.meaning}",
         ]
@@ -177,7 +179,7 @@ def fit(
     Raises
     ------
     TypeError
-        When `crawls` is neither crawls nor a presence list.
+        When `crawls` is neither crawls nor a presence list, or a number is not one.
     ValueError
         When a number is out of range.
     SourceError
@@ -200,6 +202,9 @@ def fit(
     Paris, Çelikkanat and Foppiano, Measuring What the Crawler Sees: Discovery Curves, Core Persistence, and Shell
     Dynamics in Longitudinal Web Crawls, Common Crawl Foundation, 2026.
     """
+    for name, value in {"confidence_level": confidence_level, "n_resamples": n_resamples}.items():
+        if not isinstance(value, Real):
+            raise TypeError(f"{name}: found {type(value).__name__} {value!r}, expected a number")
     if not 0 < confidence_level < 1:
         raise ValueError(f"confidence_level is {confidence_level}; expected a number between 0 and 1")
     if n_resamples < _FEWEST_RESAMPLES:

@@ -214,8 +214,8 @@ def as_crawls(data: Data) -> Crawls:
     if isinstance(data, str | os.PathLike) or _is_frame(data):
         return read_presence(data)
     raise TypeError(
-        f"crawls is a {type(data).__name__}; expected the result of read_presence, read_counts or read_source, a frame "
-        "with the columns crawl and element, or the path of such a table"
+        f"crawls: found {type(data).__name__}, expected the result of read_presence, read_counts or read_source, a "
+        "frame with the columns crawl and element, or the path of such a table"
     )
 
 
@@ -282,7 +282,7 @@ def _locate(data: Data, folder: Path, name: str) -> str:
         return os.fspath(data)
     if not _is_frame(data):
         raise TypeError(
-            f"{name} is a {type(data).__name__}; expected a path, an address, or a frame of pandas, polars or pyarrow"
+            f"{name}: found {type(data).__name__}, expected a path, an address, or a frame of pandas, polars or pyarrow"
         )
     path = folder / f"{name}.csv"
     (data if isinstance(data, pd.DataFrame) else data.to_pandas()).to_csv(path, index=False)

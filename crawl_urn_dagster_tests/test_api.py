@@ -168,3 +168,16 @@ def test_progress_is_printed_or_handed_over(capsys):
     assert capsys.readouterr().err == ""
     cu.fit(FRAME, n_resamples=20, progress=True)
     assert capsys.readouterr().err.splitlines() == lines
+
+
+@pytest.mark.parametrize("options", [{"confidence_level": "0.9"}, {"n_resamples": "50"}])
+def test_fit_refuses_text_for_a_number(options):
+    (name,) = options
+    with pytest.raises(TypeError, match=f"{name}: found str '.*', expected a number"):
+        cu.fit(FRAME, **options)
+
+
+@pytest.mark.parametrize(("level", "stated"), [(0.95, "95 %"), (0.9, "90 %")])
+def test_summary_states_the_confidence_level(level, stated):
+    fitted = cu.fit(FRAME, n_resamples=20, confidence_level=level)
+    assert f"intervals: {stated} confidence intervals" in fitted.summary().splitlines()

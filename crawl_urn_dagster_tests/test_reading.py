@@ -74,5 +74,5 @@ def test_errors_name_the_place_and_the_value(read, message):
 
 
 def test_readers_refuse_other_types():
-    with pytest.raises(TypeError, match="pairs is a list; expected a path, an address, or a frame"):
+    with pytest.raises(TypeError, match="pairs: found list, expected a path, an address, or a frame"):
         cu.read_counts(pairs=[1])

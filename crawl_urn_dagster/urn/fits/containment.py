@@ -124,4 +124,4 @@ def fit_containment_core_shell(lag: npt.ArrayLike, containment: npt.ArrayLike, *
     def shares(floor: FloatArray, coverage: FloatArray) -> tuple[FloatArray, FloatArray]:
         return floor if form == "paper" else kappa_from_core_share(floor, coverage), floor
 
-    return fit_curve(points, curve, unit, shares=shares, share_name="floor")
+    return fit_curve(points, curve, unit, shares=shares, share_name="core_share")

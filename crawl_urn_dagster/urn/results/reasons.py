@@ -81,9 +81,11 @@ _SENTENCES: dict[ReasonCode, str] = {
     ReasonCode.MODEL_VIOLATION: "{explanation}",
     ReasonCode.NO_COUNTS: "The joint fit needs two crawls or more, and the size of every crawl.",
     ReasonCode.TOO_FEW_LAGS: (
-        "The data have {found} distinct lags and window lengths; {n_parameters} parameters need at least {needed}."
+        "The number of distinct lags and window lengths is {found}; {n_parameters} parameters need at least {needed}."
     ),
-    ReasonCode.TOO_FEW_POINTS: "The curves have {found} points; {n_parameters} parameters need at least {needed}.",
+    ReasonCode.TOO_FEW_POINTS: (
+        "The number of points of the curves is {found}; {n_parameters} parameters need at least {needed}."
+    ),
     ReasonCode.TOO_FEW_CELLS: (
         "The capture histories fill {found} cells (first capture, last capture, number of captures); "
         "{n_parameters} parameters need at least {needed}."

@@ -48,7 +48,7 @@ def assert_too_few(fit, n_used, n_parameters):
     assert fit.status == "too_few_points"
     assert fit.reason_codes == ("too_few_lags",)
     assert fit.reasons[0].values == {"found": n_used, "n_parameters": n_parameters, "needed": n_parameters + 1}
-    assert f"have {n_used} distinct lags and window lengths" in fit.reason
+    assert f"distinct lags and window lengths is {n_used};" in fit.reason
     assert f"{n_parameters} parameters need at least {n_parameters + 1}" in fit.reason
     assert (*estimates(fit), fit.details.residual_rms) == (None,) * 5
     assert np.isnan(fit.details.fitted).all()

@@ -64,8 +64,8 @@ def test_containment_identifies_floor_unless_churn_is_slow():
     slow = fit(0.995)
     assert slow.status == "not_identified"
     assert slow.core_share == pytest.approx(0.526, abs=5e-4)
-    assert_unchanged(slow.reasons[0], parameter="floor", fit="containment")
-    assert slow.reason.startswith("Parameter floor is not identified by the containment fit: changing it by 0.1")
+    assert_unchanged(slow.reasons[0], parameter="core_share", fit="containment")
+    assert slow.reason.startswith("Parameter core_share is not identified by the containment fit: changing it by 0.1")
 
 
 def test_log_linear_outside_unit_interval_is_not_identified():

@@ -203,7 +203,7 @@ def test_too_few_lags_give_no_estimates(crawls):
     assert np.isnan(fit.details.coverage_sd)
     assert fit.reason_codes == (ReasonCode.TOO_FEW_LAGS,)
     assert fit.reasons[0].values == {"found": crawls, "n_parameters": 3, "needed": 4}
-    assert f"have {crawls} distinct lags and window lengths" in fit.reason
+    assert f"distinct lags and window lengths is {crawls};" in fit.reason
 
 
 def test_joint_fit_status_is_a_member_of_status():

@@ -20,7 +20,7 @@ def test_repeated_lags_count_once():
     assert fit.status == "too_few_points"
     assert fit.reason_codes == (ReasonCode.TOO_FEW_LAGS,)
     assert fit.reasons[0].values["found"] == 2
-    assert "have 2 distinct lags and window lengths" in fit.reason
+    assert "distinct lags and window lengths is 2;" in fit.reason
 
 
 def test_search_cut_short_is_not_converged(monkeypatch):

@@ -104,7 +104,7 @@ def test_curves_of_too_few_points_have_no_estimates():
     assert (fit.status, fit.details.urn, fit.details.residual_rms) == ("too_few_points", None, None)
     assert fit.reason_codes == (ReasonCode.TOO_FEW_POINTS,)
     assert fit.reasons[0].values == {"found": 4, "n_parameters": 4, "needed": 5}
-    assert fit.reason == "The curves have 4 points; 4 parameters need at least 5."
+    assert fit.reason == "The number of points of the curves is 4; 4 parameters need at least 5."
     assert np.isnan(fit.details.fitted).all()
 
 

@@ -16,8 +16,14 @@ REASONS = [
         "First returns peak at lag 2.",
     ),
     (Reason(ReasonCode.NO_COUNTS), "needs two crawls or more"),
-    (too_few(ReasonCode.TOO_FEW_LAGS, 2, 3), "2 distinct lags and window lengths; 3 parameters need at least 4."),
-    (too_few(ReasonCode.TOO_FEW_POINTS, 4, 4), "The curves have 4 points; 4 parameters need at least 5."),
+    (
+        too_few(ReasonCode.TOO_FEW_LAGS, 2, 3),
+        "The number of distinct lags and window lengths is 2; 3 parameters need at least 4.",
+    ),
+    (
+        too_few(ReasonCode.TOO_FEW_POINTS, 4, 4),
+        "The number of points of the curves is 4; 4 parameters need at least 5.",
+    ),
     (too_few(ReasonCode.TOO_FEW_CELLS, 7, 8), "fill 7 cells (first capture, last capture, number of captures); 8 par"),
     (
         Reason(ReasonCode.TOO_FEW_ELEMENTS, {"elements": 1_234, "in_crawl": 56, "crawl": "2024-10", "needed": 5_000}),

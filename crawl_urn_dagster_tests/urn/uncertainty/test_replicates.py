@@ -165,7 +165,7 @@ def test_fit_without_estimates_is_refused():
     counts = simulated(crawls=3)
     few = fitted(replace(counts, unions=np.full_like(counts.unions, np.nan)))
     with pytest.raises(
-        ValueError, match="no estimates to draw replicates from: The data have 2 distinct lags and window lengths"
+        ValueError, match="no estimates to draw replicates from: The number of distinct lags and window lengths is 2"
     ):
         draw(few, NO_NOISE, 2, seed=1)
 
