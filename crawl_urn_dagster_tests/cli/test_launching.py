@@ -1,10 +1,12 @@
 """The Dagster instance of the command, the lock on its jobs, and runs that the UI re-executes."""
 
+import shutil
+
 import dagster as dg
 import pytest
 
 from crawl_urn_dagster.cli.launching import InstanceError, open_instance
-from crawl_urn_dagster_tests.collections_for_tests import histories, presence_collection, tables_collection
+from crawl_urn_dagster_tests.collections_for_tests import histories, tables_collection
 from crawl_urn_dagster_tests.command import Ui, configure, crawl_urn, start
 
 pytestmark = pytest.mark.slow
@@ -44,18 +46,18 @@ def ended(run):
     return run if run["status"] in {"SUCCESS", "FAILURE"} else None
 
 
-def test_ui_shows_and_re_executes_earlier_runs(tmp_path):
-    configuration = configure(tmp_path, presence_collection(tmp_path, histories(6, urn=500)))
-    assert crawl_urn("run", "--collections", configuration, "--home", "home", cwd=tmp_path).returncode == 0
-    with dg.DagsterInstance.from_config(str(tmp_path / "home" / ".dagster")) as instance:
+def test_ui_shows_and_re_executes_earlier_runs(command_run, tmp_path):
+    folder = tmp_path / "command"
+    shutil.copytree(command_run[0], folder)
+    with dg.DagsterInstance.from_config(str(folder / "home" / ".dagster")) as instance:
         command_tags = instance.get_runs()[0].tags
         killed = [
-            dg.DagsterRun(job_name=f"listed_{job}", status=dg.DagsterRunStatus.STARTED, tags=command_tags)
+            dg.DagsterRun(job_name=f"fitting_{job}", status=dg.DagsterRunStatus.STARTED, tags=command_tags)
             for job in ("ingest", "update")
         ]
         for run in killed:
             instance.add_run(run)
-    ui = Ui(tmp_path, configuration)
+    ui = Ui(folder, folder / "collections.yaml")
     try:
         locations = "{ workspaceOrError { ... on Workspace { locationEntries { name loadStatus } } } }"
         ui.wait_until(
@@ -71,10 +73,9 @@ def test_ui_shows_and_re_executes_earlier_runs(tmp_path):
         status = "query($id: ID!) { runOrError(runId: $id) { ... on Run { status parentRunId } } }"
         for run in killed:
             assert ui.query(status, id=run.run_id)["runOrError"]["status"] == "FAILURE"
-        runs = ui.query("{ runsOrError { ... on Runs { results { runId jobName status } } } }")["runsOrError"][
-            "results"
-        ]
-        for job in ("listed_ingest", "listed_update"):
+        results = ui.query("{ runsOrError { ... on Runs { results { runId jobName status } } } }")
+        runs = results["runsOrError"]["results"]
+        for job in ("fitting_ingest", "fitting_update"):
             (parent,) = (run for run in runs if (run["jobName"], run["status"]) == (job, "SUCCESS"))
             launched = ui.query(
                 """mutation($parent: String!) { launchRunReexecution(reexecutionParams: {
@@ -84,12 +85,12 @@ def test_ui_shows_and_re_executes_earlier_runs(tmp_path):
             )["launchRunReexecution"]
             assert launched["__typename"] == "LaunchRunSuccess", launched
             run_id = launched["run"]["runId"]
-            status_of_run = ui.wait_until(
-                lambda run_id=run_id: ended(ui.query(status, id=run_id)["runOrError"]), seconds=120
+            ended_run = ui.wait_until(
+                lambda run_id=run_id: ended(ui.query(status, id=run_id)["runOrError"]), seconds=240
             )
-            assert status_of_run == {"status": "SUCCESS", "parentRunId": parent["runId"]}
+            assert ended_run == {"status": "SUCCESS", "parentRunId": parent["runId"]}
         metadata = ui.query(
-            """{ assetOrError(assetKey: {path: ["listed", "headline"]}) { ... on Asset {
+            """{ assetOrError(assetKey: {path: ["fitting", "headline"]}) { ... on Asset {
                    assetMaterializations { runId metadataEntries {
                        label ... on FloatMetadataEntry { floatValue } } } } } }"""
         )["assetOrError"]["assetMaterializations"]
