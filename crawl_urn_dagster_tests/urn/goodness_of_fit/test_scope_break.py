@@ -1,0 +1,63 @@
+"""Breaks of scope: a replaced part is found at its gap, and turnover without a break is not."""
+
+import numpy as np
+import pytest
+
+from crawl_urn_dagster.urn.goodness_of_fit.cells import expected_cells, observed_cells
+from crawl_urn_dagster.urn.goodness_of_fit.scope_break import find_scope_break
+from crawl_urn_dagster_tests.urn.goodness_of_fit.populations import EMPTY, as_counts, group, presence
+
+
+def classes_of(n_crawls, core=1_600):
+    return [group("core", core, 1, 1, n_crawls), group("shell", 1_200, 0.75, 0.6, n_crawls)]
+
+
+def replaced(n_crawls, crawl, share, rng):
+    """Return presences of a collection of which a share was replaced before a crawl."""
+    both = [presence(classes_of(n_crawls), rng) for _ in range(2)]
+    leaving, entering = (seen[rng.random(len(seen)) < share].copy() for seen in both)
+    leaving[:, crawl:], entering[:, :crawl] = False, False
+    staying = both[0][rng.random(len(both[0])) >= share]
+    seen = np.concatenate([staying, leaving, entering])
+    return seen[seen.any(axis=1)]
+
+
+@pytest.mark.parametrize(("crawl", "side"), [(4, slice(4, 12)), (6, slice(6, 12)), (9, slice(0, 9))])
+def test_a_replaced_part_is_found_with_the_longer_side(crawl, side):
+    seen = replaced(12, crawl, 0.1, np.random.default_rng(1))
+    found = find_scope_break(observed_cells(as_counts(seen)), expected_cells(classes_of(12)))
+    assert found.is_tested
+    assert found.crawl == crawl
+    assert found.longer_side == side
+    # One tenth of the core, with the few long-lived elements of the shell.
+    assert found.left[crawl - 1] == pytest.approx(160, abs=4 * np.sqrt(160) + 10)
+    assert found.entered[crawl - 1] == pytest.approx(160, abs=4 * np.sqrt(160) + 10)
+
+
+def test_turnover_is_no_break():
+    expected = expected_cells(classes_of(12))
+    for seed in range(20):
+        found = find_scope_break(
+            observed_cells(as_counts(presence(classes_of(12), np.random.default_rng(seed)))), expected
+        )
+        assert found.crawl is None
+        assert found.longer_side == slice(0, 12)
+
+
+def test_an_excess_at_the_first_or_last_gap_is_no_break():
+    observed = np.zeros((6, 6, 7))
+    observed[0, 5, 6], observed[0, 0, 1], observed[5, 5, 1] = 500, 400, 300
+    assert find_scope_break(observed, np.zeros_like(observed)).crawl is None
+
+
+@pytest.mark.parametrize("n_crawls", [1, 2, 3, 4])
+def test_short_collections_are_not_tested(n_crawls):
+    cells = np.zeros((n_crawls, n_crawls, n_crawls + 1))
+    found = find_scope_break(cells, cells)
+    assert not found.is_tested
+    assert found.crawl is None
+
+
+def test_no_element_is_no_break():
+    assert find_scope_break(np.zeros((0, 0, 1)), np.zeros((0, 0, 1))).crawl is None
+    assert find_scope_break(observed_cells(EMPTY), expected_cells(classes_of(3))).crawl is None
