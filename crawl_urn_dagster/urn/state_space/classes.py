@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from crawl_urn_dagster.urn.state_space.recursions import ClassParameters, Returns, first_returns
+from crawl_urn_dagster.urn.state_space.recursions import ClassParameters, ReturnCourse, first_returns
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -119,7 +119,7 @@ class StateSpaceClass:
         )
         return np.where(d == 0, 1.0, result)
 
-    def returns(self, n: int) -> Returns:
+    def returns(self, n: int) -> ReturnCourse:
         """Return first returns h(j), probabilities of no return and states, for j of 0 to n crawls."""
         return first_returns(self.parameters.with_last_axes(1), n)
 

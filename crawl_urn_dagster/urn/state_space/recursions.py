@@ -51,7 +51,7 @@ class ClassParameters(NamedTuple):
         return ClassParameters(*(np.asarray(value).reshape((*np.shape(value), *[1] * n)) for value in self))
 
 
-class Returns(NamedTuple):
+class ReturnCourse(NamedTuple):
     """Course of an element after a capture at step 0, each of shape (..., n + 1).
 
     Attributes
@@ -70,7 +70,7 @@ class Returns(NamedTuple):
     dormant: Values
 
 
-def first_returns(parameters: ClassParameters, n: int) -> Returns:
+def first_returns(parameters: ClassParameters, n: int) -> ReturnCourse:
     """Step an element that was just captured through n crawls.
 
     Parameters
@@ -82,7 +82,7 @@ def first_returns(parameters: ClassParameters, n: int) -> Returns:
 
     Returns
     -------
-    Returns
+    ReturnCourse
         Probabilities at steps 0 to n.
     """
     shape = np.broadcast_shapes(*(value.shape for value in parameters))
@@ -102,4 +102,4 @@ def first_returns(parameters: ClassParameters, n: int) -> Returns:
         first[j] = coverage * moved
         available[j] = (1 - coverage) * moved
         never[j] = available[j] + dormant[j] + dead
-    return Returns(*(np.moveaxis(value, 0, -1) for value in (first, never, available, dormant)))
+    return ReturnCourse(*(np.moveaxis(value, 0, -1) for value in (first, never, available, dormant)))

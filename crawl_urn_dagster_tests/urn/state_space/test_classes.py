@@ -101,7 +101,7 @@ def test_gap_of_a_class_with_negative_memory_raises():
 
 
 def test_probability_outside_its_range_raises():
-    with pytest.raises(ValueError, match="survival of class k is 1.2"):
+    with pytest.raises(ValueError, match=r"survival of class k is 1\.2"):
         StateSpaceClass.shell("k", survival=1.2, coverage=0.5)
 
 

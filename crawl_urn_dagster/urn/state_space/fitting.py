@@ -1,0 +1,302 @@
+"""Fit mixtures of state-space classes to capture histories by maximum likelihood.
+
+Does not select among models (see `family`) nor compute intervals of what follows from them (see `intervals`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.stats import f as f_distribution
+
+from crawl_urn_dagster.urn.results.result import Status
+from crawl_urn_dagster.urn.state_space.classes import Mixture, StateSpaceClass
+from crawl_urn_dagster.urn.state_space.likelihood import FREE, Layout, Likelihood, Observations
+
+if TYPE_CHECKING:
+    from crawl_urn_dagster.urn.data.histories import BoolArray, FloatArray
+
+#: Kinds of the classes of each model; `sure` and `permanent` relax a core in one direction each.
+MODELS: dict[str, tuple[str, ...]] = {
+    "markov_1": ("markov",),
+    "markov_2": ("markov",) * 2,
+    "markov_3": ("markov",) * 3,
+    "core_markov_1": ("core", "markov"),
+    "core_markov_2": ("core", "markov", "markov"),
+    "hidden_1": ("hidden",),
+    "hidden_2": ("hidden",) * 2,
+    "core_hidden_1": ("core", "hidden"),
+    "core_hidden_2": ("core", "hidden", "hidden"),
+    "sure_markov_2": ("sure", "markov", "markov"),
+    "permanent_markov_2": ("permanent", "markov", "markov"),
+}
+# Names of one, two or three like classes, those with the most captures to come first.
+_NAMES = {1: ("all",), 2: ("stable", "intermittent"), 3: ("stable", "intermittent", "rare")}
+_LOWEST, _HIGHEST = -9.0, 12.0
+_LARGEST_LOG_GROWTH = 1.0
+_STARTS = 4
+_ITERATIONS_OF_A_START = 25
+_ITERATIONS = 500
+_FACTOR = 1e-11
+# Twice the gain that Newton's method would still make, above which a search has not converged.
+_CONVERGED_DECREMENT = 0.05
+_DIFFERENCE = 3e-4
+_SINGULAR = 1e-8
+# First start of the probabilities of each class, in the order of `ClassParameters`; a row for each like class.
+_FIRST_START = np.array([[0.99, 0.97, 0.02, 0.4], [0.95, 0.8, 0.2, 0.2], [0.8, 0.6, 0.5, 0.3]])
+
+
+@dataclass(frozen=True, eq=False)
+class StateSpaceFit:
+    """Maximum of the likelihood of one model.
+
+    Attributes
+    ----------
+    model
+        Name of the model, a key of `MODELS`.
+    mixture
+        Classes per mean gap, with their shares of a crawl and the growth.
+    log_likelihood
+        Logarithm of the likelihood, conditional on the first captures unless the growth is free.
+    n_parameters, n_elements, n_crawls
+        Free parameters, captured elements, crawls.
+    status
+        ``ok``, ``at_bound``, ``not_identified`` or ``not_converged``.
+    at_bound
+        Whether each parameter is at a bound of the search, shape (n_parameters,).
+    point
+        Parameters in the order of `Layout`, shape (n_parameters,).
+    covariance
+        Inverse of the information of the parameters, shape (n_parameters, n_parameters); 0 for those at a bound.
+    layout
+        Order of the parameters.
+    """
+
+    model: str
+    mixture: Mixture
+    log_likelihood: float
+    n_parameters: int
+    n_elements: int
+    n_crawls: int
+    status: Status
+    at_bound: BoolArray
+    point: FloatArray
+    covariance: FloatArray
+    layout: Layout
+
+    @property
+    def bic(self) -> float:
+        """Bayesian information criterion; the sample size is the number of elements."""
+        return -2 * self.log_likelihood + self.n_parameters * float(np.log(max(self.n_elements, 1)))
+
+    @property
+    def converged(self) -> bool:
+        """Whether the search ended at a maximum."""
+        return self.status is not Status.NOT_CONVERGED
+
+
+class Growth(NamedTuple):
+    """Growth of the population by the dates of first captures.
+
+    Attributes
+    ----------
+    growth, low, high
+        Factor per mean gap, with a 95 % confidence interval that allows for bursts of births.
+    dispersion
+        Variance of the first captures of a crawl over that of Poisson births, at least 1.
+    p_value
+        Of the test that the growth is 1.
+    """
+
+    growth: float
+    low: float
+    high: float
+    dispersion: float
+    p_value: float
+
+
+def fit_model(model: str, data: Observations, *, seed: int) -> StateSpaceFit:
+    """Fit one model by the conditional likelihood.
+
+    Parameters
+    ----------
+    model
+        A key of `MODELS`.
+    data
+        Sufficient statistic with at least three crawls and one element; see `observe`.
+    seed
+        Seed of the starts of the search.
+
+    Returns
+    -------
+    StateSpaceFit
+        Best maximum found.
+    """
+    layout = Layout(MODELS[model], is_per_gap=data.gaps.size > 1)
+    likelihood = Likelihood(data, layout)
+    rng = np.random.default_rng(seed)
+    first = _first_start(layout)
+    starts = [first] + [first + rng.standard_normal(first.size) for _ in range(_STARTS - 1)]
+    found = [_search(likelihood, start, _ITERATIONS_OF_A_START) for start in starts]
+    point = _search(likelihood, min(found, key=lambda candidate: candidate[1])[0], _ITERATIONS)[0]
+    return describe(model, likelihood, _ordered(likelihood, point))
+
+
+def fit_growth(fit: StateSpaceFit, data: Observations) -> Growth:
+    """Fit the growth by the full likelihood, from the classes of a fit without a core.
+
+    Parameters
+    ----------
+    fit
+        Fit of a model without a core.
+    data
+        Sufficient statistic that was fitted.
+
+    Returns
+    -------
+    Growth
+        Growth per mean gap and its test.
+    """
+    constant = Likelihood(data, fit.layout, is_full=True)
+    point, null = _search(constant, fit.point, _ITERATIONS)
+    growing = Likelihood(data, fit.layout._replace(grows=True), is_full=True)
+    # The survival is bounded by the growth below 1, so that the likelihood has a kink at 1.
+    ends = ((0.0, _LARGEST_LOG_GROWTH), (-_LARGEST_LOG_GROWTH, 0.0))
+    found = [_search(growing, np.append(point, 0.0), _ITERATIONS, growth_bounds=end) for end in ends]
+    best, value = min(found, key=lambda candidate: candidate[1])
+    ratio = max(2 * (null - value), 0.0)
+    log_first = growing.first_captures(best)
+    by_crawl = np.exp(np.logaddexp.reduce(log_first, axis=0))
+    expected = data.n_elements * by_crawl / by_crawl.sum()
+    observed = np.bincount(data.first, weights=data.elements, minlength=data.n_crawls)
+    degrees = max(data.n_crawls - 3, 1)
+    dispersion = max(1.0, float(((observed - expected) ** 2 / np.maximum(expected, 1e-9))[1:].sum() / degrees))
+    log_growth = float(best[-1])
+    # The interval is that whose ends the same test would reject; the likelihood is taken for quadratic.
+    quantile = np.sqrt(f_distribution.ppf(0.95, 1, degrees))
+    se = np.sqrt(dispersion) * _standard_error_of_growth(growing, best)
+    low, high = np.exp(np.clip(log_growth + np.array([-1, 1]) * quantile * se, -5, 5))
+    p_value = float(f_distribution.sf(ratio / dispersion, 1, degrees))
+    return Growth(float(np.exp(log_growth)), float(low), float(high), dispersion, p_value)
+
+
+def describe(model: str, likelihood: Likelihood, point: FloatArray) -> StateSpaceFit:
+    """Return the fit at a maximum, with its covariance and status."""
+    layout = likelihood.layout
+    evaluation = likelihood(point)
+    at_bound = (point <= _LOWEST + 1e-3) | (point >= _HIGHEST - 1e-3)
+    free = np.flatnonzero(~at_bound)
+    covariance, is_flat = _covariance(likelihood, point, free)
+    gradient = np.where(at_bound, 0.0, evaluation.gradient)
+    decrement = float(gradient @ covariance @ gradient)
+    if decrement > _CONVERGED_DECREMENT:
+        status = Status.NOT_CONVERGED
+    elif is_flat:
+        status = Status.NOT_IDENTIFIED
+    else:
+        status = Status.AT_BOUND if at_bound.any() else Status.OK
+    return StateSpaceFit(
+        model=model,
+        mixture=mixture_at(likelihood, point),
+        log_likelihood=evaluation.value,
+        n_parameters=layout.n_parameters,
+        n_elements=int(likelihood.data.n_elements),
+        n_crawls=likelihood.data.n_crawls,
+        status=status,
+        at_bound=at_bound,
+        point=point,
+        covariance=covariance,
+        layout=layout,
+    )
+
+
+def mixture_at(likelihood: Likelihood, point: FloatArray) -> Mixture:
+    """Return the classes at a point."""
+    parameters, shares, growth = likelihood.probabilities(point)
+    kinds = likelihood.layout.kinds
+    alike = sum(kind == kinds[-1] for kind in kinds)
+    names = kinds[: len(kinds) - alike] + _NAMES[alike]
+    classes = [StateSpaceClass(name, *values) for name, values in zip(names, parameters.tolist(), strict=True)]
+    return Mixture(tuple(classes), tuple(shares.tolist()), growth)
+
+
+def _first_start(layout: Layout) -> FloatArray:
+    alike = sum(kind == layout.kinds[-1] for kind in layout.kinds)
+    parts, offset = [], len(layout.kinds) - alike
+    for k, kind in enumerate(layout.kinds):
+        values = _FIRST_START[max(k - offset, 0)].copy()
+        if layout.is_per_gap:
+            departure, reactivation = values[2:]
+            values[2:] = reactivation / (departure + reactivation), 1 - departure - reactivation
+        parts.append(values[list(FREE[kind])])
+    logits = np.concatenate(parts)
+    return np.concatenate([np.log(logits / (1 - logits)), -0.5 * np.arange(1, len(layout.kinds))])
+
+
+def _search(
+    likelihood: Likelihood,
+    start: FloatArray,
+    iterations: int,
+    growth_bounds: tuple[float, float] = (0.0, 0.0),
+) -> tuple[FloatArray, float]:
+    """Return the point that a search ends at and minus its log-likelihood."""
+    scale = max(likelihood.data.n_elements, 1.0)
+    bounds = [(_LOWEST, _HIGHEST)] * (start.size - likelihood.layout.grows)
+    bounds += [growth_bounds] * likelihood.layout.grows
+
+    def objective(point: FloatArray) -> tuple[float, FloatArray]:
+        evaluation = likelihood(point)
+        return -evaluation.value / scale, -evaluation.gradient / scale
+
+    options = {"maxiter": iterations, "maxfun": 2 * iterations, "ftol": _FACTOR, "gtol": 1e-9, "maxcor": 20}
+    found = minimize(
+        objective,
+        np.clip(start, *np.transpose(bounds)),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        options=options,
+    )
+    return np.asarray(found.x), float(found.fun) * scale
+
+
+def _ordered(likelihood: Likelihood, point: FloatArray) -> FloatArray:
+    """Sort like classes by the captures that they have to come, most first."""
+    kinds = likelihood.layout.kinds
+    logits, log_shares, _ = likelihood.split(point)
+    classes = mixture_at(likelihood, point).classes
+    order = sorted(range(len(kinds)), key=lambda k: (kinds[k] == kinds[-1], -classes[k].future_captures()))
+    shares = log_shares[order]
+    return np.concatenate([*(logits[k] for k in order), shares[1:] - shares[0]])
+
+
+def _covariance(likelihood: Likelihood, point: FloatArray, free: FloatArray) -> tuple[FloatArray, bool]:
+    """Invert the information of the free parameters, and say whether the likelihood is flat in a direction."""
+    steps = _DIFFERENCE * np.eye(point.size)[free]
+    slopes = [likelihood(point + step).gradient - likelihood(point - step).gradient for step in steps]
+    information = -np.array(slopes).reshape(len(free), point.size)[:, free] / (2 * _DIFFERENCE)
+    covariance = np.zeros((point.size, point.size))
+    inverse, is_flat = _inverse(information)
+    covariance[np.ix_(free, free)] = inverse
+    return covariance, is_flat
+
+
+def _inverse(information: FloatArray) -> tuple[FloatArray, bool]:
+    """Invert the part of an information that is positive, and say whether there is another part."""
+    if not np.isfinite(information).all():
+        return np.zeros_like(information), True
+    information = (information + information.T) / 2
+    scale = np.sqrt(np.maximum(np.diagonal(information), 1e-3))
+    values, vectors = np.linalg.eigh(information / np.outer(scale, scale))
+    regular = values > _SINGULAR
+    inverse = (vectors[:, regular] / values[regular]) @ vectors[:, regular].T
+    return np.asarray(inverse / np.outer(scale, scale)), not bool(regular.all())
+
+
+def _standard_error_of_growth(likelihood: Likelihood, point: FloatArray) -> float:
+    at_bound = (point <= _LOWEST + 1e-3) | (point >= _HIGHEST - 1e-3)
+    covariance, _ = _covariance(likelihood, point, np.flatnonzero(~at_bound))
+    return float(np.sqrt(max(covariance[-1, -1], 0.0)))
