@@ -50,7 +50,7 @@ class StateSpaceClass:
     >>> stable.containment(np.arange(3))
     array([1.    , 0.855 , 0.7581])
     >>> round(stable.known_living(), 4)
-    1.2985
+    1.2836
     """
 
     name: str

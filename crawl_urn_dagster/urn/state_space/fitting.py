@@ -17,7 +17,7 @@ from crawl_urn_dagster.urn.state_space.classes import Mixture, StateSpaceClass
 from crawl_urn_dagster.urn.state_space.likelihood import FREE, Layout, Likelihood, Observations
 
 if TYPE_CHECKING:
-    from crawl_urn_dagster.urn.data.histories import BoolArray, FloatArray
+    from crawl_urn_dagster.urn.data.histories import BoolArray, FloatArray, IntArray
 
 #: Kinds of the classes of each model; `sure` and `permanent` relax a core in one direction each.
 MODELS: dict[str, tuple[str, ...]] = {
@@ -135,10 +135,10 @@ def fit_model(model: str, data: Observations, *, seed: int) -> StateSpaceFit:
     StateSpaceFit
         Best maximum found.
     """
-    layout = Layout(MODELS[model], is_per_gap=data.gaps.size > 1)
+    layout = Layout(MODELS[model])
     likelihood = Likelihood(data, layout)
     rng = np.random.default_rng(seed)
-    first = _first_start(layout)
+    first = _first_start(layout, is_per_gap=data.gaps is not None)
     starts = [first] + [first + rng.standard_normal(first.size) for _ in range(_STARTS - 1)]
     found = [_search(likelihood, start, _ITERATIONS_OF_A_START) for start in starts]
     point = _search(likelihood, min(found, key=lambda candidate: candidate[1])[0], _ITERATIONS)[0]
@@ -223,12 +223,12 @@ def mixture_at(likelihood: Likelihood, point: FloatArray) -> Mixture:
     return Mixture(tuple(classes), tuple(shares.tolist()), growth)
 
 
-def _first_start(layout: Layout) -> FloatArray:
+def _first_start(layout: Layout, *, is_per_gap: bool) -> FloatArray:
     alike = sum(kind == layout.kinds[-1] for kind in layout.kinds)
     parts, offset = [], len(layout.kinds) - alike
     for k, kind in enumerate(layout.kinds):
         values = _FIRST_START[max(k - offset, 0)].copy()
-        if layout.is_per_gap:
+        if is_per_gap:
             departure, reactivation = values[2:]
             values[2:] = reactivation / (departure + reactivation), 1 - departure - reactivation
         parts.append(values[list(FREE[kind])])
@@ -251,14 +251,14 @@ def _search(
         evaluation = likelihood(point)
         return -evaluation.value / scale, -evaluation.gradient / scale
 
-    options = {"maxiter": iterations, "maxfun": 2 * iterations, "ftol": _FACTOR, "gtol": 1e-9, "maxcor": 20}
+    low, high = np.transpose(bounds)
     found = minimize(
         objective,
-        np.clip(start, *np.transpose(bounds)),
+        np.clip(start, low, high),
         jac=True,
         method="L-BFGS-B",
         bounds=bounds,
-        options=options,
+        options={"maxiter": iterations, "maxfun": 2 * iterations, "ftol": _FACTOR, "gtol": 1e-9, "maxcor": 20},
     )
     return np.asarray(found.x), float(found.fun) * scale
 
@@ -273,7 +273,7 @@ def _ordered(likelihood: Likelihood, point: FloatArray) -> FloatArray:
     return np.concatenate([*(logits[k] for k in order), shares[1:] - shares[0]])
 
 
-def _covariance(likelihood: Likelihood, point: FloatArray, free: FloatArray) -> tuple[FloatArray, bool]:
+def _covariance(likelihood: Likelihood, point: FloatArray, free: IntArray) -> tuple[FloatArray, bool]:
     """Invert the information of the free parameters, and say whether the likelihood is flat in a direction."""
     steps = _DIFFERENCE * np.eye(point.size)[free]
     slopes = [likelihood(point + step).gradient - likelihood(point - step).gradient for step in steps]

@@ -45,7 +45,7 @@ class Observations:
     n_crawls
         Number of crawls.
     gaps
-        Gaps between crawls in units of their mean, shape (n_crawls - 1,); one value if all are equal.
+        Gaps between crawls in units of their mean, shape (n_crawls - 1,), or None if all are equal.
     terms
         Returns and tails of each row, sparse, shape (rows, 2 * starts * n_crawls): number of returns from start s
         after j crawls in column ``s * n_crawls + j``, and in the second half 1 for the tail from start s of j crawls.
@@ -59,7 +59,7 @@ class Observations:
     """
 
     n_crawls: int
-    gaps: FloatArray
+    gaps: FloatArray | None
     terms: csr_array
     first: IntArray
     elements: FloatArray
@@ -86,27 +86,26 @@ def observe(histories: CaptureHistoryCounts, gaps: FloatArray | None = None) -> 
     Observations
         Statistic of the histories.
     """
-    captured = histories.seen.any(axis=1) & (histories.elements > 0)
+    captured = np.flatnonzero(histories.seen.any(axis=1) & (histories.elements > 0))
     seen, elements = histories.seen[captured], histories.elements[captured].astype(np.float64)
     n, starts = histories.n_crawls, 1 if gaps is None else histories.n_crawls
     history, crawl = np.nonzero(seen)
     is_return = history[1:] == history[:-1]
     start, lag = crawl[:-1][is_return], np.diff(crawl)[is_return]
     first, last = seen.argmax(axis=1), n - 1 - seen[:, ::-1].argmax(axis=1)
-    of_start = (start if starts > 1 else 0) * n + lag
-    of_tail = starts * n + (last if starts > 1 else 0) * n + n - 1 - last
+    of_start = (0 if gaps is None else start) * n + lag
+    of_tail = starts * n + (0 if gaps is None else last) * n + n - 1 - last
     rows = np.concatenate([history[:-1][is_return], np.arange(len(first))])
-    columns = np.concatenate([of_start, of_tail]) if rows.size else rows
+    columns = np.concatenate([of_start, of_tail])
     # Rows with the same terms and first capture are merged; a sum of random 64-bit numbers identifies them.
     keys = np.random.default_rng(0).integers(0, 2**63, 2 * starts * n + n, dtype=np.uint64)
-    key = keys[2 * starts * n + first] if len(first) else first.astype(np.uint64)
+    key = keys[2 * starts * n + first]
     np.add.at(key, rows, keys[columns])
     _, example, row = np.unique(key, return_index=True, return_inverse=True)
     shape = (len(first), 2 * starts * n)
     terms = csr_array((np.ones(rows.size), (rows, columns)), shape=shape)[example]
-    merged = np.bincount(row, weights=elements, minlength=len(example))
-    kept = np.ones(1) if gaps is None else np.asarray(gaps, dtype=np.float64)
-    return Observations(n, kept, terms, first[example], merged, row)
+    merged = np.bincount(row, weights=elements, minlength=len(example)).astype(np.float64)
+    return Observations(n, gaps, terms, first[example].astype(np.int64), merged, row)
 
 
 class Layout(NamedTuple):
@@ -118,14 +117,10 @@ class Layout(NamedTuple):
         Kind of each class, keys of `FREE`.
     grows
         Whether the growth is free.
-    is_per_gap
-        Whether gaps are uneven. The parameters of the state are then its availability and memory, in place of
-        departure and reactivation, so that the memory is at least 0.
     """
 
     kinds: tuple[str, ...]
     grows: bool = False
-    is_per_gap: bool = False
 
     @property
     def n_parameters(self) -> int:
@@ -139,68 +134,82 @@ class Layout(NamedTuple):
 
 
 class ClassTables(NamedTuple):
-    """Parameters of a class, and logs of its expectations, each with complex steps on the first axis.
+    """Parameters of all classes, and logs of their expectations with derivatives.
+
+    The second axis holds the value, then the derivatives with respect to the logits of the four parameters and to the
+    log growth.
 
     Attributes
     ----------
     parameters
-        Probabilities per mean gap, shape (1 + free,).
+        Probabilities per mean gap, shape (classes,).
     terms
-        Logs of first returns and of tails, in the order of the columns of `Observations.terms`.
+        Logs of first returns and of tails, in the order of the columns of `Observations.terms`, shape (classes, 6,
+        columns).
     first
-        Log of the share of captures at a crawl that no earlier crawl made, shape (1 + free, n_crawls).
+        Log of the share of captures at a crawl that no earlier crawl made, shape (classes, 6, n_crawls).
     """
 
     parameters: ClassParameters
-    terms: Values
-    first: Values
+    terms: FloatArray
+    first: FloatArray
 
 
-def class_tables(kind: str, logits: FloatArray, log_growth: float, data: Observations) -> ClassTables:
-    """Compute the expectations of one class and their derivatives with respect to its logits and the log growth."""
-    free = FREE[kind]
-    steps = np.concatenate([np.zeros((1, len(free) + 1)), np.eye(len(free) + 1)]) * (1j * _STEP)
-    moved = _expit(np.append(logits, 0.0) + steps)[:, :-1]
-    growth = np.exp(log_growth + steps[:, -1])
-    values = [np.full(len(steps), value, dtype=complex) for value in _FIXED]
-    for position, column in zip(free, moved.T, strict=True):
-        values[position] = column
+def class_tables(layout: Layout, logits: list[FloatArray], log_growth: float, data: Observations) -> ClassTables:
+    """Compute the expectations of all classes and their derivatives with respect to logits and the log growth.
+
+    If the gaps are uneven, the parameters of the state are its availability and memory, in place of departure and
+    reactivation, so that the memory is at least 0.
+    """
+    kinds = np.array(layout.kinds)
+    points = np.zeros((len(kinds), 4))
+    is_free = np.zeros((len(kinds), 4), dtype=np.bool_)
+    for k, kind in enumerate(layout.kinds):
+        points[k, FREE[kind]], is_free[k, FREE[kind]] = logits[k], True
+    steps = np.concatenate([np.zeros((1, 5)), np.eye(5)]) * (1j * _STEP)
+    moved = np.where(is_free[:, None], _expit(points[:, None] + steps[:, :4]), _FIXED)
+    growth = np.exp(log_growth + steps[:, 4])
+    survival, coverage, departure, reactivation = np.moveaxis(moved, -1, 0)
     if log_growth < 0:
         # Births cannot be negative: a class survives at most as well as the population.
-        values[0] = values[0] * growth
-    is_uneven = data.gaps.size > 1
-    if is_uneven and kind in {"markov", "hidden", "permanent"}:
-        availability, memory = values[2], values[3]
-        values[2], values[3] = (1 - availability) * (1 - memory), availability * (1 - memory)
-    parameters = ClassParameters(*values)
-    backwards = parameters._replace(survival=parameters.survival / growth)
-    n = data.n_crawls
-    ahead = _course(parameters, data.gaps if is_uneven else None, n)
-    behind = _course(backwards, data.gaps[::-1] if is_uneven else None, n)[1]
+        survival = survival * growth
+    if data.gaps is not None:
+        availability, memory, has_state = departure, reactivation, is_free[:, None, 2]
+        departure = np.where(has_state, (1 - availability) * (1 - memory), departure)
+        reactivation = np.where(has_state, availability * (1 - memory), reactivation)
+    parameters = ClassParameters(survival, coverage, departure, reactivation)
+    n, gaps = data.n_crawls, data.gaps
+    first, never = _course(parameters, gaps, n)
+    behind = never
+    if log_growth != 0 or layout.grows or gaps is not None:
+        backwards = parameters._replace(survival=survival / growth)
+        behind = _course(backwards, None if gaps is None else gaps[::-1], n)[1]
     # Start s of the reversed crawls is crawl n - 1 - s, with as many crawls before it as steps remain.
-    behind = behind[:, np.arange(n)[::-1], np.arange(n)] if is_uneven else behind[:, 0]
-    parts = [_log(part).reshape(len(steps), -1) for part in ahead]
-    return ClassTables(parameters, np.concatenate(parts, axis=1), _log(behind))
+    behind = behind[:, :, 0] if gaps is None else behind[:, :, np.arange(n)[::-1], np.arange(n)]
+    shape = (*survival.shape, -1)
+    terms = np.concatenate([first.reshape(shape), never.reshape(shape)], axis=-1)
+    values = ClassParameters(*(value[:, 0].real for value in parameters))
+    return ClassTables(values, _log_and_slopes(terms), _log_and_slopes(behind))
 
 
 def _course(parameters: ClassParameters, gaps: FloatArray | None, n: int) -> tuple[Values, Values]:
-    """Return first returns and probabilities of no return from each start, shape (steps, starts, n)."""
+    """Return first returns and probabilities of no return from each start, shape (classes, 6, starts, n)."""
     if gaps is None:
         course = first_returns(parameters.with_last_axes(2), n - 1)
     else:
         # Crawls after the last one do not exist; their columns are never read.
-        from_start = np.append(gaps, np.ones(n))[np.arange(n)[:, None] + np.arange(max(n - 1, 1))]
-        course = first_returns(parameters.with_last_axes(2).over_gap(from_start), n - 1)
+        of_gaps = parameters.with_last_axes(1).over_gap(np.append(gaps, np.ones(n)))
+        from_start = np.arange(n)[:, None] + np.arange(n - 1)
+        course = first_returns(ClassParameters(*(_take(value, from_start) for value in of_gaps)), n - 1)
     return course.first, course.never
 
 
 class Evaluation(NamedTuple):
-    """Log-likelihood, its gradient, class probabilities of each row, and the tables of each class."""
+    """Log-likelihood, its gradient, and class probabilities of each row, shape (rows, classes)."""
 
     value: float
     gradient: FloatArray
     posterior: FloatArray
-    tables: tuple[ClassTables, ...]
 
 
 class Likelihood:
@@ -219,7 +228,7 @@ class Likelihood:
     def __init__(self, data: Observations, layout: Layout, *, is_full: bool = False) -> None:
         self.data, self.layout, self.is_full = data, layout, is_full
         self._transposed = data.terms.T.tocsr()
-        self._times = np.append(0.0, np.cumsum(np.broadcast_to(data.gaps, data.n_crawls - 1)))
+        self._times = np.append(0.0, np.cumsum(np.ones(data.n_crawls - 1) if data.gaps is None else data.gaps))
 
     def split(self, point: FloatArray) -> tuple[list[FloatArray], FloatArray, float]:
         """Return the logits of each class, the log shares and the log growth of a point."""
@@ -228,48 +237,48 @@ class Likelihood:
         ratios = np.append(0.0, rest[: len(sizes) - 1])
         return logits, ratios - np.logaddexp.reduce(ratios), float(rest[-1]) if self.layout.grows else 0.0
 
-    def first_captures(self, point: FloatArray) -> FloatArray:
-        """Return log A_k(f), shape (classes, n_crawls)."""
-        logits, log_shares, log_growth = self.split(point)
-        tables = self._tables(logits, log_growth)
-        return self._log_first(tables, log_shares, log_growth)
+    def tables(self, point: FloatArray) -> ClassTables:
+        """Return the expectations of the classes at a point."""
+        logits, _, log_growth = self.split(point)
+        return class_tables(self.layout, logits, log_growth, self.data)
 
     def probabilities(self, point: FloatArray) -> tuple[FloatArray, FloatArray, float]:
         """Return the probabilities of each class per mean gap, shape (classes, 4), shares and growth at a point."""
-        logits, log_shares, log_growth = self.split(point)
-        values = [[value[0].real for value in table.parameters] for table in self._tables(logits, log_growth)]
-        return np.array(values), np.exp(log_shares), float(np.exp(log_growth))
+        _, log_shares, log_growth = self.split(point)
+        values = np.array(self.tables(point).parameters).T
+        return values, np.exp(log_shares), float(np.exp(log_growth))
+
+    def first_captures(self, point: FloatArray) -> FloatArray:
+        """Return log A_k(f), shape (classes, n_crawls)."""
+        return self._log_first(self.tables(point), point)
 
     def __call__(self, point: FloatArray) -> Evaluation:
         """Evaluate the likelihood at a point, shape (n_parameters,)."""
-        logits, log_shares, log_growth = self.split(point)
-        data, tables = self.data, self._tables(logits, log_growth)
-        log_first = self._log_first(tables, log_shares, log_growth)
-        joint = data.terms @ np.array([table.terms[0].real for table in tables]).T + log_first[:, data.first].T
-        total = np.logaddexp.reduce(joint, axis=1)
-        posterior = np.exp(joint - total[:, None])
-        weighted = posterior * data.elements[:, None]
-        captured = np.array([np.bincount(data.first, weights=w, minlength=data.n_crawls) for w in weighted.T])
+        data, tables = self.data, self.tables(point)
+        log_first = self._log_first(tables, point)
+        joint = (data.terms @ tables.terms[:, 0].T).T + log_first[:, data.first]
+        top = joint.max(axis=0, initial=-np.inf)
+        parts = np.exp(joint - top)
+        total = parts.sum(axis=0)
+        posterior = parts / total
+        weighted = posterior * data.elements
+        captured = np.array([np.bincount(data.first, weights=w, minlength=data.n_crawls) for w in weighted])
         normaliser, expected = self._normaliser(log_first, captured.sum(axis=0))
         # Derivatives with respect to log A_k(f), and to the logs of returns and tails.
-        of_first, of_terms = captured - expected, self._transposed @ weighted
-        slopes = [
-            (table.terms[1:].imag @ of_terms[:, k] + table.first[1:].imag @ of_first[k]) / _STEP
-            for k, table in enumerate(tables)
-        ]
+        of_first, of_terms = captured - expected, (self._transposed @ weighted.T).T
+        slopes = (tables.terms @ of_terms[..., None] + tables.first @ of_first[..., None])[..., 0]
         by_class = of_first.sum(axis=1)
-        parts = [slope[:-1] for slope in slopes] + [(by_class - np.exp(log_shares) * by_class.sum())[1:]]
+        shares = np.exp(self.split(point)[1])
+        gradient = [slopes[k, 1 + np.array(FREE[kind], dtype=int)] for k, kind in enumerate(self.layout.kinds)]
+        gradient.append((by_class - shares * by_class.sum())[1:])
         if self.layout.grows:
-            parts.append(np.atleast_1d(sum(slope[-1] for slope in slopes) + of_first.sum(axis=0) @ self._times))
-        return Evaluation(float(data.elements @ total) - normaliser, np.concatenate(parts), posterior, tables)
+            gradient.append(np.atleast_1d(slopes[:, 5].sum() + of_first.sum(axis=0) @ self._times))
+        value = float(data.elements @ (top + np.log(total))) - normaliser
+        return Evaluation(value, np.concatenate(gradient), posterior.T)
 
-    def _tables(self, logits: list[FloatArray], log_growth: float) -> tuple[ClassTables, ...]:
-        kinds = zip(self.layout.kinds, logits, strict=True)
-        return tuple(class_tables(kind, values, log_growth, self.data) for kind, values in kinds)
-
-    def _log_first(self, tables: tuple[ClassTables, ...], log_shares: FloatArray, log_growth: float) -> FloatArray:
-        never_before = np.array([table.first[0].real for table in tables])
-        return np.asarray(never_before + log_shares[:, None] + log_growth * self._times)
+    def _log_first(self, tables: ClassTables, point: FloatArray) -> FloatArray:
+        _, log_shares, log_growth = self.split(point)
+        return np.asarray(tables.first[:, 0] + log_shares[:, None] + log_growth * self._times)
 
     def _normaliser(self, log_first: FloatArray, captured: FloatArray) -> tuple[float, FloatArray]:
         """Return the log probability of the first captures, and the elements of each class expected among them."""
@@ -284,6 +293,13 @@ def _expit(values: Values) -> Values:
     return np.asarray(1 / (1 + np.exp(-values)))
 
 
-def _log(values: Values) -> Values:
-    # Near 1 - 1e-16 the real part of a complex logarithm is exact; the small number keeps log 0 finite.
-    return np.asarray(np.log(values + _TINY))
+def _take(values: Values, indices: IntArray) -> Values:
+    return values[..., indices] if values.shape[-1] > 1 else values[..., None]
+
+
+def _log_and_slopes(values: Values) -> FloatArray:
+    """Return the log of values, and its derivatives in place of the complex steps on the second axis."""
+    # The small number keeps the logarithm of an impossible event finite.
+    result = values.imag / (values.real + _TINY) / _STEP
+    result[:, 0] = np.log(values[:, 0].real + _TINY)
+    return np.asarray(result)
