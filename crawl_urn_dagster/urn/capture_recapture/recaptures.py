@@ -134,8 +134,20 @@ def never_seen_again(phi: FloatArray, p: FloatArray) -> FloatArray:
     >>> never_seen_again(np.array([0.5, 0.5]), np.array([0.4, 0.4])).round(3).tolist()
     [0.74, 0.8, 1.0]
     """
-    dead, missed = (np.moveaxis(values, -1, 0) for values in (1 - phi, phi * (1 - p)))
-    chi = [np.ones(phi.shape[:-1], dtype=np.result_type(phi, p))]
+    return not_captured_after(1 - phi, phi * (1 - p))
+
+
+def not_captured_after(dead: FloatArray, missed: FloatArray) -> FloatArray:
+    """Return `never_seen_again` from the probabilities of its two causes.
+
+    Parameters
+    ----------
+    dead, missed
+        Probability, over each gap, that the element dies, and that it survives and the next crawl misses it, shape
+        (..., n_gaps). Both may be complex, to carry derivatives.
+    """
+    dead, missed = np.moveaxis(dead, -1, 0), np.moveaxis(missed, -1, 0)
+    chi = [np.ones(dead.shape[1:], dtype=np.result_type(dead, missed))]
     for k in range(len(dead) - 1, -1, -1):
         chi.append(dead[k] + missed[k] * chi[-1])
     return np.stack(chi[::-1], axis=-1)

@@ -245,7 +245,8 @@ def _search(
         return -scored(point.tobytes()).gradient / elements
 
     def curvature(point: FloatArray) -> FloatArray:
-        return scored(point.tobytes()).information / elements
+        # Where the likelihood is flat, curvature without a ridge would ask for an infinite step.
+        return scored(point.tobytes()).information / elements + _RIDGE * np.eye(point.size)
 
     found = minimize(
         loss,
@@ -285,8 +286,8 @@ def _offsets_from_sizes(data: Histories, point: FloatArray, offsets: FloatArray)
     classes = classes_of(point)
     for _ in range(_ROUNDS):
         coverage = expit(classes.logit_coverage + offsets[:, None])
-        size = classes.kappa + (1 - classes.kappa) * coverage @ classes.share
-        slope = (1 - classes.kappa) * (coverage * (1 - coverage)) @ classes.share
+        size = classes.kappa + classes.outside * coverage @ classes.share
+        slope = classes.outside * (coverage * (1 - coverage)) @ classes.share
         step = (data.sizes * size.sum() / data.sizes.sum() - size) / np.maximum(slope, TINY)
         offsets = np.clip(offsets + np.clip(step, -1, 1), -_LARGEST_OFFSET, _LARGEST_OFFSET)
         offsets = offsets - offsets.mean()
@@ -302,20 +303,20 @@ def _estimated(
     """
     free = ~held
     information = found.information[np.ix_(free, free)]
-    # The ridge gives a direction without information an interval of the whole range.
-    inverse = np.linalg.inv(information + _RIDGE * np.trace(information) * np.eye(len(information)))
+    # The ridge gives a direction without information an interval of the whole range. No parameter may have any.
+    inverse = np.linalg.inv(information + _RIDGE * max(np.trace(information), 1.0) * np.eye(len(information)))
     gain = found.gradient[free] @ np.linalg.solve(information + np.eye(len(information)), found.gradient[free]) / 2
-    values = quantities(point + 1j * STEP * np.eye(point.size)[free], offsets)
+    values = quantities(np.vstack([point, point + 1j * STEP * np.eye(point.size)[free]]), offsets)
     n_shells = (values.shape[-1] - 2) // 3
     suffixes = [f"_{k}" for k in range(1, n_shells + 1)] if n_shells > 1 else [""]
     names = ["kappa", "core_share", *(f"{name}{k}" for name in ("share", "alpha", "coverage") for k in suffixes)]
     estimates, intervals = {}, {}
-    for name, value, slope in zip(names, values.T, values.imag.T / STEP, strict=True):
+    for name, value, slope in zip(names, values[0].real, values[1:].imag.T / STEP, strict=True):
         if (model == "homogeneous" and name in {"kappa", "core_share"}) or name == "share":
             continue
         power = 1 / unit if name.startswith("alpha") else 1.0
-        estimates[name] = float(value[0].real) ** power
-        interval = _interval(float(value[0].real), _DEATHS_ARE_BIRTHS * float(slope @ inverse @ slope))
+        estimates[name] = float(value) ** power
+        interval = _interval(float(value), _DEATHS_ARE_BIRTHS * float(slope @ inverse @ slope))
         if interval is not None:
             intervals[name] = Interval(*(end**power for end in interval))
     return estimates, intervals, float(gain)
@@ -332,7 +333,7 @@ def _wide_intervals(estimates: dict[str, float], intervals: dict[str, Interval])
 
 def _interval(value: float, variance: float) -> Interval | None:
     """Return the interval on the logit scale; None for a parameter that is held."""
-    if variance == 0 or not 0 < value < 1:
+    if variance <= 0 or not 0 < value < 1:
         return None
     low, high = logit_interval(np.array(value), np.sqrt(variance))
     return Interval(float(low), float(high))

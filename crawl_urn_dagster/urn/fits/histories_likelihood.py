@@ -15,6 +15,9 @@ Per element of a class that has always existed, with survival s_t over the gap a
 
 with the fraction never seen before f, ν_t = 1 - s_(t-1) (1 - ν_(t-1) (1 - c_(t-1))), and the probability χ_l of no
 capture after l, χ_t = 1 - s_t (1 - χ_(t+1) (1 - c_(t+1))), both 1 at their end. A core adds its elements to one cell.
+
+Every 1 - x is computed from the logit of x, so it has no rounding error of its own: where x rounds to 1, a difference
+would leave the derivative without the value that it is divided by.
 """
 
 from __future__ import annotations
@@ -23,8 +26,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import expit as real_expit
 
-from crawl_urn_dagster.urn.capture_recapture.recaptures import never_seen_again
+from crawl_urn_dagster.urn.capture_recapture.recaptures import not_captured_after
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.urn.data.histories import FloatArray, HistoryCells
@@ -34,7 +38,6 @@ Values: TypeAlias = npt.NDArray[Any]
 
 STEP = 1e-20
 TINY = 1e-300
-_LARGEST_LOGIT = 700.0
 # Whether a model has a core, and its number of shells, by the number of its parameters.
 _LAYOUTS = {2: (False, 1), 3: (True, 1), 6: (True, 2)}
 
@@ -52,15 +55,16 @@ class Classes(NamedTuple):
 
     Attributes
     ----------
-    kappa
-        Core fraction of the urn.
-    share, alpha, logit_coverage
-        Share of the elements outside the core, survival per mean gap and logit of coverage, by shell.
+    kappa, outside
+        Core fraction of the urn, and 1 minus it.
+    share, logit_alpha, logit_coverage
+        Share of the elements outside the core, logit of survival per mean gap and logit of coverage, by shell.
     """
 
     kappa: Values
+    outside: Values
     share: Values
-    alpha: Values
+    logit_alpha: Values
     logit_coverage: Values
 
 
@@ -88,46 +92,49 @@ def score(data: Histories, point: FloatArray, offsets: FloatArray) -> Score:
 def log_probabilities(data: Histories, points: Values, offsets: FloatArray) -> Values:
     """Return the log of each cell's share of the captured elements, shape (points, cells), for logit parameters."""
     cells, n = data.cells, offsets.size
-    kappa, share, alpha, logit_coverage = classes_of(points)
+    classes = classes_of(points)
     in_every_crawl = (cells.first == 0) & (cells.last == n - 1) & (cells.captures == n)
-    expected, captured = kappa[:, None] * in_every_crawl, kappa
-    for shell in range(share.shape[1]):
-        coverage = expit(logit_coverage[:, shell, None] + offsets)
-        shell_expected, shell_captured = shell_expectations(data, alpha[:, shell], coverage)
-        weight = (1 - kappa) * share[:, shell]
+    expected, captured = classes.kappa[:, None] * in_every_crawl, classes.kappa
+    for shell in range(classes.share.shape[1]):
+        logit_coverage = classes.logit_coverage[:, shell, None] + offsets
+        shell_expected, shell_captured = shell_expectations(data, classes.logit_alpha[:, shell], logit_coverage)
+        weight = classes.outside * classes.share[:, shell]
         expected = expected + weight[:, None] * shell_expected
         captured = captured + weight * shell_captured
-    return np.asarray(np.log(expected + TINY) - np.log(captured)[:, None])
+    return np.asarray(np.log(expected + TINY) - np.log(captured + TINY)[:, None])
 
 
-def shell_expectations(data: Histories, alpha: Values, coverage: Values) -> tuple[Values, Values]:
+def shell_expectations(data: Histories, logit_alpha: Values, logit_coverage: Values) -> tuple[Values, Values]:
     """Return elements of each cell, shape (points, cells), and elements captured at all, per element of the shell.
 
     Parameters have shape (points,) and (points, crawls). ``between[:, f, j]`` is the probability of j captures
     between crawl f and crawl t.
     """
-    (first, last, captures, _), n = data.cells, coverage.shape[1]
-    survival = alpha[:, None] ** data.gaps
-    never_again = never_seen_again(survival, coverage[:, 1:])
+    (first, last, captures, _), n = data.cells, logit_coverage.shape[1]
+    log_survival = _log_expit(logit_alpha)[:, None] * data.gaps
+    alive, dead = np.exp(log_survival), -np.expm1(log_survival)
+    caught, missed = expit(logit_coverage), expit(-logit_coverage)
+    never_again = not_captured_after(dead, alive * missed[:, 1:])
     # The same recursion backwards in time.
-    unseen = never_seen_again(survival[:, ::-1], coverage[:, -2::-1])[:, ::-1]
-    between = np.zeros((*coverage.shape, n), dtype=coverage.dtype)
+    unseen = not_captured_after(dead[:, ::-1], alive[:, ::-1] * missed[:, -2::-1])[:, ::-1]
+    between = np.zeros((*caught.shape, n), dtype=caught.dtype)
     between[:, 0, 0] = 1
-    middle = np.ones((coverage.shape[0], last.size), dtype=coverage.dtype)
+    middle = np.ones((caught.shape[0], last.size), dtype=caught.dtype)
     ends = np.searchsorted(last, np.arange(n + 1))
     for t in range(1, n):
         # Values read here for elements captured once, which have no captures between, are not used.
         here = slice(ends[t], ends[t + 1])
-        middle[:, here] = between[:, first[here], captures[here] - 2] * coverage[:, t, None]
-        caught = coverage[:, t, None, None] * between[:, :t, : t + 1]
-        between[:, :t, : t + 1] -= caught
-        between[:, :t, 1 : t + 1] += caught[..., :-1]
+        middle[:, here] = between[:, first[here], captures[here] - 2] * caught[:, t, None]
+        captured = caught[:, t, None, None] * between[:, :t, :t]
+        between[:, :t, : t + 1] *= missed[:, t, None, None]
+        between[:, :t, 1 : t + 1] += captured
         between[:, t, 0] = 1
-    single = first == last
     time = np.append(0.0, data.gaps.cumsum())
-    alive = alpha[:, None] ** (time[last] - time[first])
-    expected = coverage[:, first] * unseen[:, first] * never_again[:, last] * np.where(single, 1, alive * middle)
-    return expected, (coverage * unseen).sum(axis=1)
+    survived = np.exp(_log_expit(logit_alpha)[:, None] * (time[last] - time[first]))
+    expected = (
+        caught[:, first] * unseen[:, first] * never_again[:, last] * np.where(first == last, 1, survived * middle)
+    )
+    return expected, (caught * unseen).sum(axis=1)
 
 
 def classes_of(point: Values) -> Classes:
@@ -145,26 +152,36 @@ def classes_of(point: Values) -> Classes:
     if n not in _LAYOUTS:
         raise ValueError(f"there are {n} parameters; expected one of {', '.join(map(str, _LAYOUTS))}")
     has_core, n_shells = _LAYOUTS[n]
-    values, shells = expit(point), n - 2 * n_shells
-    first = values[..., 1:2] if n_shells == 2 else np.ones_like(values[..., :1])
+    shells, kappa, both = n - 2 * n_shells, point[..., 0], np.stack([point[..., 1], -point[..., 1]], axis=-1)
     return Classes(
-        kappa=values[..., 0] if has_core else np.zeros_like(values[..., 0]),
-        share=np.concatenate([first, 1 - first], axis=-1) if n_shells == 2 else first,
-        alpha=values[..., shells::2],
+        kappa=expit(kappa) if has_core else np.zeros_like(kappa),
+        outside=expit(-kappa) if has_core else np.ones_like(kappa),
+        share=expit(both) if n_shells == 2 else np.ones_like(point[..., :1]),
+        logit_alpha=point[..., shells::2],
         logit_coverage=point[..., shells + 1 :: 2],
     )
 
 
 def quantities(points: Values, offsets: FloatArray) -> Values:
     """Return κ, μ, then shares, survivals and mean coverages of the shells, on the last axis, for logit parameters."""
-    kappa, share, alpha, logit_coverage = classes_of(points)
+    kappa, outside, share, logit_alpha, logit_coverage = classes_of(points)
     coverage = expit(logit_coverage[:, None] + offsets[:, None])
-    core_share = kappa[:, None] / (kappa[:, None] + (1 - kappa[:, None]) * (coverage * share[:, None]).sum(axis=-1))
-    parts = [kappa[:, None], core_share.mean(axis=1)[:, None], share, alpha, coverage.mean(axis=1)]
+    core_share = kappa[:, None] / (kappa[:, None] + outside[:, None] * (coverage * share[:, None]).sum(axis=-1) + TINY)
+    parts = [kappa[:, None], core_share.mean(axis=1)[:, None], share, expit(logit_alpha), coverage.mean(axis=1)]
     return np.concatenate(parts, axis=1)
 
 
 def expit(values: Values) -> Values:
-    """Return the inverse of logit, also of complex numbers; very negative ones are raised so that exp is finite."""
-    within = np.maximum(values.real, -_LARGEST_LOGIT) - values.real
-    return np.asarray(1 / (1 + np.exp(-(values + within))))
+    """Return the inverse of logit, also of complex numbers that carry derivatives."""
+    found = real_expit(values.real)
+    return _with_slope(values, found, found * real_expit(-values.real))
+
+
+def _log_expit(values: Values) -> Values:
+    """Return the logarithm of `expit`."""
+    return _with_slope(values, -np.logaddexp(0, -values.real), real_expit(-values.real))
+
+
+def _with_slope(values: Values, found: FloatArray, slope: FloatArray) -> Values:
+    """Return the values of a function, with its slope applied to the derivatives that its arguments carry."""
+    return found + 1j * slope * values.imag if np.iscomplexobj(values) else found

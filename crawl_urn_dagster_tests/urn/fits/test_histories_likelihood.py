@@ -32,7 +32,7 @@ def test_expected_cells_equal_brute_force():
         captured = np.flatnonzero(history)
         by_cell[index[captured[0], captured[-1], captured.size]] += count
     data = Histories(cells, gaps, np.ones(n))
-    found, captured = shell_expectations(data, np.array([alpha]), coverage[None])
+    found, captured = shell_expectations(data, logit([alpha]), logit(coverage)[None])
     np.testing.assert_allclose(found[0], by_cell)
     assert captured == pytest.approx([expected.sum()])
 
@@ -48,6 +48,19 @@ def test_gradient_is_the_slope_of_the_likelihood(model):
         ends = [log_likelihood(data, point + sign * step, offsets) for sign in (-1, 1)]
         rise = np.diff(ends)[0]
         assert gradient[index] == pytest.approx(rise / 2e-5, rel=1e-5, abs=1e-3)
+
+
+@pytest.mark.parametrize("n_parameters", [2, 3, 6])
+@pytest.mark.parametrize("spread", [5, 40, 800])
+def test_score_is_finite_and_bounded_at_any_logits(n_parameters, spread):
+    """No logit changes the logarithm of a probability faster than each death, capture or miss in its product does."""
+    n, (counts, _), rng = 10, two_shells(200, 10, 1), np.random.default_rng(n_parameters)
+    data = Histories(count_cells(counts), np.ones(n - 1), np.diagonal(counts.intersections()).astype(float))
+    for point in rng.normal(0, spread, (50, n_parameters)):
+        found = score(data, point, rng.normal(0, 1, n))
+        slopes = np.sqrt(np.diagonal(found.information) / data.cells.elements.sum())
+        assert np.isfinite(found.value)
+        assert (slopes < 4 * n).all()
 
 
 @pytest.mark.parametrize("n_parameters", [1, 4, 5, 8])
