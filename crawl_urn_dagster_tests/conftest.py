@@ -52,3 +52,9 @@ def shared_data() -> Path:
 def shared_reference() -> Path:
     """Independently computed values, beside the checkout."""
     return _folder("reference")
+
+
+@pytest.fixture(scope="session")
+def shared_scenarios() -> Path:
+    """The independent simulator of crawled populations, beside the checkout."""
+    return _folder("scenarios")

@@ -1,0 +1,278 @@
+"""Compute what a fitted mixture of classes says about the population, with 95 % confidence intervals.
+
+Does not fit; see `ladder`.
+
+Elements that the crawls before the window captured count as known: before the window each class is assumed to have had
+its mean survival, mean coverage and mean growth of the window for ever.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy.special import expit, logit
+
+from crawl_urn_dagster.urn.open_population.class_terms import COMPLEX_STEP, class_terms
+from crawl_urn_dagster.urn.results.result import Interval
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    import numpy.typing as npt
+
+    from crawl_urn_dagster.urn.data.histories import FloatArray
+    from crawl_urn_dagster.urn.open_population.classes import PopulationClass
+    from crawl_urn_dagster.urn.open_population.likelihood import ClassDesign
+
+    #: Real or complex.
+    Numbers = npt.NDArray[Any]
+
+_Z = 1.959963984540054
+_Z_ONE_SIDED = 1.6448536269514722
+# Largest number of elements that none seen leaves possible, with 95 % confidence.
+_RULE_OF_THREE = 3.0
+# Quantities whose intervals are computed on the logarithmic scale and as they are; all others are shares.
+_POSITIVE = {"population", "known_living", "loss_half_life"}
+_SIGNED = {"growth", "core_growth", "shell_growth"}
+_EDGE = 1e-12
+
+
+class Course(NamedTuple):
+    """A quantity of every crawl or gap with its 95 % confidence interval, each of shape (T,) or (T - 1,)."""
+
+    estimate: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+class Quantities(NamedTuple):
+    """Quantities of the window by name, with standard errors and intervals, and quantities by crawl or gap."""
+
+    estimates: dict[str, float]
+    standard_errors: dict[str, float]
+    intervals: dict[str, Interval]
+    courses: dict[str, Course]
+
+
+class _Classes(NamedTuple):
+    """Living, coverage, survival and not yet known of every class, shape (classes, ..., T) or (classes, ..., T - 1)."""
+
+    living: Numbers
+    coverage: Numbers
+    survival: Numbers
+    unknown: Numbers
+
+
+def _classes(designs: Sequence[ClassDesign], parameters: Numbers) -> _Classes:
+    living, coverage, survival, unknown = [], [], [], []
+    for design in designs:
+        course = design.course(parameters)
+        terms = class_terms(course, design.survival, is_always_captured=design.is_always_captured)
+        living.append(np.exp(course.log_living))
+        coverage.append(1 - terms.missed)
+        survival.append(terms.survival)
+        unknown.append(_unknown(course.log_living, terms.survival, terms.missed))
+    return _Classes(np.array(living), np.array(coverage), np.array(survival), np.array(unknown))
+
+
+def _unknown(log_living: Numbers, survival: Numbers, missed: Numbers) -> Numbers:
+    """Return the probability that a living element was captured neither by an earlier crawl nor before the window."""
+    older = survival * np.exp(-np.diff(log_living))
+    mean_older = np.exp(np.log(older).mean(axis=-1))
+    mean_missed = missed.mean(axis=-1)
+    result = np.empty_like(missed)
+    result[..., 0] = (1 - mean_older) / (1 - mean_older * mean_missed + 1e-300)
+    for t in range(missed.shape[-1] - 1):
+        result[..., t + 1] = 1 - older[..., t] + older[..., t] * missed[..., t] * result[..., t]
+    return result
+
+
+def quantities(designs: Sequence[ClassDesign], parameters: Numbers, crawls: slice) -> dict[str, Numbers]:
+    """Compute the quantities of a fit.
+
+    Parameters
+    ----------
+    designs
+        The classes; a class beside the shells first.
+    parameters
+        Logarithmic parameters of the designs, shape (..., n_parameters).
+    crawls
+        Crawls whose numbers and coverage are identified.
+
+    Returns
+    -------
+    dict
+        Arrays of shape (...), and of shape (..., crawls) for names that end in ``_by_crawl`` or ``_by_gap``.
+    """
+    classes = _classes(designs, parameters)
+    living = classes.living
+    captured = living * classes.coverage
+    is_shell = np.array([design.name.startswith("shell") for design in designs])
+    shell = living[is_shell].sum(axis=0)
+    total, sizes = living.sum(axis=0), captured.sum(axis=0)
+    known = (living * (1 - (1 - classes.coverage) * classes.unknown)).sum(axis=0)
+    shell_survival = (living[is_shell][..., :-1] * classes.survival[is_shell]).sum(axis=0) / shell[..., :-1]
+    gaps = slice(0, crawls.stop - 1)
+    first, last = crawls.start, crawls.stop - 1
+    shell_coverage = captured[is_shell].sum(axis=0) / shell
+    result = {
+        "coverage": shell_coverage[..., crawls].mean(axis=-1),
+        "survival": np.exp(np.log(shell_survival[..., gaps]).mean(axis=-1)),
+        "population": total[..., crawls].mean(axis=-1),
+        "known_living": known[..., crawls].mean(axis=-1),
+        "completeness": sizes[..., crawls].sum(axis=-1) / known[..., crawls].sum(axis=-1),
+        "growth": np.log(total[..., last] / total[..., first]) / (last - first),
+        "shell_growth": np.log(shell[..., last] / shell[..., first]) / (last - first),
+        "coverage_by_crawl": shell_coverage,
+        "survival_by_gap": shell_survival,
+        "population_by_crawl": total,
+        "known_living_by_crawl": known,
+        "completeness_by_crawl": sizes / known,
+    }
+    if not is_shell[0]:
+        result |= _of_stable_class(designs[0].name, classes, captured[0] / sizes, crawls)
+    return result
+
+
+def _of_stable_class(name: str, classes: _Classes, share: Numbers, crawls: slice) -> dict[str, Numbers]:
+    """Compute shares of the class beside the shells, and its growth, loss and miss chances."""
+    stable, total = classes.living[0], classes.living.sum(axis=0)
+    fraction = stable / total
+    first, last = crawls.start, crawls.stop - 1
+    middle = [(first + last) // 2, (first + last + 1) // 2]
+    at_middle = np.exp(np.log(stable[..., middle]).mean(axis=-1))
+    others = np.exp(np.log((total - stable)[..., middle]).mean(axis=-1))
+    loss = 1 - classes.survival[0].mean(axis=-1)
+    prefix, stem = ("kappa", "core_share") if name == "core" else ("long_lived_fraction", "long_lived_share")
+    result = {
+        prefix: at_middle / (at_middle + others),
+        f"{prefix}_first": fraction[..., first],
+        f"{prefix}_last": fraction[..., last],
+        stem: share[..., crawls].mean(axis=-1),
+        f"{prefix}_by_crawl": fraction,
+        f"{stem}_by_crawl": share,
+        "core_growth": np.log(stable[..., last] / stable[..., first]) / (last - first),
+        "miss": 1 - classes.coverage[0].mean(axis=-1),
+    }
+    if name == "long_lived":
+        result |= {"loss": loss, "loss_half_life": -np.log(2) / np.log(classes.survival[0]).mean(axis=-1)}
+    return result
+
+
+def estimate_quantities(
+    designs: Sequence[ClassDesign],
+    to_logarithmic: Callable[[Numbers], Numbers],
+    parameters: FloatArray,
+    covariance: FloatArray,
+    crawls: slice,
+) -> Quantities:
+    """Compute quantities with intervals by the delta method.
+
+    Parameters
+    ----------
+    designs, crawls
+        Arguments of `quantities`.
+    to_logarithmic
+        Function that converts the parameters of the search to those of the designs.
+    parameters, covariance
+        Result of the search.
+
+    Returns
+    -------
+    Quantities
+        Estimates, standard errors and intervals.
+    """
+    values = quantities(designs, to_logarithmic(parameters), crawls)
+    steps = parameters + 1j * COMPLEX_STEP * np.eye(parameters.size)
+    moved = quantities(designs, to_logarithmic(steps), crawls)
+    result = Quantities({}, {}, {}, {})
+    for name, value in values.items():
+        slope = moved[name].imag / COMPLEX_STEP
+        variance = np.einsum("i...,ij,j...->...", slope, covariance, slope)
+        se = np.sqrt(np.maximum(variance, 0.0))
+        low, high = _interval(name, value, se)
+        if value.ndim:
+            result.courses[name] = Course(value, low, high)
+        else:
+            result.estimates[name], result.standard_errors[name] = float(value), float(se)
+            result.intervals[name] = Interval(float(low), float(high))
+    return result
+
+
+def _interval(name: str, value: FloatArray, se: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return 95 % limits; a share whose linear interval reaches 0 has the lower limit 0."""
+    if name in _SIGNED:
+        return value - _Z * se, value + _Z * se
+    if name.removesuffix("_by_crawl") in _POSITIVE:
+        factor = np.exp(np.minimum(_Z * se / value, 50.0))
+        return value / factor, value * factor
+    inner = np.clip(value, _EDGE, 1 - _EDGE)
+    half = _Z * se / (inner * (1 - inner))
+    low, high = expit(logit(inner) - half), expit(logit(inner) + half)
+    near_0 = value <= _Z * se
+    return np.where(near_0, 0.0, np.minimum(low, value)), np.maximum(
+        np.where(near_0, np.minimum(value + _Z * se, 1.0), high), value
+    )
+
+
+def upper_limit_of_share(share: float, se: float, living: float) -> float:
+    """Return the one-sided 95 % limit of a class that is not needed.
+
+    Parameters
+    ----------
+    share, se
+        Estimated share of the living and its standard error.
+    living
+        Expected living elements.
+    """
+    return min(max(share + _Z_ONE_SIDED * se, _RULE_OF_THREE / living), 1.0)
+
+
+def kappa_over_newborn_coverage(
+    inner: Interval, classes: Sequence[PopulationClass], *, lowest: float = 1 / 3, highest: float = 1.5
+) -> Interval:
+    """Widen the interval of κ by the coverage that elements may have in their first crawl.
+
+    No data tell how the coverage of elements in their first crawl compares with that of later crawls. For a ratio r the
+    shells have S / (1 - (1 - α)(1 - r)) elements, where S is the fitted number.
+
+    Parameters
+    ----------
+    inner
+        Interval of κ with r = 1.
+    classes
+        Fitted classes.
+    lowest, highest
+        Range of r. The coverage of new elements is at most 1, so r is at most 1 / coverage.
+
+    Returns
+    -------
+    Interval
+        The outer interval.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crawl_urn_dagster.urn.open_population.classes import PopulationClass
+    >>> shell = PopulationClass("shell", np.full(3, 60.0), np.full(2, 0.8), np.full(3, 0.5))
+    >>> low, high = kappa_over_newborn_coverage(Interval(0.35, 0.45), [shell])
+    >>> round(low, 3), round(high, 3)
+    (0.318, 0.474)
+    """
+    shells = [one for one in classes if one.name.startswith("shell")]
+    living = sum(float(one.living.mean()) for one in shells)
+    factors = []
+    for ratio in (lowest, highest):
+        total = 0.0
+        for one in shells:
+            turnover = 1 - float(np.exp(np.log(np.maximum(one.survival, _EDGE)).mean()))
+            bounded = min(ratio, 1 / max(float(one.coverage.mean()), _EDGE))
+            total += float(one.living.mean()) / (1 - turnover * (1 - bounded))
+        factors.append(total / living)
+    low, high = (
+        limit / (limit + (1 - limit) * factor) if 0 < limit < 1 else limit
+        for limit, factor in zip(inner, factors, strict=True)
+    )
+    return Interval(min(low, inner.low), max(high, inner.high))
