@@ -54,16 +54,18 @@ def capture_recapture_tables(
         Number of all elements divided by the number of counted elements; 1 if all elements were counted.
     """
     sample, times = counts.divided_by(one_in), times_of(crawls, clock)
-    sizes, recaptures = np.diagonal(sample.intersections()), sample.recaptures()
+    sizes, recaptures, losses = np.diagonal(sample.intersections()), sample.recaptures(), sample.losses()
     models = [
-        fit_cormack_jolly_seber(sizes, recaptures, times=times, clock=clock),
+        fit_cormack_jolly_seber(sizes, recaptures, times=times, losses=losses, clock=clock),
         fit_two_classes(sample, times, clock=clock),
         fit_core_and_shell(sample, times, clock=clock),
     ]
-    varying = fit_cormack_jolly_seber(sizes, recaptures, times=times, survival="crawl", coverage="crawl", clock=clock)
+    varying = fit_cormack_jolly_seber(
+        sizes, recaptures, times=times, survival="crawl", coverage="crawl", losses=losses, clock=clock
+    )
     labels = crawls["crawl"].tolist()
     per_crawl = [_by_maximum_likelihood(varying, labels)]
-    per_crawl += _in_closed_form(jolly_seber(sizes, recaptures, times), labels, one_in)
+    per_crawl += _in_closed_form(jolly_seber(sizes, recaptures, times, losses), labels, one_in)
     return {
         "capture_recapture": _table(pd.concat([_estimates(fit) for fit in models]), CAPTURE_RECAPTURE, clock),
         "per_crawl": _table(pd.concat(per_crawl), PER_CRAWL, clock),

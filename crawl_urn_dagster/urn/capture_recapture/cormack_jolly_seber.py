@@ -46,11 +46,13 @@ def fit_cormack_jolly_seber(
     times: npt.ArrayLike | None = None,
     survival: Structure = "constant",
     coverage: Structure = "constant",
+    losses: npt.ArrayLike | None = None,
+    dispersion: float = 1.0,
     clock: Clock = "crawl",
 ) -> MaximumLikelihoodFit:
     """Maximise the likelihood of the m-array.
 
-    ln L = Σ T_(t+1) ln φ_t + m_t ln p_t + z_t ln(1-p_t) + (n_t - r_t) ln χ_t over the crawls, with T_t = m_t + z_t and
+    ln L = Σ T_(t+1) ln φ_t + m_t ln p_t + z_t ln(1-p_t) + (R_t - r_t) ln χ_t over the crawls, with T_t = m_t + z_t and
     the probability of no later capture χ_t = 1 - φ_t + φ_t (1-p_(t+1)) χ_(t+1), where χ of the last crawl is 1. The
     constant of the multinomial is left out.
 
@@ -62,6 +64,11 @@ def fit_cormack_jolly_seber(
         Times of the crawls, shape (n_crawls,), not decreasing; one unit apart if None.
     survival, coverage
         ``constant``; ``crawl`` for one value per gap or crawl; ``stratum`` for one value per stratum.
+    losses
+        Elements of each crawl that were not released, in the shape of the sizes; none if None. The likelihood is
+        conditional on the R_t elements that were.
+    dispersion
+        Variance inflation factor ĉ, at least 1. Standard errors are multiplied by its square root.
     clock
         Unit of the times.
 
@@ -76,8 +83,8 @@ def fit_cormack_jolly_seber(
     Raises
     ------
     ValueError
-        If counts are impossible (see `recapture_counts`), the times decrease or have a different length, or a
-        structure is unknown.
+        If counts are impossible (see `recapture_counts`), the times decrease or have a different length, a structure
+        is unknown, or the dispersion is less than 1.
 
     References
     ----------
@@ -90,14 +97,16 @@ def fit_cormack_jolly_seber(
     >>> round(fit.alpha, 3), round(fit.coverage, 3)
     (0.7, 0.571)
     """
-    counts = recapture_counts(sizes, recaptures)
+    if not dispersion >= 1:
+        raise ValueError(f"dispersion is {dispersion}; expected at least 1")
+    counts = recapture_counts(sizes, recaptures, losses)
     gaps = gaps_of(times, counts.captured.shape[-1])
     strata = counts.captured.reshape(-1, gaps.size + 1).shape[0]
     counts = RecaptureCounts(*(array.reshape(strata, gaps.size + 1) for array in counts))
     alpha_names, alpha_index = _parameters("alpha", survival, strata, range(gaps.size))
     coverage_names, coverage_index = _parameters("coverage", coverage, strata, range(1, gaps.size + 1))
     names = alpha_names + coverage_names
-    trials = int(counts.captured[:, :-1].sum())
+    trials = int(counts.released[:, :-1].sum())
     kind = FitKind("recaptures", "cormack_jolly_seber", "exact", clock)
     if not counts.recaptured.any():
         return nothing_estimated(kind, names, trials, Reason(ReasonCode.NO_RECAPTURES))
@@ -115,7 +124,15 @@ def fit_cormack_jolly_seber(
 
     best = maximise(log_likelihood, [_start(counts, exponents, index, len(names))], trials)
     powers = np.append(np.full(len(alpha_names), 1 / unit), np.ones(len(coverage_names)))
-    return fit_at(log_likelihood, best, kind=kind, parameters=names, sample_size=trials, powers=powers)
+    return fit_at(
+        log_likelihood,
+        best,
+        kind=kind,
+        parameters=names,
+        sample_size=trials,
+        powers=powers,
+        dispersion=dispersion,
+    )
 
 
 def _start(
@@ -134,7 +151,7 @@ def _start(
 def _log_likelihood(counts: RecaptureCounts, phi: FloatArray, p: FloatArray) -> tuple[float, FloatArray, FloatArray]:
     """Return the log-likelihood and its derivatives by φ and p of every gap."""
     marked, passed = counts.marked[..., 1:], counts.passed[..., 1:]
-    survived, never = marked + passed, counts.captured - counts.recaptured
+    survived, never = marked + passed, counts.released - counts.recaptured
     chi = never_seen_again(phi, p)
     value = xlogy(survived, phi) + xlogy(marked, p) + xlog1py(passed, -p) + xlogy(never, chi)[..., :-1]
     by_phi, by_p = never_seen_again_gradient(never, phi, p, chi)

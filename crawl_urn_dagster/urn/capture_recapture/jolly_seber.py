@@ -75,10 +75,16 @@ class JollySeber:
     last_product_se: float
 
 
-def jolly_seber(sizes: npt.ArrayLike, recaptures: npt.ArrayLike, times: npt.ArrayLike | None = None) -> JollySeber:
+def jolly_seber(
+    sizes: npt.ArrayLike,
+    recaptures: npt.ArrayLike,
+    times: npt.ArrayLike | None = None,
+    losses: npt.ArrayLike | None = None,
+) -> JollySeber:
     """Estimate every crawl in closed form.
 
-    M = m + z n/r, p = m/M, N = n M/m, φ = M'/(M - m + n), B = N' - φ N, where a prime is the next crawl. If no φ
+    M = m + z R/r, p = m/M, N = n M/m, φ = M'/(M - m + R), B = N' - φ (N - n + R), where R of the n elements of a crawl
+    were released (all, unless there are losses on capture) and a prime is the next crawl. If no φ
     exceeds 1, these are the maximum-likelihood estimates of `fit_cormack_jolly_seber` with everything varying by
     crawl. Standard errors are from Pollock et al. (1990, eq. 4.11 to 4.18), for φ including the variation of survival
     itself. Confidence intervals are symmetric for births, on the logit scale for alpha and coverage, and for the
@@ -92,6 +98,8 @@ def jolly_seber(sizes: npt.ArrayLike, recaptures: npt.ArrayLike, times: npt.Arra
         Elements r_ij captured by crawl i and next captured by crawl j, shape (n_crawls, n_crawls).
     times
         Times of the crawls, shape (n_crawls,), not decreasing; one unit apart if None.
+    losses
+        Elements of each crawl that were not released, shape (n_crawls,); none if None.
 
     Returns
     -------
@@ -119,16 +127,16 @@ def jolly_seber(sizes: npt.ArrayLike, recaptures: npt.ArrayLike, times: npt.Arra
     >>> round(float(found.coverage.estimate[1]), 3), round(float(found.population.estimate[1]), 1)
     (0.556, 90.0)
     """
-    counts = recapture_counts(sizes, recaptures)
+    counts = recapture_counts(sizes, recaptures, losses)
     gaps = np.append(gaps_of(times, counts.captured.shape[-1]), np.nan)
     marked, phi, coverage = closed_forms(counts)
-    n, r, m, _ = counts
+    n, released, r, m, _ = counts
     with np.errstate(divide="ignore", invalid="ignore"):
         population = np.where(m > 0, n * marked / m, np.nan)
-        births = next_crawl(population) - phi * population
+        births = next_crawl(population) - phi * (population - n + released)
         alpha = np.where(gaps > 0, np.minimum(phi, 1) ** (1 / gaps), np.nan)
-        last_product = np.divide(r, n)[-2] if n.size > 1 else np.nan
-        last_product_se = np.sqrt(last_product * (1 - last_product) / n[-2]) if n.size > 1 else np.nan
+        last_product = np.divide(r, released)[-2] if n.size > 1 else np.nan
+        last_product_se = np.sqrt(last_product * (1 - last_product) / released[-2]) if n.size > 1 else np.nan
     found = {"alpha": alpha, "coverage": coverage, "marked": marked, "population": population, "births": births}
     se = _standard_errors(counts, gaps, phi, found)
     half_width = NORMAL_QUANTILE * se["births"]
@@ -148,12 +156,12 @@ def _standard_errors(
     counts: RecaptureCounts, gaps: FloatArray, phi: FloatArray, found: Mapping[str, FloatArray]
 ) -> dict[str, FloatArray]:
     """Return the standard errors of the quantities of `JollySeber` (Pollock et al. 1990); NaN at a bound."""
-    n, r, m, z = counts
+    n, released, r, m, z = counts
     alpha, p, marked, population, births = found.values()
     with np.errstate(divide="ignore", invalid="ignore"):
         dying = np.maximum(1 - phi, 0)
-        at_risk = marked - m + n
-        returning = 1 / r - 1 / n
+        at_risk = marked - m + released
+        returning = 1 / r - 1 / released
         unmarked = population * (population - n) * (1 - m / n) / m
         here = (marked - m) / at_risk * returning
         there = next_crawl((marked - m) * at_risk / marked**2 * returning)
@@ -164,8 +172,8 @@ def _standard_errors(
             "population": np.sqrt(population * (population - n) * at_risk / marked * returning + unmarked),
             "births": np.sqrt(
                 births**2 * there
-                + (phi * n * (n - m) / m) ** 2 * here
-                + (population - n) * phi * population * (1 - m / n) * dying / at_risk
+                + (phi * released * (n - m) / m) ** 2 * here
+                + (population - n) * phi * (population - n + released) * (1 - m / n) * dying / at_risk
                 + next_crawl(unmarked)
                 + phi**2 * unmarked
             ),
@@ -184,7 +192,7 @@ def _interval_above(floor: FloatArray, estimate: FloatArray, se: FloatArray) -> 
 
 def _reasons(counts: RecaptureCounts, gaps: FloatArray, phi: FloatArray) -> dict[str, tuple[str | None, ...]]:
     """Return why an estimate or a standard error of `JollySeber` is unknown, for each of its quantities."""
-    n, r, m, z = counts
+    n, _, r, m, z = counts
     crawls = np.arange(n.size)
 
     def where(condition: BoolArray, text: str) -> list[str | None]:

@@ -119,7 +119,7 @@ def _population(sizes: FloatArray, recaptures: FloatArray, core: FloatArray) -> 
     captured = np.maximum(sizes - core, 0)
     recaptured, marked = (np.clip(count - core, 0, captured) for count in (forward, backward))
     passed = np.maximum(np.cumsum(forward - backward) - forward, 0)
-    eligible_marked, *_ = closed_forms(RecaptureCounts(captured, recaptured, marked, passed))
+    eligible_marked, *_ = closed_forms(RecaptureCounts(captured, captured, recaptured, marked, passed))
     is_identified = (marked > 0) & (recaptured > 0)
     shell = np.divide(captured * eligible_marked, marked, out=np.full_like(captured, np.nan), where=is_identified)
     return np.asarray(core + shell)

@@ -27,6 +27,8 @@ class RecaptureCounts(NamedTuple):
     ----------
     captured
         Elements n_t captured by the crawl.
+    released
+        Elements R_t captured and released by the crawl; the other captured elements are losses on capture.
     recaptured
         Elements r_t of the crawl that were captured again later.
     marked
@@ -41,12 +43,15 @@ class RecaptureCounts(NamedTuple):
     """
 
     captured: FloatArray
+    released: FloatArray
     recaptured: FloatArray
     marked: FloatArray
     passed: FloatArray
 
 
-def recapture_counts(sizes: npt.ArrayLike, recaptures: npt.ArrayLike) -> RecaptureCounts:
+def recapture_counts(
+    sizes: npt.ArrayLike, recaptures: npt.ArrayLike, losses: npt.ArrayLike | None = None
+) -> RecaptureCounts:
     """Reduce the m-array to the statistic on which the likelihood depends.
 
     Parameters
@@ -56,6 +61,9 @@ def recapture_counts(sizes: npt.ArrayLike, recaptures: npt.ArrayLike) -> Recaptu
     recaptures
         Elements r_ij captured by crawl i and next captured by crawl j, shape (..., n_crawls, n_crawls); see
         `CaptureHistoryCounts.recaptures`. Only entries above the diagonal are read.
+    losses
+        Elements of each crawl that were not released, in the shape of the sizes; none if None. See
+        `CaptureHistoryCounts.losses`.
 
     Returns
     -------
@@ -65,8 +73,8 @@ def recapture_counts(sizes: npt.ArrayLike, recaptures: npt.ArrayLike) -> Recaptu
     Raises
     ------
     ValueError
-        If the shapes do not match, a count is negative or not finite, or more elements of a crawl are captured before
-        or again than it contains.
+        If the shapes do not match, a count is negative or not finite, more elements of a crawl are captured before
+        than it contains, or more are captured again or lost.
 
     Examples
     --------
@@ -75,19 +83,20 @@ def recapture_counts(sizes: npt.ArrayLike, recaptures: npt.ArrayLike) -> Recaptu
     """
     captured = np.asarray(sizes, dtype=np.float64)
     table = np.asarray(recaptures, dtype=np.float64)
-    if table.ndim == 0 or table.shape != (*captured.shape, captured.shape[-1]):
+    lost = np.zeros_like(captured) if losses is None else np.asarray(losses, dtype=np.float64)
+    if table.ndim == 0 or table.shape != (*captured.shape, captured.shape[-1]) or lost.shape != captured.shape:
         raise ValueError(
-            f"sizes has shape {captured.shape} and recaptures {table.shape}; "
-            "expected (..., crawls) and (..., crawls, crawls)"
+            f"sizes has shape {captured.shape}, recaptures {table.shape} and losses {lost.shape}; "
+            "expected (..., crawls), (..., crawls, crawls) and (..., crawls)"
         )
     table = np.triu(table, k=1)
-    for name, counts in {"sizes": captured, "recaptures": table}.items():
+    for name, counts in {"sizes": captured, "recaptures": table, "losses": lost}.items():
         invalid = ~(np.isfinite(counts) & (counts >= 0))
         if invalid.any():
             place = np.argwhere(invalid)[0].tolist()
             raise ValueError(f"{name}{place} is {counts[invalid][0]}; expected a finite number of at least 0")
     recaptured, marked = table.sum(axis=-1), table.sum(axis=-2)
-    for name, counts in {"captured again": recaptured, "captured before": marked}.items():
+    for name, counts in {"captured again or lost": recaptured + lost, "captured before": marked}.items():
         excessive = counts > captured
         if excessive.any():
             crawl = int(np.nonzero(excessive)[-1][0])
@@ -97,15 +106,15 @@ def recapture_counts(sizes: npt.ArrayLike, recaptures: npt.ArrayLike) -> Recaptu
             )
     # Elements captured before the crawl, and by it or after it.
     known = np.cumsum(recaptured - marked, axis=-1) + marked - recaptured
-    return RecaptureCounts(captured, recaptured, marked, known - marked)
+    return RecaptureCounts(captured, captured - lost, recaptured, marked, known - marked)
 
 
 def closed_forms(counts: RecaptureCounts) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return M, φ to the next crawl and p of every crawl, in the shape of the counts; NaN if not identified."""
-    n, r, m, z = counts
+    _, released, r, m, z = counts
     with np.errstate(divide="ignore", invalid="ignore"):
-        marked = np.where(r > 0, m + z * n / r, np.nan)
-        return marked, next_crawl(marked) / (marked - m + n), m / marked
+        marked = np.where(r > 0, m + z * released / r, np.nan)
+        return marked, next_crawl(marked) / (marked - m + released), m / marked
 
 
 def next_crawl(values: FloatArray) -> FloatArray:

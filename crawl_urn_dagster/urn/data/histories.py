@@ -31,11 +31,14 @@ class CaptureHistoryCounts:
         Whether the elements of a history were captured by a crawl, shape (n_histories, n_crawls), oldest crawl first.
     elements
         Elements with that history, shape (n_histories,), each at least 0.
+    lost
+        How many of them were not released after their last capture, so that no later crawl can capture them, shape
+        (n_histories,); none if None.
 
     Raises
     ------
     ValueError
-        If the shapes do not match or a count is negative.
+        If the shapes do not match, a count is negative, or more elements are lost than have the history.
 
     Examples
     --------
@@ -55,6 +58,7 @@ class CaptureHistoryCounts:
 
     seen: BoolArray
     elements: IntArray
+    lost: IntArray | None = None
 
     def __post_init__(self) -> None:
         if self.seen.ndim != 2 or self.elements.shape != self.seen.shape[:1]:
@@ -64,10 +68,16 @@ class CaptureHistoryCounts:
             )
         if self.elements.size and self.elements.min() < 0:
             raise ValueError(f"a history has {self.elements.min()} elements; counts are at least 0")
+        if self.lost is not None and (
+            self.lost.shape != self.elements.shape or ((self.lost < 0) | (self.lost > self.elements)).any()
+        ):
+            raise ValueError("lost does not fit the elements; expected from 0 to all of the elements of each history")
 
     def divided_by(self, one_in: int) -> CaptureHistoryCounts:
         """Return the counts of the sample itself, given counts that were multiplied by `one_in`."""
-        return CaptureHistoryCounts(self.seen, self.elements // one_in)
+        return CaptureHistoryCounts(
+            self.seen, self.elements // one_in, None if self.lost is None else self.lost // one_in
+        )
 
     @property
     def n_crawls(self) -> int:
@@ -111,6 +121,15 @@ class CaptureHistoryCounts:
             elements = self.elements[low : low + _CHUNK][history[1:][again]]
             total += np.bincount(pair, weights=elements, minlength=n * n)
         return np.rint(total).astype(np.int64).reshape(n, n)
+
+    def losses(self) -> IntArray:
+        """Count the elements that were not released after their capture by a crawl, shape (n_crawls,)."""
+        total = np.zeros(self.n_crawls, dtype=np.int64)
+        if self.lost is not None:
+            captured = self.seen.any(axis=1)
+            last = self.n_crawls - 1 - self.seen[captured, ::-1].argmax(axis=1)
+            np.add.at(total, last, self.lost[captured])
+        return total
 
     def unions(self) -> IntArray:
         """Count the distinct elements of crawls i to j, both included; see `unions_from_recaptures`."""

@@ -63,11 +63,15 @@ class MaximumLikelihoodDetails:
     sample_size
         Number of trials in the likelihood: captures by any crawl but the last.
     standard_errors
-        Standard errors by name, from the inverse of the observed information. A parameter that is not identified or at
-        a bound is absent.
+        Standard errors by name, from the inverse of the observed information times the dispersion. A parameter that is
+        not identified or at a bound is absent.
+    dispersion
+        Variance inflation factor ĉ, at least 1.
 
     References
     ----------
+    Burnham, K. P. and Anderson, D. R. (2002). Model Selection and Multimodel Inference, 2nd edition. Springer.
+
     Hurvich, C. M. and Tsai, C.-L. (1989). Regression and time series model selection in small samples. Biometrika 76,
     297-307.
     """
@@ -77,6 +81,7 @@ class MaximumLikelihoodDetails:
     n_parameters: int
     sample_size: int
     standard_errors: Mapping[str, float] = field(default_factory=dict)
+    dispersion: float = 1.0
 
     @property
     def aicc(self) -> float:
@@ -84,8 +89,20 @@ class MaximumLikelihoodDetails:
 
         NaN if the sample has at most k + 1 trials.
         """
+        return self.minus_two_log_likelihood + self._penalty
+
+    @property
+    def qaicc(self) -> float:
+        """Quasi-likelihood criterion, -2 ln L/ĉ + 2k + 2k(k+1)/(n-k-1), where k does not count ĉ, as in MARK.
+
+        NaN if the sample has at most k + 1 trials. It equals `aicc` if the dispersion is 1.
+        """
+        return self.minus_two_log_likelihood / self.dispersion + self._penalty
+
+    @property
+    def _penalty(self) -> float:
         k, spare = self.n_parameters, self.sample_size - self.n_parameters - 1
-        return self.minus_two_log_likelihood + 2 * k + 2 * k * (k + 1) / spare if spare > 0 else np.nan
+        return 2 * k + 2 * k * (k + 1) / spare if spare > 0 else np.nan
 
 
 MaximumLikelihoodFit: TypeAlias = FitResult[MaximumLikelihoodDetails]
@@ -151,6 +168,7 @@ def fit_at(
     parameters: Sequence[str],
     sample_size: int,
     powers: FloatArray,
+    dispersion: float = 1.0,
 ) -> MaximumLikelihoodFit:
     """Compute standard errors and the status of a maximum, and find the parameters that are not identified.
 
@@ -167,11 +185,13 @@ def fit_at(
     powers
         Power, more than 0, to which each parameter is raised for the result, shape (n_parameters,). A power other than
         1 changes the unit of time of a survival.
+    dispersion
+        Variance inflation factor, by which the covariance is multiplied.
     """
     found = _information(log_likelihood, best)
     logit_se = np.full(len(best), np.nan)
     known = np.flatnonzero(found.free)[found.identified]
-    logit_se[known] = np.sqrt(np.diagonal(found.covariance)[found.identified])
+    logit_se[known] = np.sqrt(dispersion * np.diagonal(found.covariance)[found.identified])
     is_flat = found.free & np.isnan(logit_se)
 
     values = np.where(found.free, best, np.rint(best)) ** powers
@@ -192,6 +212,7 @@ def fit_at(
             n_parameters=found.rank + int((~found.free).sum()),
             sample_size=sample_size,
             standard_errors=_by_name(parameters, se),
+            dispersion=dispersion,
         ),
     )
 

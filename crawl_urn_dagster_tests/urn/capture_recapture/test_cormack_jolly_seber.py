@@ -86,6 +86,20 @@ def test_dippers_of_varying_survival_and_coverage(all_dippers, dipper_reference)
     assert np.isfinite(np.delete(in_order(found, "standard_errors"), [5, 11])).all()
 
 
+def test_dispersion_widens_intervals_and_gives_qaicc(all_dippers):
+    plain, inflated = fit_cormack_jolly_seber(*all_dippers), fit_cormack_jolly_seber(*all_dippers, dispersion=2.25)
+    assert in_order(inflated).tolist() == in_order(plain).tolist()
+    assert in_order(inflated, "standard_errors") == pytest.approx(1.5 * in_order(plain, "standard_errors"))
+    widths = [np.diff(logit(ends(fit)), axis=0) for fit in (plain, inflated)]
+    assert widths[1] == pytest.approx(1.5 * widths[0])
+    n, deviance = plain.details.sample_size, plain.details.minus_two_log_likelihood
+    # MARK: -2 ln L/c-hat + 2K + 2K(K + 1)/(n - K - 1).
+    assert inflated.details.qaicc == pytest.approx(deviance / 2.25 + 4 + 12 / (n - 3))
+    assert inflated.details.aicc == plain.details.aicc == plain.details.qaicc
+    # MARK prints 670.866 for AICc.
+    assert plain.details.aicc == pytest.approx(670.866, abs=5.1e-4)
+
+
 def test_kind_has_the_clock_of_the_caller(all_dippers):
     fit = fit_cormack_jolly_seber(*all_dippers, clock="year")
     assert fit.kind == FitKind("recaptures", "cormack_jolly_seber", "exact", "year")
@@ -234,10 +248,10 @@ def test_crawls_at_the_same_time_have_a_reason():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"recaptures": [[0, 1], [0, 0], [0, 0]]}, r"sizes has shape \(2,\) and recaptures \(3, 2\)"),
+        ({"recaptures": [[0, 1], [0, 0], [0, 0]]}, r"sizes has shape \(2,\), recaptures \(3, 2\) and losses \(2,\)"),
         ({"recaptures": [[0, -1], [0, 0]]}, r"recaptures\[0, 1\] is -1.0"),
         ({"sizes": [5, np.nan]}, r"sizes\[1\] is nan"),
-        ({"recaptures": [[0, 6], [0, 0]]}, "crawl 0 contains 5 elements, of which 6 were captured again"),
+        ({"recaptures": [[0, 6], [0, 0]]}, "crawl 0 contains 5 elements, of which 6 were captured again or lost"),
         (
             {"sizes": [5, 2], "recaptures": [[0, 3], [0, 0]]},
             "crawl 1 contains 2 elements, of which 3 were captured before",
@@ -245,6 +259,7 @@ def test_crawls_at_the_same_time_have_a_reason():
         ({"times": [0, 1, 2]}, r"times has shape \(3,\); expected \(2,\)"),
         ({"times": [1, 0]}, "expected them in time order"),
         ({"survival": "sex"}, "the structure of alpha is 'sex'"),
+        ({"dispersion": 0.9}, "dispersion is 0.9; expected at least 1"),
     ],
 )
 def test_impossible_arguments_are_refused(arguments, message):

@@ -51,7 +51,7 @@ def test_se_of_births_in_the_notation_of_pollock(all_dippers):
         j = i + 1
         marked, population, births = closed.marked.estimate, closed.population.estimate, closed.births.estimate[i]
         phi = closed.alpha.estimate[i]
-        n, r, m, _ = counts
+        n, _, r, m, _ = counts
         variance = (
             births**2 * (marked[j] - m[j]) * (marked[j] - m[j] + n[j]) / marked[j] ** 2 * (1 / r[j] - 1 / n[j])
             + (marked[i] - m[i])

@@ -13,7 +13,7 @@ from crawl_urn_dagster_tests.urn.capture_recapture.m_arrays import histories
 
 def test_recapture_counts_of_histories():
     found = recapture_counts(*histories("101 3", "110 2", "011 4"))
-    assert [array.tolist() for array in found] == [[5, 6, 7], [5, 4, 0], [0, 2, 7], [0, 3, 0]]
+    assert [array.tolist() for array in found] == [[5, 6, 7], [5, 6, 7], [5, 4, 0], [0, 2, 7], [0, 3, 0]]
 
 
 def test_m_array_of_dippers(all_dippers, dipper_reference):
