@@ -84,7 +84,7 @@ def test_survival_is_biased_only_if_losses_are_ignored():
     assert closed.alpha.estimate[1:6].mean() == pytest.approx(0.8, abs=4 * np.sqrt((closed.alpha.se[1:6] ** 2).mean()))
     assert (biased.alpha.estimate[:6] < closed.alpha.estimate[:6]).all()
     # Births do not include elements that were lost.
-    inside = (closed.births.low < 4_000) & (4_000 < closed.births.high)
+    inside = (closed.births.low < 4_000) & (closed.births.high > 4_000)
     assert inside[1:6].sum() >= 4
 
 
