@@ -21,6 +21,7 @@ from crawl_urn_dagster.urn.capture_recapture.comparators import comparators
 from crawl_urn_dagster.urn.capture_recapture.cormack_jolly_seber import fit_cormack_jolly_seber
 from crawl_urn_dagster.urn.capture_recapture.jolly_seber import jolly_seber
 from crawl_urn_dagster.urn.capture_recapture.mixtures import fit_core_and_shell, fit_two_classes
+from crawl_urn_dagster.urn.goodness_of_fit.release_recapture import release_recapture_tests
 from crawl_urn_dagster.urn.results.reasons import join_codes
 
 if TYPE_CHECKING:
@@ -55,8 +56,10 @@ def capture_recapture_tables(
     """
     sample, times = counts.divided_by(one_in), times_of(crawls, clock)
     sizes, recaptures, losses = np.diagonal(sample.intersections()), sample.recaptures(), sample.losses()
+    # A test without degrees of freedom has no c-hat, and one below 1 is an accident.
+    dispersion = max(1.0, float(np.nan_to_num(release_recapture_tests(sample).c_hat)))
     models = [
-        fit_cormack_jolly_seber(sizes, recaptures, times=times, losses=losses, clock=clock),
+        fit_cormack_jolly_seber(sizes, recaptures, times=times, losses=losses, dispersion=dispersion, clock=clock),
         fit_two_classes(sample, times, clock=clock),
         fit_core_and_shell(sample, times, clock=clock),
     ]
@@ -85,6 +88,8 @@ def _estimates(fit: MaximumLikelihoodFit) -> pd.DataFrame:
         parameter=details.parameters,
         minus_two_log_likelihood=details.minus_two_log_likelihood,
         aicc=details.aicc,
+        dispersion=details.dispersion,
+        qaicc=details.qaicc,
         sample_size=details.sample_size,
         status=fit.status.value,
         reason=fit.reason,

@@ -5,6 +5,7 @@ import pytest
 
 from crawl_urn_dagster.estimates.capture_recapture import capture_recapture_tables
 from crawl_urn_dagster.urn import CaptureHistoryCounts
+from crawl_urn_dagster.urn.goodness_of_fit.release_recapture import release_recapture_tests
 from crawl_urn_dagster_tests.estimates.observed import observables, urn
 
 CRAWLS = 12
@@ -17,6 +18,10 @@ def counts():
 
 @pytest.fixture(scope="module")
 def made(counts):
+    return _tables(counts)
+
+
+def _tables(counts):
     return capture_recapture_tables(observables(counts)[0], counts, clock="crawl", one_in=1)
 
 
@@ -25,6 +30,31 @@ def test_homogeneous_urn_is_recovered_by_one_class(made):
     for name, truth in {"alpha": 0.8, "coverage": 0.5}.items():
         assert rows.loc[name, "estimate_low"] < truth < rows.loc[name, "estimate_high"]
     assert (rows["status"] == "ok").all()
+
+
+def test_dispersion_widens_one_class_only(counts, made):
+    tests = release_recapture_tests(counts)
+    core = urn(CRAWLS, core=3000, shell=3000, alpha=0.8, coverage=0.5, seed=3)
+    for tables, dispersion in ((made, max(1, tests.c_hat)), (_tables(core), release_recapture_tests(core).c_hat)):
+        rows = tables["capture_recapture"]
+        one_class = rows[rows["model"] == "cormack_jolly_seber"]
+        assert one_class["dispersion"].to_numpy() == pytest.approx(dispersion)
+        assert (rows.loc[rows["model"] != "cormack_jolly_seber", "dispersion"] == 1).all()
+        penalty = one_class["aicc"] - one_class["minus_two_log_likelihood"]
+        quasi = one_class["minus_two_log_likelihood"] / one_class["dispersion"] + penalty
+        assert one_class["qaicc"].to_numpy() == pytest.approx(quasi.to_numpy())
+    # A core is heterogeneity, which the model of one class does not have.
+    assert dispersion > 10
+
+
+def test_losses_raise_the_survival_of_one_class(counts, made):
+    lossy = CaptureHistoryCounts(counts.seen, counts.elements, counts.elements // 10)
+    for name, key in (("capture_recapture", "parameter"), ("per_crawl", "quantity")):
+        without, with_losses = made[name], _tables(lossy)[name]
+        is_survival = (with_losses[key] == "alpha") & with_losses["estimate"].notna() & (without["estimate"] < 1)
+        is_survival &= with_losses.get("model", "cormack_jolly_seber") == "cormack_jolly_seber"
+        assert is_survival.any()
+        assert (with_losses["estimate"] > without["estimate"])[is_survival].all()
 
 
 def test_reasons_are_stored_as_codes_too(made):

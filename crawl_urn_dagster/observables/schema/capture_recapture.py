@@ -22,6 +22,14 @@ CAPTURE_RECAPTURE = Table(
         *estimate("fraction"),
         Column("minus_two_log_likelihood", "DOUBLE", "of the model, without constants", "log-likelihood"),
         Column("aicc", "DOUBLE", "Akaike's information criterion for small samples", "log-likelihood"),
+        required(
+            "dispersion",
+            "DOUBLE",
+            "variance inflation factor c-hat of the release-recapture tests, at least 1, by which the variances of "
+            "cormack_jolly_seber are multiplied; 1 for mixtures, which model heterogeneity",
+            "ratio",
+        ),
+        Column("qaicc", "DOUBLE", "aicc of the quasi-likelihood, with that dispersion", "log-likelihood"),
         required("sample_size", "BIGINT", "captures in the likelihood", "captures"),
         required("status", "VARCHAR", "as in parameters"),
         Column("reason", "VARCHAR", "why the status is not ok, in words"),

@@ -12,6 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+import numpy as np
+
+from crawl_urn_dagster.urn.data.normal_intervals import NORMAL_QUANTILE
+
 Unit = Literal["elements", "fraction", "exponent"]
 
 _CLOSED = "no element starts or stops being eligible between the crawls"
@@ -44,11 +48,37 @@ def _abundance(bias: str) -> _Description:
     return _Description("eligible elements, N", "elements", _EQUAL, bias)
 
 
+def _heterogeneous(variable: str) -> _Description:
+    return _Description(
+        "eligible elements, N",
+        "elements",
+        f"{_CLOSED}, and a crawl captures each element with a probability that depends on the element by {variable}",
+        "takes elements that were eligible for few crawls for elements that are hard to capture, and extrapolates to "
+        "more of them: it counts elements of the whole window and more",
+    )
+
+
 _DESCRIPTIONS = {
     "petersen": _abundance(_BY_LAG),
     "chapman": _abundance(_BY_LAG),
     "schnabel": _abundance(_GROWING),
     "schumacher_eschmeyer": _abundance(_GROWING),
+    "m0": _abundance(_GROWING),
+    "mt": _Description(
+        "eligible elements, N",
+        "elements",
+        f"{_CLOSED}, and a crawl captures all elements with equal probability, which depends on the crawl",
+        _GROWING,
+    ),
+    "mh_poisson2": _heterogeneous("the Poisson exponent of 2 in its odds"),
+    "mh_darroch": _heterogeneous("a normal variable in its log odds"),
+    "mb": _Description(
+        "eligible elements, N",
+        "elements",
+        f"{_CLOSED}, and all elements that were not captured before are captured with equal probability",
+        "takes new eligible elements for old ones, so it grows with the number of crawls, without limit once the "
+        "number of new elements no longer falls",
+    ),
     "chao1": _Description(
         "captured and not captured elements",
         "elements",
@@ -135,4 +165,23 @@ def comparator(
     target, unit, assumption, bias = _DESCRIPTIONS[estimator]
     return Comparator(
         name or estimator, target, unit, float(estimate), float(se), float(low), float(high), assumption, bias, reason
+    )
+
+
+def from_unseen(
+    estimator: str, captured: float, unseen: float, variance: float, *, reason: str | None = None
+) -> Comparator:
+    """Return a number of elements with an interval that is log-normal in the elements not captured.
+
+    Without elements not captured, or a variance, the standard error is unknown, for the reason.
+    """
+    known = unseen > 0 and 0 < variance < np.inf
+    spread = float(np.exp(NORMAL_QUANTILE * np.sqrt(np.log1p(variance / unseen**2)))) if known else np.nan
+    return comparator(
+        estimator,
+        captured + unseen,
+        float(np.sqrt(variance)) if known else np.nan,
+        captured + unseen / spread,
+        captured + unseen * spread,
+        reason=None if known else reason or "The likelihood does not give a standard error.",
     )

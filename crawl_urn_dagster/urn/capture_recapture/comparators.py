@@ -1,6 +1,6 @@
 """Apply every comparator to the capture histories of a collection.
 
-Defines Heaps' law only; see `closed_populations` and `unseen_elements` for the other estimators.
+Defines Heaps' law only; see `closed_populations`, `closed_models` and `unseen_elements` for the other estimators.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crawl_urn_dagster.urn.capture_recapture.closed_models import m0, mb, mh_darroch, mh_poisson2, mt
 from crawl_urn_dagster.urn.capture_recapture.closed_populations import chapman, petersen, schnabel, schumacher_eschmeyer
 from crawl_urn_dagster.urn.capture_recapture.comparator import Comparator, comparator
 from crawl_urn_dagster.urn.capture_recapture.unseen_elements import chao1, chao2, good_turing
@@ -96,6 +97,11 @@ def comparators(counts: CaptureHistoryCounts) -> tuple[Comparator, ...]:
         *lincoln_petersen,
         schnabel(sizes, recaptured, marked),
         schumacher_eschmeyer(sizes, recaptured, marked),
+        m0(frequencies),
+        mt(sizes, counts.distinct_elements),
+        mh_poisson2(frequencies),
+        mh_darroch(frequencies),
+        mb(sizes - recaptured),
         chao1(frequencies),
         chao2(frequencies, n),
         *good_turing(frequencies),

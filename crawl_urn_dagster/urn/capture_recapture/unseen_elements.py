@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crawl_urn_dagster.urn.capture_recapture.comparator import Comparator, comparator
-from crawl_urn_dagster.urn.data.normal_intervals import NORMAL_QUANTILE, logit_interval
+from crawl_urn_dagster.urn.capture_recapture.comparator import Comparator, comparator, from_unseen
+from crawl_urn_dagster.urn.data.normal_intervals import logit_interval
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -141,18 +141,8 @@ def _chao(estimator: str, f: FloatArray, n: float) -> Comparator:
         unseen = factor * f1 * (f1 - 1) / 2
         variance = unseen + factor**2 * f1 * (2 * f1 - 1) ** 2 / 4
         variance -= factor**2 * f1**4 / 4 / (seen + unseen) if seen else 0.0
-    known = unseen > 0
-    spread = float(np.exp(NORMAL_QUANTILE * np.sqrt(np.log1p(variance / unseen**2)))) if known else np.nan
-    return comparator(
-        estimator,
-        seen + unseen,
-        float(np.sqrt(variance)) if known else np.nan,
-        seen + unseen / spread,
-        seen + unseen * spread,
-        reason=None
-        if known
-        else f"With f_1 = {f1:.0f} and f_2 = {f2:.0f}, the estimate of elements not captured is 0, without an error.",
-    )
+    reason = f"With f_1 = {f1:.0f} and f_2 = {f2:.0f}, the estimate of elements not captured is 0, without an error."
+    return from_unseen(estimator, seen, unseen, variance, reason=reason)
 
 
 def _frequencies(frequencies: npt.ArrayLike) -> FloatArray:
