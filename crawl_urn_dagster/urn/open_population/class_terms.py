@@ -48,6 +48,16 @@ class CourseParameters(NamedTuple):
     logit_coverage: Numbers
 
 
+class Turnover(NamedTuple):
+    """Survival, deaths and births of each gap, and derivatives of the exponent of survival; shape (..., T - 1)."""
+
+    log_survival: Numbers
+    deaths: Numbers
+    births: Numbers
+    by_growth: Numbers
+    by_log_hazard: Numbers
+
+
 class ClassTerms(NamedTuple):
     """Terms of the expected number of elements with a history: captures @ logit_coverage + first[f] + last[l].
 
@@ -61,6 +71,8 @@ class ClassTerms(NamedTuple):
         Probability that no later crawl captures a living element, shape (..., T).
     survival
         Probability to survive each gap, shape (..., T - 1).
+    turnover
+        Survival, deaths and births of each gap.
     missed
         Probability that a crawl misses a living element, shape (..., T).
     total
@@ -72,23 +84,12 @@ class ClassTerms(NamedTuple):
     unseen: Numbers
     never_again: Numbers
     survival: Numbers
+    turnover: Turnover
     missed: Numbers
     total: Numbers
 
 
-class _Turnover(NamedTuple):
-    """Survival and births of each gap, shape (..., T - 1), and the derivatives of their exponents."""
-
-    growth: Numbers
-    exponent: Numbers
-    by_growth: Numbers
-    by_log_hazard: Numbers
-    log_survival: Numbers
-    deaths: Numbers
-    births: Numbers
-
-
-def _turnover(parameters: CourseParameters, survival: Survival) -> _Turnover:
+def _turnover(parameters: CourseParameters, survival: Survival) -> Turnover:
     """Return survival φ = exp(g/2 - A) and births N(t+1)(1 - exp(-g/2 - A)) for growth g and hazard H.
 
     cosh A = cosh(g/2) + cosh H - 1, so φ = exp(-H) without growth, φ <= 1 and births >= 0 for any growth, and both are
@@ -109,7 +110,7 @@ def _turnover(parameters: CourseParameters, survival: Survival) -> _Turnover:
         exponent, by_growth, by_log_hazard = sign * g / 2, np.full_like(g, sign / 2), np.zeros_like(g)
     log_survival = g / 2 - exponent
     births = -np.exp(parameters.log_living[..., 1:]) * np.expm1(-g / 2 - exponent)
-    return _Turnover(g, exponent, by_growth, by_log_hazard, log_survival, -np.expm1(log_survival), births)
+    return Turnover(log_survival, -np.expm1(log_survival), births, by_growth, by_log_hazard)
 
 
 def _before(increments: Numbers) -> Numbers:
@@ -165,6 +166,7 @@ def class_terms(parameters: CourseParameters, survival: Survival, *, is_always_c
         unseen=unseen,
         never_again=never_again,
         survival=phi,
+        turnover=change,
         missed=missed,
         total=(unseen * (1 - missed)).sum(axis=-1),
     )
@@ -172,7 +174,6 @@ def class_terms(parameters: CourseParameters, survival: Survival, *, is_always_c
 
 def adjoint(
     parameters: CourseParameters,
-    survival: Survival,
     terms: ClassTerms,
     by_terms: tuple[Numbers, Numbers, Numbers],
     *,
@@ -182,7 +183,7 @@ def adjoint(
 
     Parameters
     ----------
-    parameters, survival, is_always_captured
+    parameters, is_always_captured
         Arguments of `class_terms`.
     terms
         Result of `class_terms`.
@@ -195,7 +196,7 @@ def adjoint(
         Derivative by each parameter.
     """
     captures, by_first, by_last = by_terms
-    change = _turnover(parameters, survival)
+    change = terms.turnover
     phi, missed, unseen, never = terms.survival, terms.missed, terms.unseen, terms.never_again
     kept, lost = phi * missed[..., :-1], phi * missed[..., 1:]
     by_unseen = by_first / np.where(unseen.real > _TINY, unseen, np.inf) - (1 - missed)

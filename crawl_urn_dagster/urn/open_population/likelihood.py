@@ -97,8 +97,8 @@ class HistoryRows:
         weighted = self.seen * weights[:, None]
         by_first, by_last = self.by_first @ weighted, self.by_last @ weighted
         first, last = (np.diag(sums) for sums in self.sums_of(weights)[1:])
-        pairs = (self.by_first * weights) @ self.by_last.T
-        both = pairs.toarray()
+        n = self.n_crawls
+        both = np.bincount(self.first * n + self.last, weights, minlength=n * n).reshape(n, n)
         return np.block(
             [
                 [self.seen.T @ weighted, by_first.T, by_last.T],
@@ -238,12 +238,10 @@ def _differentiate(
     (3 T, n_parameters).
     """
     always = design.is_always_captured
-    gradient = np.concatenate(
-        adjoint(design.course(parameters), design.survival, terms, sums, is_always_captured=always)
-    )
+    gradient = np.concatenate(adjoint(design.course(parameters), terms, sums, is_always_captured=always))
     steps = design.course(parameters + 1j * COMPLEX_STEP * np.eye(parameters.size))
     terms_of_steps = class_terms(steps, design.survival, is_always_captured=always)
-    gradients = adjoint(steps, design.survival, terms_of_steps, sums, is_always_captured=always)
+    gradients = adjoint(steps, terms_of_steps, sums, is_always_captured=always)
     curvature = np.concatenate(gradients, axis=1).imag / COMPLEX_STEP @ design.matrix
     n = terms.first.size
     coverage = np.zeros((n, parameters.size)) if always else design.matrix[2 * n - 1 :]
