@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     Sums: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 
 
+# Histories whose products are computed at once: their captures as numbers fit the processor's cache.
+_CHUNK = 2_048
+
+
 class ClassDesign(NamedTuple):
     """How a class depends on the parameters of a model.
 
@@ -71,7 +75,7 @@ class HistoryRows:
     sums
         Captures of each crawl, and elements by first and by last capture, of all other histories, each of shape (T,).
     by_first, by_last
-        Indicators of the first and of the last capture, shape (T, rows).
+        Indicators of the first and of the last capture, shape (rows, T).
     """
 
     seen: FloatArray
@@ -94,16 +98,23 @@ class HistoryRows:
 
     def products_of(self, weights: FloatArray) -> FloatArray:
         """Return X' diag(weights) X of captures and indicators of first and last capture, shape (3 T, 3 T)."""
-        weighted = self.seen * weights[:, None]
-        by_first, by_last = self.by_first @ weighted, self.by_last @ weighted
-        first, last = (np.diag(sums) for sums in self.sums_of(weights)[1:])
         n = self.n_crawls
-        both = np.bincount(self.first * n + self.last, weights, minlength=n * n).reshape(n, n)
+        captures, by_first, by_last = np.zeros((3, n, n))
+        some = np.flatnonzero(weights)
+        for low in range(0, some.size, _CHUNK):
+            rows = some[low : low + _CHUNK]
+            seen = self.seen[rows]
+            weighted = seen * weights[rows, None]
+            captures += seen.T @ weighted
+            by_first += self.by_first[rows].T @ weighted
+            by_last += self.by_last[rows].T @ weighted
+        pairs = np.bincount(self.first * n + self.last, weights, minlength=n * n).reshape(n, n)
+        first, last = np.diag(pairs.sum(axis=1)), np.diag(pairs.sum(axis=0))
         return np.block(
             [
-                [self.seen.T @ weighted, by_first.T, by_last.T],
-                [by_first, first, both],
-                [by_last, both.T, last],
+                [captures, by_first.T, by_last.T],
+                [by_first, first, pairs],
+                [by_last, pairs.T, last],
             ]
         )
 
@@ -142,8 +153,8 @@ def history_rows(counts: CaptureHistoryCounts, *, is_mixed: bool) -> HistoryRows
         elements=elements[rows],
         is_run=is_run[rows],
         sums=sums,
-        by_first=sparse.csr_array((ones, (first, each)), shape=(n, first.size)),
-        by_last=sparse.csr_array((ones, (last, each)), shape=(n, first.size)),
+        by_first=sparse.csr_array((ones, (each, first)), shape=(first.size, n)),
+        by_last=sparse.csr_array((ones, (each, last)), shape=(first.size, n)),
     )
 
 

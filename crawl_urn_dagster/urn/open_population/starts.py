@@ -114,7 +114,7 @@ def _with_classes(layout: Layout, values: dict[str, FloatArray]) -> list[dict[st
     if have == want:
         return [values]
     if layout.member.stable == "none" and "stable_miss" in values:
-        return [_stable_to_shell(values), *_split(values, have, want)]
+        return [_stable_to_shell(values)]
     return _split(values, have, want)
 
 
