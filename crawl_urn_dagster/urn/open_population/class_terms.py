@@ -2,7 +2,8 @@
 
 Does not mix classes; see `likelihood`.
 
-All arrays may have leading axes and complex values, so a complex step through `adjoint` gives exact second derivatives.
+Parameters may have a leading axis of complex steps from one real point, so a step through `adjoint` gives exact second
+derivatives.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     import numpy.typing as npt
+
+    from crawl_urn_dagster.urn.data.histories import FloatArray
 
     #: Real or complex, shape (..., T) or (..., T - 1).
     Numbers = npt.NDArray[Any]
@@ -90,26 +93,47 @@ class ClassTerms(NamedTuple):
 
 
 def _turnover(parameters: CourseParameters, survival: Survival) -> Turnover:
+    """Return the turnover of each gap.
+
+    All leading axes of complex parameters have the same real parts. The functions of one gap are therefore computed
+    once, with a complex step for each of their two arguments, and the steps of the parameters follow from these.
+    """
+    growth, following = np.diff(parameters.log_living), parameters.log_living[..., 1:]
+    if not np.iscomplexobj(growth):
+        return _turnover_at(growth, parameters.log_hazard, following, survival)
+    at = (0,) * (growth.ndim - 1)
+    step = 1j * COMPLEX_STEP * np.eye(2)[:, :, None]
+    real = following.real[at]
+    found = _turnover_at(growth.real[at] + step[0], parameters.log_hazard.real[at] + step[1], real, survival)
+    change = np.stack([growth.imag, parameters.log_hazard.imag]) / COMPLEX_STEP
+
+    def moved(values: Numbers) -> Numbers:
+        return np.asarray(values.real[0] + 1j * (values.imag[0] * change[0] + values.imag[1] * change[1]))
+
+    result = Turnover(*map(moved, found))
+    return result._replace(births=result.births + 1j * found.births.real[0] * following.imag)
+
+
+def _turnover_at(growth: Numbers, log_hazard: Numbers, following: Numbers, survival: Survival) -> Turnover:
     """Return survival φ = exp(g/2 - A) and births N(t+1)(1 - exp(-g/2 - A)) for growth g and hazard H.
 
     cosh A = cosh(g/2) + cosh H - 1, so φ = exp(-H) without growth, φ <= 1 and births >= 0 for any growth, and both are
     smooth functions of g and H. Without a hazard A = |g|/2.
     """
-    g = np.diff(parameters.log_living)
     if survival == "hazard":
-        is_free = parameters.log_hazard.real < _LARGEST_LOG_HAZARD
-        hazard = np.exp(np.where(is_free, parameters.log_hazard, _LARGEST_LOG_HAZARD))
-        by_g, by_h = np.sinh(g / 4), np.sinh(hazard / 2)
+        is_free = log_hazard.real < _LARGEST_LOG_HAZARD
+        hazard = np.exp(np.where(is_free, log_hazard, _LARGEST_LOG_HAZARD))
+        by_g, by_h = np.sinh(growth / 4), np.sinh(hazard / 2)
         z = np.sqrt(by_g**2 + by_h**2)
         slope = 2 / np.sqrt(1 + z**2) / z
         exponent = 2 * np.arcsinh(z)
-        by_growth = slope * by_g * np.cosh(g / 4) / 4
+        by_growth = slope * by_g * np.cosh(growth / 4) / 4
         by_log_hazard = slope * by_h * np.cosh(hazard / 2) / 2 * hazard * is_free
     else:
         sign = 1.0 if survival == "growing" else -1.0
-        exponent, by_growth, by_log_hazard = sign * g / 2, np.full_like(g, sign / 2), np.zeros_like(g)
-    log_survival = g / 2 - exponent
-    births = -np.exp(parameters.log_living[..., 1:]) * np.expm1(-g / 2 - exponent)
+        exponent, by_growth, by_log_hazard = sign * growth / 2, np.full_like(growth, sign / 2), np.zeros_like(growth)
+    log_survival = growth / 2 - exponent
+    births = -np.exp(following) * np.expm1(-growth / 2 - exponent)
     return Turnover(log_survival, -np.expm1(log_survival), births, by_growth, by_log_hazard)
 
 
@@ -123,8 +147,26 @@ def _after(values: Numbers) -> Numbers:
     return values[..., :0:-1].cumsum(axis=-1)[..., ::-1]
 
 
+def _exp(values: Numbers) -> Numbers:
+    """Return the exponential, to first order in a complex step."""
+    real = np.exp(values.real)
+    return np.asarray(real + 1j * real * values.imag if np.iscomplexobj(values) else real)
+
+
 def _log(values: Numbers) -> Numbers:
-    return np.log(np.where(values.real > _TINY, values, _TINY))
+    """Return the logarithm, to first order in a complex step; that of `_TINY` for anything smaller."""
+    real = np.maximum(values.real, _TINY)
+    if not np.iscomplexobj(values):
+        return np.asarray(np.log(real))
+    return np.asarray(np.log(real) + 1j * (values.imag / real * (values.real > _TINY)))
+
+
+def _divided(numerator: FloatArray, values: Numbers) -> Numbers:
+    """Return the quotient, to first order in a complex step; 0 for a divisor below `_TINY`."""
+    real = numerator / np.where(values.real > _TINY, values.real, np.inf)
+    if not np.iscomplexobj(values):
+        return np.asarray(real + np.zeros_like(values))
+    return np.asarray(real - 1j * real * (values.imag / np.maximum(values.real, _TINY)))
 
 
 def class_terms(parameters: CourseParameters, survival: Survival, *, is_always_captured: bool) -> ClassTerms:
@@ -140,8 +182,8 @@ def class_terms(parameters: CourseParameters, survival: Survival, *, is_always_c
         Whether its coverage is 1.
     """
     change = _turnover(parameters, survival)
-    phi = np.exp(change.log_survival)
-    living = np.exp(parameters.log_living)
+    phi = _exp(change.log_survival)
+    living = _exp(parameters.log_living)
     if is_always_captured:
         missed = log_missed = np.zeros_like(living)
     else:
@@ -199,8 +241,8 @@ def adjoint(
     change = terms.turnover
     phi, missed, unseen, never = terms.survival, terms.missed, terms.unseen, terms.never_again
     kept, lost = phi * missed[..., :-1], phi * missed[..., 1:]
-    by_unseen = by_first / np.where(unseen.real > _TINY, unseen, np.inf) - (1 - missed)
-    by_never = by_last / np.where(never.real > _TINY, never, np.inf) + np.zeros_like(unseen)
+    by_unseen = _divided(by_first, unseen) - (1 - missed)
+    by_never = _divided(by_last, never)
     for t in range(unseen.shape[-1] - 2, -1, -1):
         by_unseen[..., t] += kept[..., t] * by_unseen[..., t + 1]
     for t in range(unseen.shape[-1] - 1):
@@ -210,7 +252,7 @@ def adjoint(
     by_passed = _after(by_last - by_first)
     by_phi = later_unseen * missed[..., :-1] * unseen[..., :-1] + earlier_never * (missed[..., 1:] * never[..., 1:] - 1)
     by_log_survival = by_passed + by_phi * phi
-    by_exponent_of_births = later_unseen * (change.births - np.exp(parameters.log_living[..., 1:]))
+    by_exponent_of_births = later_unseen * (change.births - _exp(parameters.log_living[..., 1:]))
     by_exponent = -by_log_survival - by_exponent_of_births
     by_growth = (by_log_survival - by_exponent_of_births) / 2 + by_exponent * change.by_growth
     by_living = np.concatenate([(by_unseen * unseen)[..., :1], later_unseen * change.births], axis=-1)

@@ -16,7 +16,12 @@ from crawl_urn_dagster.urn.open_population.classes import PopulationClass
 from crawl_urn_dagster.urn.open_population.likelihood import MixtureLikelihood, history_rows
 from crawl_urn_dagster.urn.open_population.members import MEMBERS, Layout, layout_of
 from crawl_urn_dagster.urn.open_population.newton import Maximum, covariance_of, maximise_within
-from crawl_urn_dagster.urn.open_population.quantities import Course, estimate_quantities, upper_limit_of_share
+from crawl_urn_dagster.urn.open_population.quantities import (
+    Course,
+    estimate_quantities,
+    limits_of,
+    upper_limit_of_share,
+)
 from crawl_urn_dagster.urn.open_population.starts import Found, Sizes, sizes_of, starts_of
 from crawl_urn_dagster.urn.results.result import Interval
 
@@ -75,6 +80,8 @@ class OpenPopulationFit:
     intervals
         95 % confidence intervals of the estimates, for the process that makes such populations. The interval of a κ
         that is not needed is one-sided from 0.
+    standard_errors
+        Standard errors of the estimates, by name.
     courses
         Quantities of every crawl or gap, with intervals: ``population_by_crawl``, ``known_living_by_crawl``,
         ``completeness_by_crawl``, ``coverage_by_crawl``, ``survival_by_gap``, ``kappa_by_crawl``,
@@ -93,8 +100,24 @@ class OpenPopulationFit:
     covariance: FloatArray
     estimates: Mapping[str, float] = field(default_factory=dict)
     intervals: Mapping[str, Interval] = field(default_factory=dict)
+    standard_errors: Mapping[str, float] = field(default_factory=dict)
     courses: Mapping[str, Course] = field(default_factory=dict)
     kappa_limit: float | None = None
+
+    def inflated(self, c_hat: float) -> OpenPopulationFit:
+        """Return the fit with standard errors multiplied by the square root of a variance inflation above 1."""
+        factor = max(c_hat, 1.0) ** 0.5
+        errors = {name: factor * error for name, error in self.standard_errors.items()}
+        intervals = {
+            name: Interval(*map(float, limits_of(name, self.estimates[name], error))) for name, error in errors.items()
+        }
+        if not self.estimates.get("kappa", 1.0):
+            intervals["kappa"] = Interval(0.0, min(factor * self.intervals["kappa"].high, 1.0))
+        courses = {}
+        for name, course in self.courses.items():
+            error = factor * course.standard_error
+            courses[name] = Course(course.estimate, error, *limits_of(name, course.estimate, error))
+        return replace(self, intervals=intervals, standard_errors=errors, courses=courses)
 
 
 @dataclass(frozen=True, eq=False)
@@ -331,6 +354,7 @@ class _Model:
             covariance=covariance,
             estimates=found.estimates,
             intervals=found.intervals,
+            standard_errors=found.standard_errors,
             courses=found.courses,
             kappa_limit=limit,
         )

@@ -80,7 +80,15 @@ MEMBERS = (
     Member("long_lived", 2, "long_lived", 1, "constant", ("core_missed", "two_shells_no_core")),
     Member("two_shells_no_core_growing", 2, "none", 2, "growing", ("two_shells_no_core",)),
     Member("core_missed_growing", 2, "core_missed", 1, "growing", ("core_missed",)),
-    Member("core_two_shells_fluctuating", 3, "core", 2, "fluctuating", ("core_two_shells", "core_shell_fluctuating")),
+    Member("core_two_shells_growing", 3, "core", 2, "growing", ("core_two_shells", "core_shell_growing")),
+    Member(
+        "core_two_shells_fluctuating",
+        3,
+        "core",
+        2,
+        "fluctuating",
+        ("core_two_shells_growing", "core_shell_fluctuating"),
+    ),
     Member("long_lived_two_shells", 3, "long_lived", 2, "constant", ("long_lived", "core_two_shells")),
     Member("core_three_shells", 3, "core", 3, "constant", ("core_two_shells",)),
     Member(
@@ -89,7 +97,7 @@ MEMBERS = (
         "long_lived",
         2,
         "growing",
-        ("long_lived_two_shells", "core_missed_growing", "core_shell_growing"),
+        ("long_lived_two_shells", "core_missed_growing", "core_two_shells_growing"),
     ),
 )
 

@@ -40,9 +40,10 @@ _EDGE = 1e-12
 
 
 class Course(NamedTuple):
-    """A quantity of every crawl or gap with its 95 % confidence interval, each of shape (T,) or (T - 1,)."""
+    """A quantity of every crawl or gap with standard error and 95 % interval, each of shape (T,) or (T - 1,)."""
 
     estimate: FloatArray
+    standard_error: FloatArray
     low: FloatArray
     high: FloatArray
 
@@ -192,17 +193,29 @@ def estimate_quantities(
         slope = moved[name].imag / COMPLEX_STEP
         variance = np.einsum("i...,ij,j...->...", slope, covariance, slope)
         se = np.sqrt(np.maximum(variance, 0.0))
-        low, high = _interval(name, value, se)
+        low, high = limits_of(name, value, se)
         if value.ndim:
-            result.courses[name] = Course(value, low, high)
+            result.courses[name] = Course(value, se, low, high)
         else:
             result.estimates[name], result.standard_errors[name] = float(value), float(se)
             result.intervals[name] = Interval(float(low), float(high))
     return result
 
 
-def _interval(name: str, value: FloatArray, se: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return 95 % limits; a share whose linear interval reaches 0 has the lower limit 0."""
+def limits_of(name: str, value: npt.ArrayLike, se: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Return the 95 % confidence limits of a quantity.
+
+    Numbers of elements have limits on the logarithmic scale, shares on the logit scale and growth as it is. A share
+    whose linear interval reaches 0 has the lower limit 0.
+
+    Parameters
+    ----------
+    name
+        Name of the quantity.
+    value, se
+        Estimates and standard errors.
+    """
+    value, se = np.asarray(value, np.float64), np.asarray(se, np.float64)
     if name in _SIGNED:
         return value - _Z * se, value + _Z * se
     if name.removesuffix("_by_crawl") in _POSITIVE:

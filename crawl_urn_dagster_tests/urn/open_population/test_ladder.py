@@ -49,7 +49,7 @@ def test_growth_and_completeness_of_a_growing_population(simulate):
 
 
 def test_later_stages_are_fitted_only_if_no_member_is_adequate(simulate):
-    counts = simulate(3, N=400, T=6)
+    counts = simulate(3, N=300, T=5)
     assert {fit.stage for fit in climb(counts, _is_adequate).candidates} == {1}
     second = climb(counts, lambda fit: fit.stage == 2)
     assert {fit.stage for fit in second.candidates} == {1, 2}
@@ -80,6 +80,23 @@ def test_inflation_of_a_right_model_is_near_1_and_of_a_wrong_one_is_not(simulate
     # X² / df with about 50 degrees of freedom has a standard deviation of 0.2.
     assert first_last_inflation(fits["core_missed"], counts) < 1.6
     assert first_last_inflation(fits["homogeneous"], counts) > 5
+
+
+def test_inflated_intervals_are_wider_by_the_square_root(simulate):
+    fit = climb(simulate(6, growth=0.03), _is_adequate).selected
+    wide = fit.inflated(4.0)
+    low, high = fit.intervals["growth"]
+    assert np.diff(wide.intervals["growth"]) == pytest.approx(2 * (high - low))
+    assert fit.inflated(0.5).intervals == fit.intervals
+    name = "population_by_crawl"
+    widths = [np.log(one.courses[name].high / one.courses[name].low) for one in (fit, wide)]
+    np.testing.assert_allclose(widths[1], 2 * widths[0])
+
+
+def test_inflated_limit_of_a_core_that_is_not_needed_is_wider(simulate):
+    fit = climb(simulate(7, kappa=0.0, shells=((1.0, 0.9, 0.5),)), _is_adequate).selected
+    assert fit.estimates["kappa"] == 0.0
+    assert fit.inflated(4.0).intervals["kappa"] == pytest.approx((0.0, 2 * fit.intervals["kappa"].high))
 
 
 def _random_counts(seed):
