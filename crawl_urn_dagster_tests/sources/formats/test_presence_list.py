@@ -100,6 +100,11 @@ def test_invalid_stratum_is_an_error(files, write, value, ranks, expected):
         with_stratum(path, ranks=ranks).list_crawls(files, ALL_CRAWLS)
 
 
+def test_longest_stratum_is_accepted(files, write):
+    path = write("a.csv", f"{RANKED}2024-02,c,{'ж' * 64}\n")
+    assert with_stratum(path, ranks=False).list_crawls(files, ALL_CRAWLS).captures == {"2024-01": 2, "2024-02": 2}
+
+
 def test_missing_stratum_column_is_an_error(files, write):
     with pytest.raises(SourceError, match=r"a.csv: has no column 'rank' \(stratum\)"):
         with_stratum(write("a.csv", LIST)).list_crawls(files, ALL_CRAWLS)
