@@ -16,7 +16,7 @@ import matplotlib.style
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from crawl_urn_dagster.figures.font import font_family
+from crawl_urn_dagster.figures.font import font_families
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -106,7 +106,7 @@ def elements() -> str:
 def style() -> Iterator[None]:
     """Draw in the package's style, and restore the user's matplotlib settings afterwards."""
     with matplotlib.style.context(
-        {"font.family": font_family(), **_SETTINGS, **_TEXT_SIZES[_columns.get()]}, after_reset=True
+        {"font.family": list(font_families()), **_SETTINGS, **_TEXT_SIZES[_columns.get()]}, after_reset=True
     ):
         yield
 
