@@ -169,6 +169,16 @@ def _divided(numerator: FloatArray, values: Numbers) -> Numbers:
     return np.asarray(real - 1j * real * (values.imag / np.maximum(values.real, _TINY)))
 
 
+def _recursion(start: Numbers, factors: Numbers, summands: Numbers) -> Numbers:
+    """Compute x(0) = start and x(t+1) = factors(t) x(t) + summands(t) along the last axis, shape (..., T)."""
+    factors, summands = (np.ascontiguousarray(np.moveaxis(values, -1, 0)) for values in (factors, summands))
+    result = np.empty((len(factors) + 1, *start.shape), dtype=np.result_type(start, factors, summands))
+    result[0] = start
+    for t, (factor, summand) in enumerate(zip(factors, summands, strict=True)):
+        result[t + 1] = factor * result[t] + summand
+    return np.moveaxis(result, 0, -1)
+
+
 def class_terms(parameters: CourseParameters, survival: Survival, *, is_always_captured: bool) -> ClassTerms:
     """Compute the terms of one class.
 
@@ -193,14 +203,10 @@ def class_terms(parameters: CourseParameters, survival: Survival, *, is_always_c
             logit_coverage = parameters.logit_coverage
             missed = missed - 1j * missed * (1 - missed) * logit_coverage.imag
             log_missed = log_missed - 1j * (1 - missed.real) * logit_coverage.imag
-    unseen, never_again = np.empty_like(living), np.ones_like(living)
-    unseen[..., 0] = living[..., 0]
-    kept = phi * missed[..., :-1]
-    lost = phi * missed[..., 1:]
-    for t in range(living.shape[-1] - 1):
-        unseen[..., t + 1] = change.births[..., t] + kept[..., t] * unseen[..., t]
-    for t in range(living.shape[-1] - 2, -1, -1):
-        never_again[..., t] = change.deaths[..., t] + lost[..., t] * never_again[..., t + 1]
+    unseen = _recursion(living[..., 0], phi * missed[..., :-1], change.births)
+    never_again = _recursion(
+        np.ones_like(living[..., 0]), (phi * missed[..., 1:])[..., ::-1], change.deaths[..., ::-1]
+    )[..., ::-1]
     passed = _before(change.log_survival + log_missed[..., :-1])
     return ClassTerms(
         first=_log(unseen) - passed,
@@ -240,13 +246,11 @@ def adjoint(
     captures, by_first, by_last = by_terms
     change = terms.turnover
     phi, missed, unseen, never = terms.survival, terms.missed, terms.unseen, terms.never_again
+    direct = _divided(by_first, unseen) - (1 - missed)
     kept, lost = phi * missed[..., :-1], phi * missed[..., 1:]
-    by_unseen = _divided(by_first, unseen) - (1 - missed)
-    by_never = _divided(by_last, never)
-    for t in range(unseen.shape[-1] - 2, -1, -1):
-        by_unseen[..., t] += kept[..., t] * by_unseen[..., t + 1]
-    for t in range(unseen.shape[-1] - 1):
-        by_never[..., t + 1] += lost[..., t] * by_never[..., t]
+    by_unseen = _recursion(direct[..., -1], kept[..., ::-1], direct[..., -2::-1])[..., ::-1]
+    direct = _divided(by_last, never)
+    by_never = _recursion(direct[..., 0], lost, direct[..., 1:])
     later_unseen, earlier_never = by_unseen[..., 1:], by_never[..., :-1]
 
     by_passed = _after(by_last - by_first)

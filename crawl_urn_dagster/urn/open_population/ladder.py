@@ -27,9 +27,6 @@ from crawl_urn_dagster.urn.results.result import Interval
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
-
-    import numpy.typing as npt
 
     from crawl_urn_dagster.urn.data.histories import CaptureHistoryCounts, FloatArray
     from crawl_urn_dagster.urn.open_population.likelihood import HistoryRows
@@ -70,7 +67,8 @@ class OpenPopulationFit:
     converged
         Whether the search ended at a maximum.
     covariance
-        Covariance of the parameters of the search; 0 for those at a bound or in flat directions.
+        Covariance of the parameters, that of numbers of elements on the logarithmic scale; 0 for parameters at a bound
+        or in flat directions.
     estimates
         Quantities of the window by name: ``coverage`` and ``survival`` of the shells, ``population``, ``known_living``,
         ``completeness``, ``growth`` per crawl of all and ``shell_growth``; with a core ``kappa`` in the middle of the
@@ -252,7 +250,9 @@ class _Search:
         n = self.counts.n_crawls
         if n < member.least_crawls or not self.sizes.captured:
             return False
-        return n > 30 or layout_of(member, n).n_parameters < 2**n
+        p = layout_of(member, n).n_parameters
+        # More parameters than elements are too many for a mixture that is chosen by the data.
+        return p < 2**n and (member.stage == 1 or p < self.sizes.captured)
 
     def _fit(self, member: Member) -> None:
         signs: Sequence[int] = (
@@ -292,12 +292,12 @@ class _Model:
         self._likelihood = MixtureLikelihood(self._designs, single if n_soft == 1 else mixed)
         self._core = layout.index["stable_living"].start if layout.is_linear_core else None
 
-    def logarithmic(self, parameters: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def logarithmic(self, parameters: FloatArray) -> FloatArray:
         """Return the parameters with the logarithm of the elements of the core."""
         if self._core is None:
             return parameters
         result = parameters.copy()
-        result[..., self._core] = np.log(parameters[..., self._core] * self._sizes.captured)
+        result[self._core] = np.log(parameters[self._core] * self._sizes.captured)
         return result
 
     def value(self, parameters: FloatArray) -> float:
@@ -332,7 +332,10 @@ class _Model:
         if self._core is not None:
             free[self._core] = True  # a core of 0 elements has a standard error
         covariance = covariance_of(maximum.hessian, free)
-        found = estimate_quantities(self._designs, self.logarithmic, maximum.parameters, covariance, crawls)
+        if self._core is not None:
+            covariance[self._core, :] /= maximum.parameters[self._core]
+            covariance[:, self._core] /= maximum.parameters[self._core]
+        found = estimate_quantities(self._designs, self.logarithmic(maximum.parameters), covariance, crawls)
         limit = None
         if "kappa" in found.estimates:
             limit = upper_limit_of_share(

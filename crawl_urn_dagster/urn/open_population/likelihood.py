@@ -19,6 +19,9 @@ from crawl_urn_dagster.urn.open_population.class_terms import COMPLEX_STEP, Cour
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
+
+    import numpy.typing as npt
 
     from crawl_urn_dagster.urn.data.histories import BoolArray, CaptureHistoryCounts, FloatArray, IntArray
     from crawl_urn_dagster.urn.open_population.class_terms import ClassTerms, Survival
@@ -52,10 +55,18 @@ class ClassDesign(NamedTuple):
     matrix: FloatArray
 
     def course(self, parameters: FloatArray) -> CourseParameters:
-        """Return the parameters of every crawl and gap, for parameters of shape (..., n_parameters)."""
-        values = parameters @ self.matrix.T
-        n = (self.matrix.shape[0] + 1) // 3
-        return CourseParameters(values[..., :n], values[..., n : 2 * n - 1], values[..., 2 * n - 1 :])
+        """Return the parameters of every crawl and gap, for parameters of shape (n_parameters,)."""
+        return _course(self.matrix @ parameters)
+
+    def stepped_course(self, parameters: FloatArray) -> CourseParameters:
+        """Return the parameters of every crawl and gap with a complex step of each parameter along the first axis."""
+        return _course(self.matrix @ parameters + 1j * COMPLEX_STEP * self.matrix.T)
+
+
+def _course(values: npt.NDArray[Any]) -> CourseParameters:
+    """Split log living, log hazard and logit coverage, shape (..., 3 T - 1)."""
+    n = (values.shape[-1] + 1) // 3
+    return CourseParameters(values[..., :n], values[..., n : 2 * n - 1], values[..., 2 * n - 1 :])
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,7 +261,7 @@ def _differentiate(
     """
     always = design.is_always_captured
     gradient = np.concatenate(adjoint(design.course(parameters), terms, sums, is_always_captured=always))
-    steps = design.course(parameters + 1j * COMPLEX_STEP * np.eye(parameters.size))
+    steps = design.stepped_course(parameters)
     terms_of_steps = class_terms(steps, design.survival, is_always_captured=always)
     gradients = adjoint(steps, terms_of_steps, sums, is_always_captured=always)
     curvature = np.concatenate(gradients, axis=1).imag / COMPLEX_STEP @ design.matrix

@@ -17,12 +17,13 @@ from crawl_urn_dagster.urn.open_population.class_terms import COMPLEX_STEP, clas
 from crawl_urn_dagster.urn.results.result import Interval
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
     import numpy.typing as npt
 
     from crawl_urn_dagster.urn.data.histories import FloatArray
+    from crawl_urn_dagster.urn.open_population.class_terms import CourseParameters
     from crawl_urn_dagster.urn.open_population.classes import PopulationClass
     from crawl_urn_dagster.urn.open_population.likelihood import ClassDesign
 
@@ -66,10 +67,9 @@ class _Classes(NamedTuple):
     unknown: Numbers
 
 
-def _classes(designs: Sequence[ClassDesign], parameters: Numbers) -> _Classes:
+def _classes(designs: Sequence[ClassDesign], courses: Sequence[CourseParameters]) -> _Classes:
     living, coverage, survival, unknown = [], [], [], []
-    for design in designs:
-        course = design.course(parameters)
+    for design, course in zip(designs, courses, strict=True):
         terms = class_terms(course, design.survival, is_always_captured=design.is_always_captured)
         living.append(np.exp(course.log_living))
         coverage.append(1 - terms.missed)
@@ -90,15 +90,17 @@ def _unknown(log_living: Numbers, survival: Numbers, missed: Numbers) -> Numbers
     return result
 
 
-def quantities(designs: Sequence[ClassDesign], parameters: Numbers, crawls: slice) -> dict[str, Numbers]:
+def quantities(
+    designs: Sequence[ClassDesign], courses: Sequence[CourseParameters], crawls: slice
+) -> dict[str, Numbers]:
     """Compute the quantities of a fit.
 
     Parameters
     ----------
     designs
         The classes; a class beside the shells first.
-    parameters
-        Logarithmic parameters of the designs, shape (..., n_parameters).
+    courses
+        Parameters of each class.
     crawls
         Crawls whose numbers and coverage are identified.
 
@@ -107,7 +109,7 @@ def quantities(designs: Sequence[ClassDesign], parameters: Numbers, crawls: slic
     dict
         Arrays of shape (...), and of shape (..., crawls) for names that end in ``_by_crawl`` or ``_by_gap``.
     """
-    classes = _classes(designs, parameters)
+    classes = _classes(designs, courses)
     living = classes.living
     captured = living * classes.coverage
     is_shell = np.array([design.name.startswith("shell") for design in designs])
@@ -164,7 +166,6 @@ def _of_stable_class(name: str, classes: _Classes, share: Numbers, crawls: slice
 
 def estimate_quantities(
     designs: Sequence[ClassDesign],
-    to_logarithmic: Callable[[Numbers], Numbers],
     parameters: FloatArray,
     covariance: FloatArray,
     crawls: slice,
@@ -175,19 +176,16 @@ def estimate_quantities(
     ----------
     designs, crawls
         Arguments of `quantities`.
-    to_logarithmic
-        Function that converts the parameters of the search to those of the designs.
     parameters, covariance
-        Result of the search.
+        Parameters of the designs and their covariance.
 
     Returns
     -------
     Quantities
         Estimates, standard errors and intervals.
     """
-    values = quantities(designs, to_logarithmic(parameters), crawls)
-    steps = parameters + 1j * COMPLEX_STEP * np.eye(parameters.size)
-    moved = quantities(designs, to_logarithmic(steps), crawls)
+    values = quantities(designs, [design.course(parameters) for design in designs], crawls)
+    moved = quantities(designs, [design.stepped_course(parameters) for design in designs], crawls)
     result = Quantities({}, {}, {}, {})
     for name, value in values.items():
         slope = moved[name].imag / COMPLEX_STEP

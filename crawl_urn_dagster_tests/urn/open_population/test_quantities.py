@@ -27,7 +27,8 @@ def _parameters():
 
 
 def test_quantities_of_a_constant_core_shell_population():
-    found = quantities(LAYOUT.designs(), _parameters(), slice(0, 6))
+    designs = LAYOUT.designs()
+    found = quantities(designs, [design.course(_parameters()) for design in designs], slice(0, 6))
     crawl = CORE + COVERAGE * SHELL
     # Of the shell the crawls so far, from the infinite past on, have captured this share.
     known = CORE + SHELL * COVERAGE / (1 - ALPHA * (1 - COVERAGE))
@@ -44,7 +45,7 @@ def test_intervals_follow_from_the_covariance():
     covariance = np.zeros((LAYOUT.n_parameters, LAYOUT.n_parameters))
     core = LAYOUT.index["stable_living"].start
     covariance[core, core] = 0.01
-    found = estimate_quantities(LAYOUT.designs(), lambda values: values, _parameters(), covariance, slice(0, 6))
+    found = estimate_quantities(LAYOUT.designs(), _parameters(), covariance, slice(0, 6))
     # The log odds of κ are the logarithm of core / shell.
     low, high = found.intervals["kappa"]
     half = 1.959964 * 0.1
