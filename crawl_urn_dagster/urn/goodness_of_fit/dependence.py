@@ -25,7 +25,7 @@ _SMALLEST_FAILURE = float(np.log(1.10))
 _STANDARD_ERRORS = 4.0
 # Normal quantiles of a two-sided test at 5 % and of a power of 0.8.
 _DETECTABLE_STANDARD_ERRORS = 2.8
-# Added to each cell, so that the log odds ratio of a table with an empty cell exists and has little bias (Anscombe).
+# Anscombe's correction of each cell: an empty cell has a finite log odds, and the bias of all log odds is small.
 _CONTINUITY = 0.5
 
 

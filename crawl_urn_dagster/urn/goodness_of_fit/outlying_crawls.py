@@ -80,21 +80,21 @@ def find_outlying_crawls(counts: CaptureHistoryCounts) -> OutlyingCrawls:
     (3,)
     """
     n_crawls, capacity = counts.n_crawls, counts.n_crawls // _ONE_IN
-    of_ubiquitous, between = np.full(n_crawls, np.nan), np.full(n_crawls, np.nan)
+    core_share, between_share = np.full(n_crawls, np.nan), np.full(n_crawls, np.nan)
     kept, found = np.arange(n_crawls), list[int]()
     while len(kept):
         seen = counts.seen[:, kept]
-        ubiquitous, both = _missed_of_ubiquitous(seen, counts.elements), _missed_between(seen, counts.elements)
-        of_ubiquitous[kept], between[kept] = ubiquitous.share, both.share
-        measure, is_candidate = _candidates(ubiquitous, both)
+        ubiquitous, between = _missed_of_ubiquitous(seen, counts.elements), _missed_between(seen, counts.elements)
+        core_share[kept], between_share[kept] = ubiquitous.share, between.share
+        measure, is_candidate = _candidates(ubiquitous, between)
         # More candidates than may still be set aside are the rule in this collection and no exception.
         if not 0 < is_candidate.sum() <= capacity - len(found):
             break
         worst = int(np.argmax(np.where(is_candidate, measure, -np.inf)))
         found.append(int(kept[worst]))
         kept = np.delete(kept, worst)
-    is_tested = capacity > 0 and not (np.isnan(of_ubiquitous).all() and np.isnan(between).all())
-    return OutlyingCrawls(tuple(found), of_ubiquitous, between, bool(is_tested))
+    is_tested = capacity > 0 and not (np.isnan(core_share).all() and np.isnan(between_share).all())
+    return OutlyingCrawls(tuple(found), core_share, between_share, bool(is_tested))
 
 
 class _Missed(NamedTuple):

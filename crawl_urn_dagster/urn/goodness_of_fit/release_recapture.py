@@ -227,7 +227,7 @@ def _independence(table: FloatArray) -> tuple[float, int, float, bool]:
 def _pool_columns(table: FloatArray) -> FloatArray:
     """Add the last column to its neighbour until each cell has 2 expected elements or two columns are left.
 
-    After a step that leaves the last column larger than the first one, pooling goes on from the other end.
+    After a step that leaves the last column larger than the first one, pooling continues from the other end.
     """
     while table.shape[1] > 2 and table.any() and (_expected(table) < _SMALLEST_EXPECTED).any():
         table = np.column_stack([table[:, :-2], table[:, -2] + table[:, -1]])

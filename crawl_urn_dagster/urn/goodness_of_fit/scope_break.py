@@ -1,4 +1,4 @@
-"""Find the gap at which the scope of a collection changes, so that elements leave or enter all at once.
+"""Find the gap at which the scope of a collection changes: many elements leave or enter at once.
 
 Does not fit a model; the caller gives the expected elements of a core and shell without a break.
 """
@@ -60,7 +60,7 @@ def find_scope_break(observed: FloatArray, expected: FloatArray) -> ScopeBreak:
     ----------
     observed, expected
         Elements by first capture, last capture and captures, shape (n_crawls, n_crawls, n_crawls + 1); see
-        `cells.expected_cells`. The expectation is that of a core and shell.
+        `cells.expected_cells`. The expected elements are of a fitted core and shell.
 
     Returns
     -------

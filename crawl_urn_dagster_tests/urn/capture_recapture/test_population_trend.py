@@ -47,7 +47,7 @@ def test_slope_of_growth_lies_in_its_interval(shell_growth, core_growth):
     assert inside > 0.95 - 4 * np.sqrt(0.95 * 0.05 / repeats)
 
 
-def test_trend_of_coverage_is_no_trend_of_the_population():
+def test_coverage_trend_leaves_the_population_constant():
     [(sizes, recaptures)], *_ = core_and_shell(np.random.default_rng(3), coverage=0.5 + 0.02 * np.arange(16))
     found = population_trend(sizes, recaptures, 500)
     assert abs(found.slope) < 4 * found.se

@@ -50,7 +50,7 @@ def test_true_classes_are_not_refuted():
     assert not any(result.has_failed for result in found)
 
 
-def test_wrong_classes_fail_and_misplace_a_share_that_does_not_grow():
+def test_wrong_classes_fail_at_any_number_of_elements():
     true = [group("core", 2_000, 1, 1, 10), group("shell", 3_000, 0.9, 0.6, 10)]
     wrong = [group("core", 1_000, 1, 1, 10), group("shell", 4_000, 0.9, 0.6, 10)]
     expected = expected_cells(true), expected_cells(wrong)

@@ -77,7 +77,7 @@ def test_tables_by_hand():
     assert tests.transience.df == 3
 
 
-def test_columns_are_pooled_from_the_right_and_then_from_the_left():
+def test_columns_are_pooled_from_both_ends():
     rows = {"111000": 2, "110100": 6, "110010": 0, "110001": 1, "011000": 3, "010100": 30, "010010": 10, "010001": 10}
     seen = np.array([[mark == "1" for mark in history] for history in rows])
     tests = release_recapture_tests(CaptureHistoryCounts(seen, np.array(list(rows.values()))))

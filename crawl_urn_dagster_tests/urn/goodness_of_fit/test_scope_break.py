@@ -34,7 +34,7 @@ def test_a_replaced_part_is_found_with_the_longer_side(crawl, side):
     assert found.entered[crawl - 1] == pytest.approx(160, abs=4 * np.sqrt(160) + 10)
 
 
-def test_turnover_is_no_break():
+def test_turnover_alone_gives_no_break():
     expected = expected_cells(classes_of(12))
     for seed in range(20):
         found = find_scope_break(
@@ -44,7 +44,7 @@ def test_turnover_is_no_break():
         assert found.longer_side == slice(0, 12)
 
 
-def test_an_excess_at_the_first_or_last_gap_is_no_break():
+def test_excess_at_the_outer_gaps_gives_no_break():
     observed = np.zeros((6, 6, 7))
     observed[0, 5, 6], observed[0, 0, 1], observed[5, 5, 1] = 500, 400, 300
     assert find_scope_break(observed, np.zeros_like(observed)).crawl is None
@@ -58,6 +58,6 @@ def test_short_collections_are_not_tested(n_crawls):
     assert found.crawl is None
 
 
-def test_no_element_is_no_break():
+def test_empty_collection_gives_no_break():
     assert find_scope_break(np.zeros((0, 0, 1)), np.zeros((0, 0, 1))).crawl is None
     assert find_scope_break(observed_cells(EMPTY), expected_cells(classes_of(3))).crawl is None
