@@ -276,6 +276,20 @@ class Likelihood:
         value = float(data.elements @ (top + np.log(total))) - normaliser
         return Evaluation(value, np.concatenate(gradient), posterior.T)
 
+    def scores(self, point: FloatArray) -> FloatArray:
+        """Return the gradient of the log-likelihood of one element of each row, shape (rows, n_parameters)."""
+        data, tables, posterior = self.data, self.tables(point), self(point).posterior
+        log_first = self._log_first(tables, point)
+        total = np.logaddexp.reduce(log_first, axis=None if self.is_full else 0)
+        expected = np.exp(log_first - total)
+        surplus = posterior - expected[:, data.first].T
+        parts = []
+        for k, kind in enumerate(self.layout.kinds):
+            free = [1 + position for position in FREE[kind]]
+            parts.append(posterior[:, k, None] * (data.terms @ tables.terms[k, free].T))
+            parts[-1] += surplus[:, k, None] * tables.first[k, free][:, data.first].T
+        return np.concatenate([*parts, surplus[:, 1:]], axis=1)
+
     def _log_first(self, tables: ClassTables, point: FloatArray) -> FloatArray:
         _, log_shares, log_growth = self.split(point)
         return np.asarray(tables.first[:, 0] + log_shares[:, None] + log_growth * self._times)
