@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from crawl_urn_dagster.urn.data.histories import BoolArray, CaptureHistoryCounts, FloatArray, IntArray
     from crawl_urn_dagster.urn.state_space.fitting import StateSpaceFit
-    from crawl_urn_dagster.urn.state_space.likelihood import Likelihood
+    from crawl_urn_dagster.urn.state_space.likelihood import ClassTables, Likelihood
 
 _CHUNK = 4_096
 # Step of the derivatives with respect to efforts: the imaginary part gives the first, the real part the second.
@@ -91,7 +91,7 @@ def estimate_efforts(fit: StateSpaceFit, likelihood: Likelihood, histories: Capt
     weights = np.exp(weights - np.logaddexp.reduce(weights, axis=0))
     parameters = likelihood.tables(point).parameters
     first, second = _effort_tables(fit.layout.kinds, parameters, n)
-    of_first = _first_capture_slopes(fit.layout.kinds, parameters, first)
+    of_first = _first_capture_slopes(fit.layout.kinds, likelihood.tables(point), first)
     log_tables = likelihood.tables(point).terms[:, 0].reshape(len(weights), 2, -1, n)
     odds = np.zeros((n, _BINS.size))
     captures = np.zeros(n)
@@ -146,8 +146,7 @@ def _effort_tables(kinds: tuple[str, ...], parameters: ClassParameters, n: int) 
     """
     results = []
     for effort in (np.zeros((1, n)), np.eye(n) * (1j * _STEP)):
-        course = first_returns(shifted(kinds, parameters, effort), n - 1) if n > 1 else None
-        assert course is not None
+        course = first_returns(shifted(kinds, parameters, effort), n - 1)
         # Step m of the recursion is step m + 1 after the start, and the axis of steps starts at 0.
         results.append(np.stack([course.first, course.never], axis=1))
     value, moved = results
@@ -158,19 +157,23 @@ def _effort_tables(kinds: tuple[str, ...], parameters: ClassParameters, n: int) 
     return np.asarray(first), np.asarray(second)
 
 
-def _first_capture_slopes(kinds: tuple[str, ...], parameters: ClassParameters, first: FloatArray) -> FloatArray:
+def _first_capture_slopes(kinds: tuple[str, ...], tables: ClassTables, first: FloatArray) -> FloatArray:
     """Return the derivative of log A_k(f) with respect to the effort of crawl t, shape (classes, f, t).
 
-    Without growth, the share that was not seen before is the tail of the reversed crawls.
+    Without growth, the share that was not seen before is the tail of the reversed crawls. A newborn element, and any
+    element at the first crawl, is available with the long-run probability.
     """
-    n = first.shape[-1]
+    n, parameters = first.shape[-1], tables.parameters
+    newborn = np.minimum((1 - parameters.survival)[:, None] / np.exp(tables.first[:, 0]), 1.0)
+    newborn[:, 0] = 1
     f, t = np.mgrid[:n, :n]
     result = np.where(t < f, first[:, 1][:, np.maximum(f - t, 0), f], 0.0)
     for k, kind in enumerate(kinds):
         if kind in {"shell", "hidden"}:
             result[k, range(n), range(n)] = 1 - parameters.coverage[k]
         elif kind in {"markov", "permanent"}:
-            result[k, range(n), range(n)] = 1 - parameters.reactivation[k]
+            captured = newborn[k] * parameters.availability[k] + (1 - newborn[k]) * parameters.reactivation[k]
+            result[k, range(n), range(n)] = 1 - captured
     return np.asarray(result)
 
 

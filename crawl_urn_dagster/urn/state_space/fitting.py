@@ -97,6 +97,11 @@ class StateSpaceFit:
         """Whether the search ended at a maximum."""
         return self.status is not Status.NOT_CONVERGED
 
+    @property
+    def is_identified(self) -> bool:
+        """Whether the likelihood has a single maximum, possibly at a bound."""
+        return self.status not in {Status.NOT_CONVERGED, Status.NOT_IDENTIFIED}
+
 
 class Growth(NamedTuple):
     """Growth of the population by the dates of first captures.

@@ -125,12 +125,12 @@ class Layout(NamedTuple):
     @property
     def n_parameters(self) -> int:
         """Number of free parameters."""
-        return self.n_probabilities + len(self.kinds) - 1 + self.grows
+        return sum(len(FREE[kind]) for kind in self.kinds) + len(self.kinds) - 1 + self.grows
 
-    @property
-    def n_probabilities(self) -> int:
-        """Number of free probabilities."""
-        return sum(len(FREE[kind]) for kind in self.kinds)
+    def positions(self, k: int) -> tuple[tuple[int, int], ...]:
+        """Return, for each free probability of class k, its position in `ClassParameters` and among the parameters."""
+        before = sum(len(FREE[kind]) for kind in self.kinds[:k])
+        return tuple((field, before + number) for number, field in enumerate(FREE[self.kinds[k]]))
 
 
 class ClassTables(NamedTuple):

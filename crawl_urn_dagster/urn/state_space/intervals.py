@@ -1,0 +1,278 @@
+"""Compute what follows from a state-space fit, with 95 % confidence intervals that allow for efforts.
+
+Parameters are drawn from the normal distribution of their estimates, on the logit scale. Its covariance is the inverse
+information plus what efforts of the estimated spread add, and its mean is freed of the bias by efforts.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from functools import partial
+from operator import methodcaller
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy.stats import t as t_distribution
+
+from crawl_urn_dagster.urn.state_space.efforts import Efforts, estimate_efforts
+from crawl_urn_dagster.urn.state_space.fitting import mixture_at
+from crawl_urn_dagster.urn.state_space.likelihood import Likelihood, Observations
+from crawl_urn_dagster.urn.state_space.population import Population, estimate_population
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from crawl_urn_dagster.urn.data.histories import CaptureHistoryCounts, FloatArray
+    from crawl_urn_dagster.urn.state_space.classes import Mixture, StateSpaceClass
+    from crawl_urn_dagster.urn.state_space.fitting import StateSpaceFit
+
+#: Crawls ahead for which the share of a crawl that is still alive is given.
+HORIZONS = (1, 3, 6, 12, 24)
+_DRAWS = 400
+_NORMAL = 1.959964
+_LARGEST_BIAS = 2.0
+_LEAST_SHARE = 0.01
+_LEAST_CRAWLS_OF_CLASSES = 12
+_LARGEST_AGREEMENT = 1.10
+
+
+class Withholding(str, Enum):
+    """Why a number should not be quoted.
+
+    Examples
+    --------
+    >>> Withholding("rare_class") is Withholding.RARE_CLASS
+    True
+    """
+
+    #: The class makes up less than 1 % of a crawl.
+    RARE_CLASS = "rare_class"
+    #: Absences last for more than a third of the crawls, and cannot be told from deaths.
+    LONG_ABSENCE = "long_absence"
+    #: A parameter of the class is at a bound of the search, or the likelihood is flat.
+    NOT_IDENTIFIED = "not_identified"
+    #: A hidden class shows no memory, so that misses and dormancy cannot be told apart.
+    NO_MEMORY = "no_memory"
+    #: Fewer than 12 crawls do not identify two classes.
+    TOO_FEW_CRAWLS = "too_few_crawls"
+    #: The number depends on the state of newborn elements, which histories do not identify.
+    ENTRANTS_UNKNOWN = "entrants_unknown"
+    #: Sizes and first captures disagree about the growth, so that nothing may be extrapolated.
+    NOT_STATIONARY = "not_stationary"
+
+    __hash__ = str.__hash__  # a code read from a table is the same key
+
+
+class Quantity(NamedTuple):
+    """A number with its 95 % confidence interval.
+
+    Attributes
+    ----------
+    name
+        ``completeness``, ``survival``, ``alive_share``, ``unique_rate``, ``newcomers_per_crawl``,
+        ``eligible_per_captured``, or of a class ``share``, ``known_share``, ``eligible_share``, ``survival``,
+        ``coverage``, ``mean_life``, ``mean_run``, ``mean_absence``.
+    class_name
+        Class that the number is of, or None.
+    horizon
+        Crawls ahead, of ``alive_share``, or None.
+    estimate, low, high
+        Estimate and interval. Times are in mean gaps.
+    withheld
+        Why the number should not be quoted, or None.
+    """
+
+    name: str
+    class_name: str | None
+    horizon: int | None
+    estimate: float
+    low: float
+    high: float
+    withheld: Withholding | None = None
+
+
+class Analysis(NamedTuple):
+    """A fit with its efforts and its population."""
+
+    fit: StateSpaceFit
+    efforts: Efforts
+    population: Population
+
+    @property
+    def covariance(self) -> FloatArray:
+        """Covariance of the parameters, with the effect of efforts; allows for the error of their spread."""
+        shift = self.efforts.shift
+        return np.asarray(self.fit.covariance + shift @ self.efforts.covariance @ shift.T * self._effort_inflation)
+
+    @property
+    def _effort_inflation(self) -> float:
+        degrees = max(np.isfinite(self.efforts.efforts).sum() - 1, 1)
+        return float((t_distribution.ppf(0.975, degrees) / _NORMAL) ** 2)
+
+
+def analyse(fit: StateSpaceFit, data: Observations, histories: CaptureHistoryCounts) -> Analysis:
+    """Estimate the efforts and the population under a fit.
+
+    Parameters
+    ----------
+    fit
+        Fit by the conditional likelihood.
+    data, histories
+        Sufficient statistic that was fitted, and the histories that it is of.
+
+    Returns
+    -------
+    Analysis
+        Fit, efforts and population.
+    """
+    likelihood = Likelihood(data, fit.layout)
+    efforts = estimate_efforts(fit, likelihood, histories)
+    return Analysis(fit, efforts, estimate_population(fit, likelihood, histories, efforts))
+
+
+def derive_quantities(analysis: Analysis, data: Observations, *, seed: int) -> tuple[Quantity, ...]:
+    """Compute the quantities of a fit.
+
+    Parameters
+    ----------
+    analysis
+        Fit with efforts and population.
+    data
+        Sufficient statistic that was fitted.
+    seed
+        Seed of the draws of the parameters.
+
+    Returns
+    -------
+    tuple of Quantity
+        Quantities of the whole, then of each class.
+    """
+    fit = analysis.fit
+    likelihood = Likelihood(data, fit.layout)
+    draws = [mixture_at(likelihood, point) for point in draw_parameters(analysis, seed=seed)]
+    mean_size = float(analysis.population.sizes.mean())
+
+    def quantity(
+        name: str,
+        value: Callable[[Mixture], float],
+        *,
+        class_name: str | None = None,
+        horizon: int | None = None,
+        withheld: Withholding | None = None,
+    ) -> Quantity:
+        estimate = value(fit.mixture)
+        low, high = np.quantile([value(draw) for draw in draws], [0.025, 0.975], method="inverted_cdf")
+        ends = min(float(low), estimate), max(float(high), estimate)
+        return Quantity(name, class_name, horizon, estimate, *ends, withheld)
+
+    variants = [fit.mixture.eligible("stationary"), fit.mixture.eligible("available")]
+    disagrees = max(variants) > _LARGEST_AGREEMENT * min(variants)
+    unknown = Withholding.ENTRANTS_UNKNOWN if disagrees else None
+    whole = [
+        completeness(analysis),
+        quantity("survival", _living_survival),
+        *(quantity("alive_share", methodcaller("survival", h), horizon=h) for h in HORIZONS),
+        quantity("unique_rate", methodcaller("unique_rate")),
+        quantity("newcomers_per_crawl", lambda urn: urn.unique_rate() * mean_size),
+        quantity("eligible_per_captured", methodcaller("eligible"), withheld=unknown),
+    ]
+    of_classes = []
+    for k, element in enumerate(fit.mixture.classes):
+        codes = _withheld(analysis, k)
+        for name, value, fields in _CLASS_QUANTITIES:
+            code = next((code for code, of_fields in codes if of_fields & fields), None)
+            code = unknown if code is None and name == "eligible_share" else code
+            of_classes.append(quantity(name, partial(value, k=k), class_name=element.name, withheld=code))
+    return (*whole, *of_classes)
+
+
+def draw_parameters(analysis: Analysis, *, seed: int) -> FloatArray:
+    """Draw parameters from the distribution of their estimates, shape (draws, n_parameters)."""
+    covariance, point = analysis.covariance, analysis.fit.point
+    se = np.sqrt(np.diagonal(covariance))
+    values, vectors = np.linalg.eigh(covariance)
+    root = vectors * np.sqrt(np.maximum(values, 0))
+    bias = np.clip(analysis.efforts.bias, -_LARGEST_BIAS * se, _LARGEST_BIAS * se)
+    return np.asarray(point - bias + np.random.default_rng(seed).standard_normal((_DRAWS, point.size)) @ root.T)
+
+
+def completeness(analysis: Analysis) -> Quantity:
+    """Return the mean share of the known living elements that a crawl captures.
+
+    The interval allows for the error of the population and, as the mean of other crawls would differ, for the
+    variation between crawls.
+    """
+    population, efforts = analysis.population, analysis.efforts
+    share = population.completeness
+    estimate = float(np.nanmean(share))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slopes = np.nan_to_num(share / population.living, posinf=0.0) / max(np.isfinite(share).sum(), 1)
+    # Elements whose life is uncertain at one crawl mostly are at the next, so that errors add up.
+    variance = float(slopes @ population.se) ** 2
+    known = share[np.isfinite(share)]
+    spread = known.var(ddof=1) / known.size if known.size > 1 else 0.0
+    spread *= (1 + efforts.autocorrelation) / (1 - efforts.autocorrelation)
+    half = float(t_distribution.ppf(0.975, max(known.size - 1, 1))) * np.sqrt(variance + spread)
+    return Quantity("completeness", None, None, estimate, max(estimate - half, 0.0), min(estimate + half, 1.0))
+
+
+def _living_survival(urn: Mixture) -> float:
+    return sum(share * element.survival for share, element in zip(urn.known_shares(), urn.classes, strict=True))
+
+
+def _inverse(probability: float) -> float:
+    return 1 / probability if probability > 0 else float("inf")
+
+
+def _of_class(value: Callable[[StateSpaceClass], float]) -> Callable[..., float]:
+    return lambda urn, k: value(urn.classes[k])
+
+
+# Name, value, and the parameters that it depends on.
+_CLASS_QUANTITIES: tuple[tuple[str, Callable[..., float], frozenset[str]], ...] = (
+    ("share", lambda urn, k: urn.shares[k], frozenset({"share"})),
+    ("known_share", lambda urn, k: urn.known_shares()[k], frozenset({"share", "reactivation"})),
+    ("eligible_share", lambda urn, k: urn.eligible_shares()[k], frozenset({"share", "reactivation"})),
+    ("survival", _of_class(lambda element: element.survival), frozenset({"survival"})),
+    ("coverage", _of_class(lambda element: element.coverage), frozenset({"coverage"})),
+    ("mean_life", _of_class(lambda element: _inverse(1 - element.survival)), frozenset({"survival"})),
+    ("mean_run", _of_class(lambda element: _inverse(element.departure)), frozenset({"departure"})),
+    ("mean_absence", _of_class(lambda element: _inverse(element.reactivation)), frozenset({"reactivation"})),
+)
+_FIELDS = ("survival", "coverage", "departure", "reactivation")
+
+
+def _withheld(analysis: Analysis, k: int) -> list[tuple[Withholding, set[str]]]:
+    """Return the reasons for which numbers of a class should not be quoted, with the parameters that they concern."""
+    fit = analysis.fit
+    element, share, crawls = fit.mixture.classes[k], fit.mixture.shares[k], fit.n_crawls
+    if element.name == "core":
+        return []
+    everything = {*_FIELDS, "share"}
+    codes: list[tuple[Withholding, set[str]]] = []
+    if len(fit.mixture.classes) > 1 and crawls < _LEAST_CRAWLS_OF_CLASSES:
+        codes.append((Withholding.TOO_FEW_CRAWLS, everything))
+    if share < _LEAST_SHARE:
+        codes.append((Withholding.RARE_CLASS, everything - {"share"}))
+    if element.departure > 0 and element.reactivation < 3 / crawls:
+        codes.append((Withholding.LONG_ABSENCE, {"survival", "reactivation"}))
+    free = fit.layout.positions(k)
+    at_bound = {_FIELDS[field] for field, position in free if fit.at_bound[position]}
+    if at_bound:
+        codes.append((Withholding.NOT_IDENTIFIED, at_bound))
+    if not fit.is_identified:
+        codes.append((Withholding.NOT_IDENTIFIED, everything))
+    if fit.layout.kinds[k] == "hidden" and abs(element.memory) < 2 * _memory_error(analysis, k):
+        codes.append((Withholding.NO_MEMORY, {"coverage", "departure", "reactivation"}))
+    return codes
+
+
+def _memory_error(analysis: Analysis, k: int) -> float:
+    """Return the standard error of the memory of a class, whose departure and reactivation are free."""
+    element = analysis.fit.mixture.classes[k]
+    position = dict(analysis.fit.layout.positions(k))
+    slopes = np.zeros(analysis.fit.point.size)
+    for field in (2, 3):
+        value = getattr(element, _FIELDS[field])
+        slopes[position[field]] = value * (1 - value)
+    return float(np.sqrt(slopes @ analysis.covariance @ slopes))

@@ -1,0 +1,162 @@
+"""Estimate the known living elements of each crawl: those alive that some crawl so far has captured.
+
+An element that was captured before and after a crawl was alive at it, whatever the model. The model adds the elements
+that were not captured again, and those that only crawls before the first one captured.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from crawl_urn_dagster.urn.state_space.efforts import shifted
+from crawl_urn_dagster.urn.state_space.fitting import mixture_at
+from crawl_urn_dagster.urn.state_space.recursions import ClassParameters, Values
+
+if TYPE_CHECKING:
+    from crawl_urn_dagster.urn.data.histories import CaptureHistoryCounts, FloatArray
+    from crawl_urn_dagster.urn.state_space.efforts import Efforts
+    from crawl_urn_dagster.urn.state_space.fitting import StateSpaceFit
+    from crawl_urn_dagster.urn.state_space.likelihood import Likelihood
+
+_STEP = 1e-20
+_DIFFERENCE = 1e-4
+
+
+class Population(NamedTuple):
+    """Known living elements V_t of each crawl.
+
+    Attributes
+    ----------
+    living
+        Known living elements of each crawl, shape (n_crawls,).
+    certain
+        Elements of which the histories show that they were alive, shape (n_crawls,).
+    sizes
+        Captured elements M_t of each crawl, shape (n_crawls,).
+    covariance
+        Of the error of `living`, with the effect of efforts, shape (n_crawls, n_crawls).
+    """
+
+    living: FloatArray
+    certain: FloatArray
+    sizes: FloatArray
+    covariance: FloatArray
+
+    @property
+    def completeness(self) -> FloatArray:
+        """Share of the known living elements that each crawl captured; NaN if there is none."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self.sizes / self.living)
+
+    @property
+    def se(self) -> FloatArray:
+        """Standard error of `living`."""
+        return np.asarray(np.sqrt(np.diagonal(self.covariance)))
+
+
+def estimate_population(
+    fit: StateSpaceFit, likelihood: Likelihood, histories: CaptureHistoryCounts, efforts: Efforts
+) -> Population:
+    """Estimate the known living elements of each crawl.
+
+    Parameters
+    ----------
+    fit
+        Fit by the conditional likelihood.
+    likelihood
+        Likelihood that it maximises.
+    histories
+        Histories that it was fitted to.
+    efforts
+        Their efforts under the fit.
+
+    Returns
+    -------
+    Population
+        Known living elements.
+    """
+    n = fit.n_crawls
+    captured = np.flatnonzero(histories.seen.any(axis=1) & (histories.elements > 0))
+    seen, elements = histories.seen[captured], histories.elements[captured].astype(np.float64)
+    first, last = seen.argmax(axis=1), n - 1 - seen[:, ::-1].argmax(axis=1)
+    sizes = elements @ seen
+    entered = np.bincount(first, weights=elements, minlength=n).cumsum()
+    left = np.append(0.0, np.bincount(last, weights=elements, minlength=n).cumsum()[:-1])
+    certain = entered - left
+
+    # Elements by merged row and last capture; only their class probabilities depend on the parameters.
+    by_last = np.zeros((len(likelihood.data.elements), n))
+    np.add.at(by_last, (likelihood.data.row, last), elements)
+
+    def unseen(point: FloatArray) -> FloatArray:
+        posterior = likelihood(point).posterior
+        at_first = likelihood.data.first == 0
+        initial = posterior[at_first].T @ likelihood.data.elements[at_first]
+        ended = posterior.T @ by_last
+        later = _later(likelihood, point, ended, np.zeros((1, n)))[0]
+        return np.asarray(later + _earlier(likelihood, point, initial))
+
+    tail = unseen(fit.point)
+    free = np.flatnonzero(~fit.at_bound)
+    steps = _DIFFERENCE * np.eye(fit.point.size)[free]
+    by_parameter = np.zeros((n, fit.point.size))
+    for k, step in zip(free, steps, strict=True):
+        by_parameter[:, k] = (unseen(fit.point + step) - unseen(fit.point - step)) / (2 * _DIFFERENCE)
+    ended = likelihood(fit.point).posterior.T @ by_last
+    by_effort = _later(likelihood, fit.point, ended, np.eye(n) * (1j * _STEP)).imag.T / _STEP
+    # Efforts move the parameters, and what the missing captures at the end say of survival.
+    moved = by_parameter @ efforts.shift - by_effort
+    covariance = by_parameter @ fit.covariance @ by_parameter.T + moved @ efforts.covariance @ moved.T
+    return Population(certain + tail, certain, sizes, covariance + np.diag(tail))
+
+
+def _later(likelihood: Likelihood, point: FloatArray, ended: FloatArray, effort: Values) -> Values:
+    """Return the living elements that no later crawl captures and that were captured before, shape (efforts, n_crawls).
+
+    Elements are given by class and last capture, efforts of shape (efforts, n_crawls).
+    """
+    n, kinds = effort.shape[1], likelihood.layout.kinds
+    parameters = likelihood.tables(point).parameters
+    if likelihood.data.gaps is not None:
+        gaps = np.append(1.0, likelihood.data.gaps)
+        parameters = parameters.with_last_axes(1).over_gap(gaps)
+        # One set of parameters for each gap: the classes of a crawl are stepped together.
+        steps = [shifted(kinds, ClassParameters(*(_column(v, t) for v in parameters)), effort[:, t]) for t in range(n)]
+    else:
+        steps = [shifted(kinds, parameters, effort[:, t]) for t in range(n)]
+    never_available = np.ones((n, len(kinds), len(effort)), dtype=effort.dtype)
+    never_dormant = never_available.copy()
+    for t in range(n - 1, 0, -1):
+        survival, coverage, departure, reactivation = steps[t]
+        missed = (1 - coverage) * never_available[t]
+        stays = (1 - departure) * missed + departure * never_dormant[t]
+        returns = reactivation * missed + (1 - reactivation) * never_dormant[t]
+        never_available[t - 1] = 1 - survival + survival * stays
+        never_dormant[t - 1] = 1 - survival + survival * returns
+    result = np.zeros((len(effort), n), dtype=effort.dtype)
+    available = dormant = np.zeros(never_available.shape[1:], dtype=effort.dtype)
+    for t in range(1, n):
+        survival, coverage, departure, reactivation = steps[t]
+        # A class that cannot lose an element has a tail of probability 0, and no elements with it.
+        available = available + ended[:, t - 1, None] / np.where(never_available[t - 1] == 0, 1, never_available[t - 1])
+        moved = survival * ((1 - departure) * available + reactivation * dormant)
+        dormant = survival * (departure * available + (1 - reactivation) * dormant)
+        available = (1 - coverage) * moved
+        result[:, t] = (available * never_available[t] + dormant * never_dormant[t]).sum(axis=0)
+    return result
+
+
+def _column(values: Values, t: int) -> Values:
+    return np.broadcast_to(values[..., t] if values.shape[-1] > 1 else values[..., 0], values.shape[:1])
+
+
+def _earlier(likelihood: Likelihood, point: FloatArray, initial: FloatArray) -> FloatArray:
+    """Return the living elements that only crawls before the first one captured, shape (n_crawls,)."""
+    n = likelihood.data.n_crawls
+    result = np.zeros(n)
+    for element, captured in zip(mixture_at(likelihood, point).classes, initial, strict=True):
+        course = element.returns(n - 1)
+        result += captured * np.maximum(element.known_living() - np.cumsum(course.available + course.dormant), 0)
+    return result
