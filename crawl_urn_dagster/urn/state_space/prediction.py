@@ -1,0 +1,208 @@
+"""Predict captures from histories, and score predictions on the last third of the crawls.
+
+Does not forecast sizes or overlaps; see `monitoring.forecast`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy.special import xlogy
+
+from crawl_urn_dagster.urn.data.histories import CaptureHistoryCounts
+from crawl_urn_dagster.urn.state_space.fitting import fit_model
+from crawl_urn_dagster.urn.state_space.likelihood import observe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from crawl_urn_dagster.urn.data.histories import FloatArray
+    from crawl_urn_dagster.urn.state_space.classes import Mixture, StateSpaceClass
+
+#: Crawls ahead that are predicted.
+AHEAD = (1, 3, 6)
+#: Name of the benchmark: a table of what followed each pattern of the last four crawls.
+LAST_FOUR = "last_four"
+_LEAST_TRAINING = 6
+_LEAST_PROBABILITY = 1e-6
+
+
+class PredictionScore(NamedTuple):
+    """Log-loss of predictions of the last third of the crawls, from the elements captured so far.
+
+    Attributes
+    ----------
+    model
+        Name of a model, or `LAST_FOUR`.
+    ahead
+        Crawls ahead.
+    log_loss
+        Mean of -log of the predicted probability of the outcome.
+    predictions
+        Number of predictions.
+    """
+
+    model: str
+    ahead: int
+    log_loss: float
+    predictions: int
+
+
+def predict(
+    mixture: Mixture, histories: CaptureHistoryCounts, ahead: Sequence[int] = AHEAD, *, gaps: FloatArray | None = None
+) -> FloatArray:
+    """Return the probability that each history goes on with a capture.
+
+    Parameters
+    ----------
+    mixture
+        Classes per mean gap.
+    histories
+        Histories up to the crawl from which to predict.
+    ahead
+        Crawls ahead, each at least 1 and a mean gap from the one before.
+    gaps
+        Gaps between the crawls in units of their mean; equal gaps if None.
+
+    Returns
+    -------
+    ndarray
+        Probabilities, shape (n_histories, len(ahead)); NaN for a history without a capture.
+
+    Examples
+    --------
+    >>> from crawl_urn_dagster.urn.state_space.classes import Mixture, StateSpaceClass
+    >>> urn = Mixture((StateSpaceClass.markov("all", survival=0.9, after_capture=0.8, after_miss=0.5),), (1.0,))
+    >>> captured_last = CaptureHistoryCounts(np.array([[0, 1, 1]], dtype=bool), np.array([1]))
+    >>> predict(urn, captured_last, [1]).round(2)
+    array([[0.72]])
+    """
+    *_, last = _filter(mixture, histories, gaps)
+    return np.array([_chances(mixture, last, crawls) for crawls in ahead]).T
+
+
+def hold_out(
+    histories: CaptureHistoryCounts, models: Sequence[str], *, gaps: FloatArray | None = None, seed: int
+) -> tuple[PredictionScore, ...]:
+    """Fit models to the first two thirds of the crawls, and score their predictions of the last third.
+
+    Every crawl from the last of the training on serves as an origin. Only histories up to the origin are used.
+
+    Parameters
+    ----------
+    histories
+        Elements of each capture history.
+    models
+        Names of models.
+    gaps
+        Gaps between the crawls in units of their mean; equal gaps if None.
+    seed
+        Seed of the fits.
+
+    Returns
+    -------
+    tuple of PredictionScore
+        Scores of each model and of the benchmark; empty if there are fewer than six crawls to fit to or none to
+        predict.
+    """
+    n = histories.n_crawls
+    training = round(2 * n / 3)
+    if training < _LEAST_TRAINING or not histories.seen[:, :training].any():
+        return ()
+    window = CaptureHistoryCounts(histories.seen[:, :training], histories.elements)
+    data = observe(window, None if gaps is None else gaps[: training - 1] / gaps[: training - 1].mean())
+    scores = []
+    for model in models:
+        mixture = fit_model(model, data, seed=seed).mixture
+        states = list(_filter(mixture, histories, gaps, origin=training - 1))
+        predicted = {h: [_chances(mixture, state, h) for state in states] for h in AHEAD}
+        scores += _scores(model, histories, predicted, training)
+    table = {h: _last_four(histories, h, training) for h in AHEAD}
+    return (*scores, *_scores(LAST_FOUR, histories, table, training))
+
+
+class _State(NamedTuple):
+    """Probabilities of class and state given the history so far, each of shape (classes, histories)."""
+
+    available: FloatArray
+    dormant: FloatArray
+    dead: FloatArray
+
+
+def _filter(
+    mixture: Mixture, histories: CaptureHistoryCounts, gaps: FloatArray | None, *, origin: int = 0
+) -> Iterator[_State]:
+    """Step through the crawls, and yield the states after each crawl from the origin on."""
+    n, seen = histories.n_crawls, histories.seen
+    share = np.array(mixture.shares)[:, None]
+    never = np.array([element.returns(n).never for element in mixture.classes])
+    zero = np.zeros((len(share), len(seen)))
+    available, dormant, dead = zero, zero, zero
+    has_capture = np.zeros(len(seen), dtype=np.bool_)
+    for t in range(n):
+        if t:
+            of_gap = [_of_gap(k, 1.0 if gaps is None else float(gaps[t - 1])) for k in mixture.classes]
+            survival, coverage, departure, reactivation = np.array(of_gap).T[..., None]
+            moved = survival * ((1 - departure) * available + reactivation * dormant)
+            dead = dead + (1 - survival) * (available + dormant)
+            dormant = np.where(seen[:, t], 0, survival * (departure * available + (1 - reactivation) * dormant))
+            available = np.where(seen[:, t], coverage, 1 - coverage) * moved
+            dead = np.where(seen[:, t], 0, dead)
+        is_first = seen[:, t] & ~has_capture
+        available = np.where(is_first, share * never[:, t, None], available)
+        has_capture = has_capture | is_first
+        total = (available + dormant + dead).sum(axis=0)
+        scale = np.where(total > 0, 1 / np.where(total > 0, total, 1), 0)
+        available, dormant, dead = available * scale, dormant * scale, dead * scale
+        if t >= origin:
+            yield _State(available, dormant, dead)
+
+
+def _of_gap(element: StateSpaceClass, gap: float) -> tuple[float, float, float, float]:
+    at = element if gap == 1 or element.memory < 0 else element.over_gap(gap)
+    return at.survival, at.coverage, at.departure, at.reactivation
+
+
+def _chances(mixture: Mixture, state: _State, ahead: int) -> FloatArray:
+    """Return the probability of a capture some crawls ahead, shape (histories,); NaN without a capture so far."""
+    result = np.zeros(state.available.shape[1])
+    for k, element in enumerate(mixture.classes):
+        lasting = element.coverage * element.survival**ahead
+        memory = element.memory**ahead
+        from_available = element.availability + (1 - element.availability) * memory
+        from_dormant = element.availability * (1 - memory)
+        result += lasting * (from_available * state.available[k] + from_dormant * state.dormant[k])
+    total = (state.available + state.dormant + state.dead).sum(axis=0)
+    return np.where(total > 0, result, np.nan)
+
+
+def _last_four(histories: CaptureHistoryCounts, ahead: int, training: int) -> list[FloatArray]:
+    """Return the share that was captured some crawls after the same last four outcomes, in the training crawls."""
+    n = histories.n_crawls
+    padded = np.pad(histories.seen, ((0, 0), (3, 0))).astype(int)
+    pattern = np.array([padded[:, 3 - back : n + 3 - back] << back for back in range(4)]).sum(axis=0)
+    is_known = np.maximum.accumulate(histories.seen, axis=1)
+    weight = histories.elements[:, None] * is_known
+    before, after = pattern[:, : training - ahead].ravel(), histories.seen[:, ahead:training].ravel()
+    weights = weight[:, : training - ahead].ravel()
+    captured = np.bincount(before, weights=weights * after, minlength=16)
+    share = (captured + 0.5) / (np.bincount(before, weights=weights, minlength=16) + 1)
+    return [np.where(is_known[:, t], share[pattern[:, t]], np.nan) for t in range(training - 1, n)]
+
+
+def _scores(
+    model: str, histories: CaptureHistoryCounts, predicted: dict[int, list[FloatArray]], training: int
+) -> list[PredictionScore]:
+    scores = []
+    for ahead, chances in predicted.items():
+        targets = range(training - 1 + ahead, histories.n_crawls)
+        if not targets:
+            continue
+        chance = np.array(chances[: len(targets)])
+        outcome = histories.seen[:, targets].T
+        weight = np.where(np.isnan(chance), 0, histories.elements)
+        chance = np.clip(np.nan_to_num(chance), _LEAST_PROBABILITY, 1 - _LEAST_PROBABILITY)
+        loss = -(weight * (xlogy(outcome, chance) + xlogy(~outcome, 1 - chance))).sum() / max(weight.sum(), 1)
+        scores.append(PredictionScore(model, ahead, float(loss), int(weight.sum())))
+    return scores
