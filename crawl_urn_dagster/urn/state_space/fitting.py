@@ -30,6 +30,8 @@ MODELS: dict[str, tuple[str, ...]] = {
     "hidden_2": ("hidden",) * 2,
     "core_hidden_1": ("core", "hidden"),
     "core_hidden_2": ("core", "hidden", "hidden"),
+    "sure_markov_1": ("sure", "markov"),
+    "permanent_markov_1": ("permanent", "markov"),
     "sure_markov_2": ("sure", "markov", "markov"),
     "permanent_markov_2": ("permanent", "markov", "markov"),
 }

@@ -7,8 +7,6 @@ information plus what efforts of the estimated spread add, and its mean is freed
 from __future__ import annotations
 
 from enum import Enum
-from functools import partial
-from operator import methodcaller
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -20,10 +18,8 @@ from crawl_urn_dagster.urn.state_space.likelihood import Likelihood, Observation
 from crawl_urn_dagster.urn.state_space.population import Population, estimate_population
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from crawl_urn_dagster.urn.data.histories import CaptureHistoryCounts, FloatArray
-    from crawl_urn_dagster.urn.state_space.classes import Mixture, StateSpaceClass
+    from crawl_urn_dagster.urn.state_space.classes import Mixture
     from crawl_urn_dagster.urn.state_space.fitting import StateSpaceFit
 
 #: Crawls ahead for which the share of a crawl that is still alive is given.
@@ -149,41 +145,65 @@ def derive_quantities(analysis: Analysis, data: Observations, *, seed: int) -> t
     """
     fit = analysis.fit
     likelihood = Likelihood(data, fit.layout)
-    draws = [mixture_at(likelihood, point) for point in draw_parameters(analysis, seed=seed)]
-    mean_size = float(analysis.population.sizes.mean())
-
-    def quantity(
-        name: str,
-        value: Callable[[Mixture], float],
-        *,
-        class_name: str | None = None,
-        horizon: int | None = None,
-        withheld: Withholding | None = None,
-    ) -> Quantity:
-        estimate = value(fit.mixture)
-        low, high = np.quantile([value(draw) for draw in draws], [0.025, 0.975], method="inverted_cdf")
-        ends = min(float(low), estimate), max(float(high), estimate)
-        return Quantity(name, class_name, horizon, estimate, *ends, withheld)
-
+    draws = [_derive(mixture_at(likelihood, point)) for point in draw_parameters(analysis, seed=seed)]
+    estimates = _derive(fit.mixture)
+    ends = np.quantile([list(draw.values()) for draw in draws], [0.025, 0.975], axis=0, method="inverted_cdf").T
     variants = [fit.mixture.eligible("stationary"), fit.mixture.eligible("available")]
     disagrees = max(variants) > _LARGEST_AGREEMENT * min(variants)
-    unknown = Withholding.ENTRANTS_UNKNOWN if disagrees else None
-    whole = [
-        completeness(analysis),
-        quantity("survival", _living_survival),
-        *(quantity("alive_share", methodcaller("survival", h), horizon=h) for h in HORIZONS),
-        quantity("unique_rate", methodcaller("unique_rate")),
-        quantity("newcomers_per_crawl", lambda urn: urn.unique_rate() * mean_size),
-        quantity("eligible_per_captured", methodcaller("eligible"), withheld=unknown),
-    ]
-    of_classes = []
-    for k, element in enumerate(fit.mixture.classes):
-        codes = _withheld(analysis, k)
-        for name, value, fields in _CLASS_QUANTITIES:
-            code = next((code for code, of_fields in codes if of_fields & fields), None)
-            code = unknown if code is None and name == "eligible_share" else code
-            of_classes.append(quantity(name, partial(value, k=k), class_name=element.name, withheld=code))
-    return (*whole, *of_classes)
+    codes = [_withheld(analysis, k) for k in range(len(fit.mixture.classes))]
+    result = [*observed_quantities(analysis)]
+    for (key, estimate), (low, high) in zip(estimates.items(), ends.tolist(), strict=True):
+        name, k, horizon = key
+        code = None if k is None else next((code for code, fields in codes[k] if fields & _DEPENDS_ON[name]), None)
+        if code is None and disagrees and name in {"eligible_share", "eligible_per_captured"}:
+            code = Withholding.ENTRANTS_UNKNOWN
+        class_name = None if k is None else fit.mixture.classes[k].name
+        result.append(Quantity(name, class_name, horizon, estimate, min(low, estimate), max(high, estimate), code))
+    size = float(analysis.population.sizes.mean())
+    rate = next(quantity for quantity in result if quantity.name == "unique_rate")
+    newcomers = rate._replace(
+        name="newcomers_per_crawl", estimate=size * rate.estimate, low=size * rate.low, high=size * rate.high
+    )
+    return (*result, newcomers)
+
+
+def estimate_whole(analysis: Analysis) -> dict[tuple[str, str | None, int | None], float]:
+    """Return the estimates of the quantities that are not of one class, by name, class (None) and horizon."""
+    size = float(analysis.population.sizes.mean())
+    values: dict[tuple[str, str | None, int | None], float] = {}
+    for (name, k, horizon), value in _derive(analysis.fit.mixture).items():
+        if k is None:
+            values[name, None, horizon] = value
+    values["newcomers_per_crawl", None, None] = size * analysis.fit.mixture.unique_rate()
+    values.update({quantity[:3]: quantity.estimate for quantity in observed_quantities(analysis)})
+    return values
+
+
+def _derive(urn: Mixture) -> dict[tuple[str, int | None, int | None], float]:
+    """Return what a mixture has by name, class and horizon."""
+    values: dict[tuple[str, int | None, int | None], float] = {
+        **{("alive_share", None, horizon): urn.survival(horizon) for horizon in HORIZONS},
+        ("unique_rate", None, None): urn.unique_rate(),
+        ("eligible_per_captured", None, None): urn.eligible(),
+    }
+    known, eligible = urn.known_shares(), urn.eligible_shares()
+    for k, element in enumerate(urn.classes):
+        of_class = {
+            "share": urn.shares[k],
+            "known_share": known[k],
+            "eligible_share": eligible[k],
+            "survival": element.survival,
+            "coverage": element.coverage,
+            "mean_life": _inverse(1 - element.survival),
+            "mean_run": _inverse(element.departure),
+            "mean_absence": _inverse(element.reactivation),
+        }
+        values.update({(name, k, None): value for name, value in of_class.items()})
+    return values
+
+
+def _inverse(probability: float) -> float:
+    return 1 / probability if probability > 0 else float("inf")
 
 
 def draw_parameters(analysis: Analysis, *, seed: int) -> FloatArray:
@@ -196,49 +216,46 @@ def draw_parameters(analysis: Analysis, *, seed: int) -> FloatArray:
     return np.asarray(point - bias + np.random.default_rng(seed).standard_normal((_DRAWS, point.size)) @ root.T)
 
 
-def completeness(analysis: Analysis) -> Quantity:
-    """Return the mean share of the known living elements that a crawl captures.
+def observed_quantities(analysis: Analysis) -> tuple[Quantity, Quantity]:
+    """Return the mean completeness of the crawls, and the mean survival of the known living over a gap.
 
-    The interval allows for the error of the population and, as the mean of other crawls would differ, for the
+    The intervals allow for the error of the population and, as the means of other crawls would differ, for the
     variation between crawls.
     """
-    population, efforts = analysis.population, analysis.efforts
-    share = population.completeness
-    estimate = float(np.nanmean(share))
+    population, share = analysis.population, analysis.population.completeness
     with np.errstate(divide="ignore", invalid="ignore"):
         slopes = np.nan_to_num(share / population.living, posinf=0.0) / max(np.isfinite(share).sum(), 1)
     # Elements whose life is uncertain at one crawl mostly are at the next, so that errors add up.
-    variance = float(slopes @ population.se) ** 2
-    known = share[np.isfinite(share)]
+    error = float(slopes @ population.se)
+    return (
+        _mean("completeness", share, error, analysis.efforts.autocorrelation),
+        # What a population is off by at its ends is a share of the losses of all gaps.
+        _mean("survival", population.survival, error / max(len(population.survival), 1), 0.0),
+    )
+
+
+def _mean(name: str, values: FloatArray, error: float, autocorrelation: float) -> Quantity:
+    known = values[np.isfinite(values)]
+    if known.size == 0:
+        return Quantity(name, None, None, np.nan, np.nan, np.nan)
     spread = known.var(ddof=1) / known.size if known.size > 1 else 0.0
-    spread *= (1 + efforts.autocorrelation) / (1 - efforts.autocorrelation)
-    half = float(t_distribution.ppf(0.975, max(known.size - 1, 1))) * np.sqrt(variance + spread)
-    return Quantity("completeness", None, None, estimate, max(estimate - half, 0.0), min(estimate + half, 1.0))
+    spread *= (1 + autocorrelation) / (1 - autocorrelation)
+    half = float(t_distribution.ppf(0.975, max(known.size - 1, 1))) * np.sqrt(error**2 + spread)
+    estimate = float(known.mean())
+    return Quantity(name, None, None, estimate, max(estimate - half, 0.0), min(estimate + half, 1.0))
 
 
-def _living_survival(urn: Mixture) -> float:
-    return sum(share * element.survival for share, element in zip(urn.known_shares(), urn.classes, strict=True))
-
-
-def _inverse(probability: float) -> float:
-    return 1 / probability if probability > 0 else float("inf")
-
-
-def _of_class(value: Callable[[StateSpaceClass], float]) -> Callable[..., float]:
-    return lambda urn, k: value(urn.classes[k])
-
-
-# Name, value, and the parameters that it depends on.
-_CLASS_QUANTITIES: tuple[tuple[str, Callable[..., float], frozenset[str]], ...] = (
-    ("share", lambda urn, k: urn.shares[k], frozenset({"share"})),
-    ("known_share", lambda urn, k: urn.known_shares()[k], frozenset({"share", "reactivation"})),
-    ("eligible_share", lambda urn, k: urn.eligible_shares()[k], frozenset({"share", "reactivation"})),
-    ("survival", _of_class(lambda element: element.survival), frozenset({"survival"})),
-    ("coverage", _of_class(lambda element: element.coverage), frozenset({"coverage"})),
-    ("mean_life", _of_class(lambda element: _inverse(1 - element.survival)), frozenset({"survival"})),
-    ("mean_run", _of_class(lambda element: _inverse(element.departure)), frozenset({"departure"})),
-    ("mean_absence", _of_class(lambda element: _inverse(element.reactivation)), frozenset({"reactivation"})),
-)
+# Parameters of a class that its quantities depend on.
+_DEPENDS_ON: dict[str, frozenset[str]] = {
+    "share": frozenset({"share"}),
+    "known_share": frozenset({"share", "reactivation"}),
+    "eligible_share": frozenset({"share", "reactivation"}),
+    "survival": frozenset({"survival"}),
+    "coverage": frozenset({"coverage"}),
+    "mean_life": frozenset({"survival"}),
+    "mean_run": frozenset({"departure"}),
+    "mean_absence": frozenset({"reactivation"}),
+}
 _FIELDS = ("survival", "coverage", "departure", "reactivation")
 
 

@@ -155,15 +155,16 @@ class ClassTables(NamedTuple):
     first: FloatArray
 
 
-def class_tables(layout: Layout, logits: list[FloatArray], log_growth: float, data: Observations) -> ClassTables:
-    """Compute the expectations of all classes and their derivatives with respect to logits and the log growth.
+def class_parameters(
+    layout: Layout, logits: list[FloatArray], log_growth: float, *, is_per_gap: bool
+) -> tuple[ClassParameters, Values]:
+    """Return the probabilities of all classes, shape (classes, 6), and the growth, shape (6,), with complex steps.
 
     If the gaps are uneven, the parameters of the state are its availability and memory, in place of departure and
     reactivation, so that the memory is at least 0.
     """
-    kinds = np.array(layout.kinds)
-    points = np.zeros((len(kinds), 4))
-    is_free = np.zeros((len(kinds), 4), dtype=np.bool_)
+    points = np.zeros((len(layout.kinds), 4))
+    is_free = np.zeros((len(layout.kinds), 4), dtype=np.bool_)
     for k, kind in enumerate(layout.kinds):
         points[k, FREE[kind]], is_free[k, FREE[kind]] = logits[k], True
     steps = np.concatenate([np.zeros((1, 5)), np.eye(5)]) * (1j * _STEP)
@@ -173,20 +174,25 @@ def class_tables(layout: Layout, logits: list[FloatArray], log_growth: float, da
     if log_growth < 0:
         # Births cannot be negative: a class survives at most as well as the population.
         survival = survival * growth
-    if data.gaps is not None:
+    if is_per_gap:
         availability, memory, has_state = departure, reactivation, is_free[:, None, 2]
         departure = np.where(has_state, (1 - availability) * (1 - memory), departure)
         reactivation = np.where(has_state, availability * (1 - memory), reactivation)
-    parameters = ClassParameters(survival, coverage, departure, reactivation)
+    return ClassParameters(survival, coverage, departure, reactivation), growth
+
+
+def class_tables(layout: Layout, logits: list[FloatArray], log_growth: float, data: Observations) -> ClassTables:
+    """Compute the expectations of all classes and their derivatives with respect to logits and the log growth."""
     n, gaps = data.n_crawls, data.gaps
+    parameters, growth = class_parameters(layout, logits, log_growth, is_per_gap=gaps is not None)
     first, never = _course(parameters, gaps, n)
     behind = never
     if log_growth != 0 or layout.grows or gaps is not None:
-        backwards = parameters._replace(survival=survival / growth)
+        backwards = parameters._replace(survival=parameters.survival / growth)
         behind = _course(backwards, None if gaps is None else gaps[::-1], n)[1]
     # Start s of the reversed crawls is crawl n - 1 - s, with as many crawls before it as steps remain.
     behind = behind[:, :, 0] if gaps is None else behind[:, :, np.arange(n)[::-1], np.arange(n)]
-    shape = (*survival.shape, -1)
+    shape = (*parameters.survival.shape, -1)
     terms = np.concatenate([first.reshape(shape), never.reshape(shape)], axis=-1)
     values = ClassParameters(*(value[:, 0].real for value in parameters))
     return ClassTables(values, _log_and_slopes(terms), _log_and_slopes(behind))
@@ -244,9 +250,10 @@ class Likelihood:
 
     def probabilities(self, point: FloatArray) -> tuple[FloatArray, FloatArray, float]:
         """Return the probabilities of each class per mean gap, shape (classes, 4), shares and growth at a point."""
-        _, log_shares, log_growth = self.split(point)
-        values = np.array(self.tables(point).parameters).T
-        return values, np.exp(log_shares), float(np.exp(log_growth))
+        logits, log_shares, log_growth = self.split(point)
+        is_per_gap = self.data.gaps is not None
+        values, _ = class_parameters(self.layout, logits, log_growth, is_per_gap=is_per_gap)
+        return np.array(values)[:, :, 0].real.T, np.exp(log_shares), float(np.exp(log_growth))
 
     def first_captures(self, point: FloatArray) -> FloatArray:
         """Return log A_k(f), shape (classes, n_crawls)."""

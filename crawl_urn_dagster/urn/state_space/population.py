@@ -35,6 +35,9 @@ class Population(NamedTuple):
         Elements of which the histories show that they were alive, shape (n_crawls,).
     sizes
         Captured elements M_t of each crawl, shape (n_crawls,).
+    survival
+        Share of the living elements of each crawl but the last, captured in the window so far, that survive the gap,
+        shape (n_crawls - 1,); NaN if there is none.
     covariance
         Of the error of `living`, with the effect of efforts, shape (n_crawls, n_crawls).
     """
@@ -42,6 +45,7 @@ class Population(NamedTuple):
     living: FloatArray
     certain: FloatArray
     sizes: FloatArray
+    survival: FloatArray
     covariance: FloatArray
 
     @property
@@ -90,15 +94,18 @@ def estimate_population(
     by_last = np.zeros((len(likelihood.data.elements), n))
     np.add.at(by_last, (likelihood.data.row, last), elements)
 
+    def later(point: FloatArray) -> FloatArray:
+        return np.asarray(_later(likelihood, point, likelihood(point).posterior.T @ by_last, np.zeros((1, n)))[0])
+
     def unseen(point: FloatArray) -> FloatArray:
-        posterior = likelihood(point).posterior
         at_first = likelihood.data.first == 0
-        initial = posterior[at_first].T @ likelihood.data.elements[at_first]
-        ended = posterior.T @ by_last
-        later = _later(likelihood, point, ended, np.zeros((1, n)))[0]
-        return np.asarray(later + _earlier(likelihood, point, initial))
+        initial = likelihood(point).posterior[at_first].T @ likelihood.data.elements[at_first]
+        return np.asarray(later(point) + _earlier(likelihood, point, initial))
 
     tail = unseen(fit.point)
+    known = certain + later(fit.point)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        survival = np.where(known[:-1] > 0, (known[1:] - np.diff(entered)) / known[:-1], np.nan)
     free = np.flatnonzero(~fit.at_bound)
     steps = _DIFFERENCE * np.eye(fit.point.size)[free]
     by_parameter = np.zeros((n, fit.point.size))
@@ -109,7 +116,7 @@ def estimate_population(
     # Efforts move the parameters, and what the missing captures at the end say of survival.
     moved = by_parameter @ efforts.shift - by_effort
     covariance = by_parameter @ fit.covariance @ by_parameter.T + moved @ efforts.covariance @ moved.T
-    return Population(certain + tail, certain, sizes, covariance + np.diag(tail))
+    return Population(certain + tail, certain, sizes, survival, covariance + np.diag(tail))
 
 
 def _later(likelihood: Likelihood, point: FloatArray, ended: FloatArray, effort: Values) -> Values:

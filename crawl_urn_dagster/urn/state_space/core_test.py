@@ -1,0 +1,110 @@
+"""Test whether a core that never dies and is never missed describes histories as well as its relaxations.
+
+The *sure* relaxation lets the core die, the *permanent* one lets it be absent, and one more Markov class lets it do
+both. Does not estimate the core; see `intervals`.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+from crawl_urn_dagster.urn.state_space.fitting import StateSpaceFit, fit_model
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from crawl_urn_dagster.urn.state_space.likelihood import Observations
+
+_LARGEST_DIFFERENCE = 2.0
+_CLEAR_DIFFERENCE = 10.0
+_LEAST_CRAWLS = 20
+
+
+class CoreVerdict(str, Enum):
+    """Outcome of the test for a permanent core.
+
+    Examples
+    --------
+    >>> CoreVerdict("accepted") is CoreVerdict.ACCEPTED
+    True
+    """
+
+    #: The core is as good as its relaxations.
+    ACCEPTED = "accepted"
+    #: The most stable elements die.
+    DIES = "dies"
+    #: The most stable elements are missed.
+    IS_MISSED = "is_missed"
+    #: The most stable elements die and are missed, or no class resembles a core.
+    NO_CORE = "no_core"
+    #: There are fewer than 20 crawls, and a fit without a core is nearly as good.
+    TOO_FEW_CRAWLS = "too_few_crawls"
+
+    __hash__ = str.__hash__  # a code read from a table is the same key
+
+
+class CoreTest(NamedTuple):
+    """Test for a permanent core.
+
+    Attributes
+    ----------
+    verdict
+        Outcome.
+    fit
+        Best fit with a core.
+    differences
+        BIC minus that of the core, by the kind of the class in its place: ``sure``, ``permanent`` and ``markov``.
+        Relaxations are absent if a Markov class is clearly better than the core.
+    resolution
+        Loss per crawl below which a class cannot be told from a core, 1 over the number of crawls.
+    """
+
+    verdict: CoreVerdict
+    fit: StateSpaceFit
+    differences: Mapping[str, float]
+    resolution: float
+
+
+def check_permanent_core(candidates: Mapping[str, StateSpaceFit], data: Observations, *, seed: int) -> CoreTest | None:
+    """Test the best candidate with a core against its relaxations.
+
+    Parameters
+    ----------
+    candidates
+        Fits by model; those with a core need the fit with one more Markov class beside them.
+    data
+        Sufficient statistic that was fitted.
+    seed
+        Seed of the fits of the relaxations.
+
+    Returns
+    -------
+    CoreTest or None
+        None if no candidate has a core with Markov classes.
+    """
+    with_core = [fit for name, fit in candidates.items() if name.startswith("core_markov")]
+    if not with_core:
+        return None
+    fit = min(with_core, key=lambda candidate: candidate.bic)
+    rest = len(fit.layout.kinds) - 1
+    free = candidates[f"markov_{rest + 1}"]
+    differences = {"markov": free.bic - fit.bic}
+    if differences["markov"] >= -_LARGEST_DIFFERENCE:
+        for kind in ("sure", "permanent"):
+            differences[kind] = fit_model(f"{kind}_markov_{rest}", data, seed=seed).bic - fit.bic
+    without = min(candidate.bic for name, candidate in candidates.items() if "core" not in name)
+    return CoreTest(_verdict(fit, differences, without - fit.bic), fit, differences, 1 / fit.n_crawls)
+
+
+def _verdict(fit: StateSpaceFit, differences: Mapping[str, float], without: float) -> CoreVerdict:
+    worse = {kind for kind, difference in differences.items() if difference < -_LARGEST_DIFFERENCE}
+    if "markov" in worse or worse >= {"sure", "permanent"}:
+        return CoreVerdict.NO_CORE
+    if worse:
+        return CoreVerdict.DIES if "sure" in worse else CoreVerdict.IS_MISSED
+    if without < -_LARGEST_DIFFERENCE:
+        return CoreVerdict.NO_CORE
+    if fit.n_crawls < _LEAST_CRAWLS and without < _CLEAR_DIFFERENCE:
+        return CoreVerdict.TOO_FEW_CRAWLS
+    return CoreVerdict.ACCEPTED

@@ -1,0 +1,237 @@
+"""Fit the family of state-space urns to histories, select a member, and derive what is reported of it.
+
+Does not decide whether any of it is adequate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from crawl_urn_dagster.urn.data.histories import unions_from_recaptures
+from crawl_urn_dagster.urn.state_space.core_test import CoreTest, CoreVerdict, check_permanent_core
+from crawl_urn_dagster.urn.state_space.fitting import Growth, StateSpaceFit, fit_growth, fit_model
+from crawl_urn_dagster.urn.state_space.intervals import (
+    Analysis,
+    Quantity,
+    Withholding,
+    analyse,
+    derive_quantities,
+    estimate_whole,
+)
+from crawl_urn_dagster.urn.state_space.likelihood import Observations, observe
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from crawl_urn_dagster.urn.data.histories import CaptureHistoryCounts, FloatArray
+    from crawl_urn_dagster.urn.state_space.classes import Mixture
+    from crawl_urn_dagster.urn.state_space.population import Population
+
+#: Models that are fitted by default.
+DEFAULT_MODELS = ("markov_1", "markov_2", "markov_3", "core_markov_1", "core_markov_2")
+_LEAST_CRAWLS = 3
+_LEAST_CRAWLS_OF_CLASSES = 12
+_LEVEL = 0.01
+_LARGEST_DISAGREEMENT = 2.0
+# Quantities whose interval also covers the estimate of the next best model: of all elements, not of a class.
+_EXTRAPOLATED = {"alive_share", "unique_rate", "newcomers_per_crawl", "eligible_per_captured"}
+
+
+class Projections(NamedTuple):
+    """Root mean squares of what a fit misses the mean curves by, at equal gaps and with the observed sizes.
+
+    Attributes
+    ----------
+    containment
+        Of the share of a crawl that a later crawl contains, over all lags.
+    discovery
+        Of the distinct elements of a window per element of its first crawl, over all lengths.
+    """
+
+    containment: float
+    discovery: float
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """Fits of all members of the family, and what is known of the selected one.
+
+    Attributes
+    ----------
+    candidates
+        Fits by model.
+    selected
+        Fit of the smallest BIC among those without a core, or with one if its test accepts the core.
+    rival
+        Next best fit by BIC of a model with other classes, or None.
+    core
+        Test for a permanent core, or None if no candidate has one.
+    growth
+        Growth by first captures, or None if it was not fitted.
+    is_stationary
+        Whether sizes and first captures agree about the growth.
+    analysis, rival_analysis
+        Efforts and population under the selected fit and under the rival.
+    data
+        Sufficient statistic.
+    """
+
+    candidates: Mapping[str, StateSpaceFit]
+    selected: StateSpaceFit
+    rival: StateSpaceFit | None
+    core: CoreTest | None
+    growth: Growth
+    is_stationary: bool
+    analysis: Analysis
+    rival_analysis: Analysis | None
+    data: Observations
+
+    @property
+    def population(self) -> Population:
+        """Known living elements of each crawl. Their errors allow for the choice of the model."""
+        found = self.analysis.population
+        if self.rival_analysis is None:
+            return found
+        difference = self.rival_analysis.population.living - found.living
+        return found._replace(covariance=found.covariance + np.outer(difference, difference))
+
+
+def fit_family(
+    histories: CaptureHistoryCounts,
+    *,
+    gaps: FloatArray | None = None,
+    seed: int,
+    models: Sequence[str] = DEFAULT_MODELS,
+) -> Family | None:
+    """Fit the members of the family, test for a permanent core and for growth, and select a member.
+
+    Parameters
+    ----------
+    histories
+        Elements of each capture history.
+    gaps
+        Gaps between crawls in units of their mean, shape (n_crawls - 1,); equal gaps if None.
+    seed
+        Seed of the searches.
+    models
+        Names of the models, keys of `fitting.MODELS`; at least one without a core.
+
+    Returns
+    -------
+    Family or None
+        None if there are fewer than three crawls or no captures.
+    """
+    if histories.n_crawls < _LEAST_CRAWLS or histories.distinct_elements == 0:
+        return None
+    data = observe(histories, gaps)
+    candidates = {model: fit_model(model, data, seed=seed) for model in models}
+    core = check_permanent_core(candidates, data, seed=seed)
+    selected = _select(candidates, core)
+    rivals = [fit for fit in candidates.values() if fit.model != selected.model]
+    rival = min(rivals, key=lambda fit: fit.bic, default=None)
+    analysis = analyse(selected, data, histories)
+    free = min((fit for fit in candidates.values() if "core" not in fit.layout.kinds), key=lambda fit: fit.bic)
+    growth = fit_growth(free, data)
+    return Family(
+        candidates=candidates,
+        selected=selected,
+        rival=rival,
+        core=core,
+        growth=growth,
+        is_stationary=_agrees(growth, analysis.population),
+        analysis=analysis,
+        rival_analysis=None if rival is None else analyse(rival, data, histories),
+        data=data,
+    )
+
+
+def quantities(family: Family, *, seed: int) -> tuple[Quantity, ...]:
+    """Return the quantities of the selected fit with intervals, and codes for what should not be quoted.
+
+    Intervals of quantities that are not of one class also cover the estimate of the rival.
+
+    Parameters
+    ----------
+    family
+        Result of `fit_family`.
+    seed
+        Seed of the draws.
+
+    Returns
+    -------
+    tuple of Quantity
+        Quantities of the whole, of each class, and the growth per mean gap.
+    """
+    found = derive_quantities(family.analysis, family.data, seed=seed)
+    rival = {} if family.rival_analysis is None else estimate_whole(family.rival_analysis)
+    result = []
+    for quantity in found:
+        other = quantity.estimate if quantity.class_name else rival.get(quantity[:3], quantity.estimate)
+        low, high = min(quantity.low, other), max(quantity.high, other)
+        is_withheld = quantity.name in _EXTRAPOLATED and not family.is_stationary
+        code = Withholding.NOT_STATIONARY if is_withheld else quantity.withheld
+        result.append(quantity._replace(low=low, high=high, withheld=code))
+    growth = family.growth
+    return (*result, Quantity("growth", None, None, growth.growth, growth.low, growth.high))
+
+
+def projections(mixture: Mixture, histories: CaptureHistoryCounts) -> Projections:
+    """Compare a mixture with the mean containment curve and the mean discovery curve of histories.
+
+    Parameters
+    ----------
+    mixture
+        Classes per mean gap.
+    histories
+        Elements of each capture history.
+
+    Returns
+    -------
+    Projections
+        Root mean squares; NaN if no crawl has elements.
+    """
+    n = histories.n_crawls
+    shared, unions = histories.intersections(), histories.unions()
+    sizes = np.diagonal(shared).astype(np.float64)
+    lags = np.arange(n) - np.arange(n)[:, None]
+    modelled = unions_from_recaptures(sizes, np.triu(sizes[:, None] * mixture.first_returns(n - 1)[lags], 1))
+    containment = mixture.containment(np.arange(n))
+    misses = []
+    for lag in range(1, n):
+        starts = np.flatnonzero(sizes[: n - lag] > 0)
+        of_lag = shared[starts, starts + lag] / sizes[starts] - containment[lag]
+        of_window = (unions[starts, starts + lag] - modelled[starts, starts + lag]) / sizes[starts]
+        if starts.size:
+            misses.append((of_lag.mean(), of_window.mean()))
+    if not misses:
+        return Projections(np.nan, np.nan)
+    return Projections(*np.sqrt((np.array(misses) ** 2).mean(axis=0)).tolist())
+
+
+def _select(candidates: Mapping[str, StateSpaceFit], core: CoreTest | None) -> StateSpaceFit:
+    """Return the fit of the smallest BIC; more than one Markov class needs 12 crawls."""
+    if core is not None and core.verdict is CoreVerdict.ACCEPTED:
+        return core.fit
+    free = [fit for fit in candidates.values() if "core" not in fit.layout.kinds]
+    if free[0].n_crawls < _LEAST_CRAWLS_OF_CLASSES:
+        free = [fit for fit in free if len(fit.layout.kinds) == 1] or free
+    return min(free, key=lambda fit: (not fit.converged, fit.bic))
+
+
+def _agrees(growth: Growth, population: Population) -> bool:
+    """Return whether the trend of the population agrees with the growth by first captures."""
+    known = population.living > 0
+    if known.sum() < _LEAST_CRAWLS:
+        return True
+    time, log_living = np.flatnonzero(known).astype(np.float64), np.log(population.living[known])
+    centred = time - time.mean()
+    slope = centred @ log_living / (centred @ centred)
+    residual = log_living - log_living.mean() - slope * centred
+    lagged = residual[1:] @ residual[:-1] / max(residual @ residual, 1e-300)
+    inflation = (1 + min(max(lagged, 0), 0.9)) / (1 - min(max(lagged, 0), 0.9))
+    variance = residual @ residual / max(len(time) - 2, 1) / (centred @ centred) * inflation
+    se = np.log(growth.high / growth.low) / 4
+    return bool(abs(np.log(growth.growth) - slope) <= _LARGEST_DISAGREEMENT * np.hypot(se, np.sqrt(variance)))
