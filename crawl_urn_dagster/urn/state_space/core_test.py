@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from crawl_urn_dagster.urn.state_space.fitting import StateSpaceFit, fit_model
+from crawl_urn_dagster.urn.state_space.fitting import MODELS, StateSpaceFit, fit_model
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,7 +72,7 @@ def check_permanent_core(candidates: Mapping[str, StateSpaceFit], data: Observat
     Parameters
     ----------
     candidates
-        Fits by model; those with a core need the fit with one more Markov class beside them.
+        Fits by model, at least one of them without a core.
     data
         Sufficient statistic that was fitted.
     seed
@@ -81,20 +81,24 @@ def check_permanent_core(candidates: Mapping[str, StateSpaceFit], data: Observat
     Returns
     -------
     CoreTest or None
-        None if no candidate has a core with Markov classes.
+        None if no candidate has a core.
     """
-    with_core = [fit for name, fit in candidates.items() if name.startswith("core_markov")]
+    with_core = [fit for fit in candidates.values() if "core" in fit.layout.kinds]
     if not with_core:
         return None
     fit = min(with_core, key=lambda candidate: candidate.bic)
-    rest = len(fit.layout.kinds) - 1
-    free = candidates[f"markov_{rest + 1}"]
-    differences = {"markov": free.bic - fit.bic}
-    if differences["markov"] >= -_LARGEST_DIFFERENCE:
-        for kind in ("sure", "permanent"):
-            differences[kind] = fit_model(f"{kind}_markov_{rest}", data, seed=seed).bic - fit.bic
-    without = min(candidate.bic for name, candidate in candidates.items() if "core" not in name)
-    return CoreTest(_verdict(fit, differences, without - fit.bic), fit, differences, 1 / fit.n_crawls)
+    rest = fit.layout.kinds[1:]
+    without = min(candidate.bic for candidate in candidates.values() if "core" not in candidate.layout.kinds) - fit.bic
+
+    def difference(kind: str) -> float:
+        model = next(name for name, kinds in MODELS.items() if kinds == (kind, *rest))
+        relaxed = candidates.get(model) or fit_model(model, data, seed=seed)
+        return relaxed.bic - fit.bic
+
+    differences = {"markov": difference("markov")}
+    if min(differences["markov"], without) >= -_LARGEST_DIFFERENCE:
+        differences.update({kind: difference(kind) for kind in ("sure", "permanent")})
+    return CoreTest(_verdict(fit, differences, without), fit, differences, 1 / fit.n_crawls)
 
 
 def _verdict(fit: StateSpaceFit, differences: Mapping[str, float], without: float) -> CoreVerdict:

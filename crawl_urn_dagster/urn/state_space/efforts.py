@@ -92,7 +92,7 @@ def estimate_efforts(fit: StateSpaceFit, likelihood: Likelihood, histories: Capt
     parameters = likelihood.tables(point).parameters
     first, second = _effort_tables(fit.layout.kinds, parameters, n)
     of_first = _first_capture_slopes(fit.layout.kinds, likelihood.tables(point), first)
-    log_tables = likelihood.tables(point).terms[:, 0].reshape(len(weights), 2, -1, n)
+    log_terms = likelihood.tables(point).terms[:, 0].reshape(len(weights), -1, n)
     odds = np.zeros((n, _BINS.size))
     captures = np.zeros(n)
     slopes, curvatures = np.zeros((point.size, n)), np.zeros(point.size)
@@ -105,7 +105,7 @@ def estimate_efforts(fit: StateSpaceFit, likelihood: Likelihood, histories: Capt
         weighted = scores[chunk.row].T * chunk.elements
         slopes += weighted @ score
         curvatures += weighted @ (probability * curvature).sum(axis=(0, 2)) / 2
-        _add_odds(odds, captures, chunk, probability, log_tables)
+        _add_odds(odds, captures, chunk, probability, log_terms)
     efforts, errors = _solve(odds, captures)
     sd, autocorrelation = _spread(efforts, errors)
     lags = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
@@ -120,11 +120,25 @@ def estimate_efforts(fit: StateSpaceFit, likelihood: Likelihood, histories: Capt
 
 
 def shifted(kinds: tuple[str, ...], parameters: ClassParameters, effort: Values) -> ClassParameters:
-    """Return parameters of shape (classes, ...) under an effort of shape (...)."""
-    axes = (-1, *[1] * (effort.ndim))
-    is_random = np.array([kind in {"shell", "hidden"} for kind in kinds]).reshape(axes)
-    has_state = np.array([kind in {"markov", "permanent"} for kind in kinds]).reshape(axes)
-    survival, coverage, departure, reactivation = (np.reshape(value, axes) for value in parameters)
+    """Return parameters of each class under each of several efforts.
+
+    Parameters
+    ----------
+    kinds
+        Kind of each class.
+    parameters
+        Parameters of shape (classes, 1) or (classes, steps).
+    effort
+        Effort of each step, shape (efforts, steps).
+
+    Returns
+    -------
+    ClassParameters
+        Parameters of shape (classes, efforts, steps).
+    """
+    is_random = np.array([kind in {"shell", "hidden"} for kind in kinds])[:, None, None]
+    has_state = np.array([kind in {"markov", "permanent"} for kind in kinds])[:, None, None]
+    survival, coverage, departure, reactivation = (value[:, None] for value in parameters)
     return ClassParameters(
         survival + 0 * effort,
         np.where(is_random, _moved(coverage, effort), coverage),
@@ -146,7 +160,7 @@ def _effort_tables(kinds: tuple[str, ...], parameters: ClassParameters, n: int) 
     """
     results = []
     for effort in (np.zeros((1, n)), np.eye(n) * (1j * _STEP)):
-        course = first_returns(shifted(kinds, parameters, effort), n - 1)
+        course = first_returns(shifted(kinds, parameters.with_last_axes(1), effort[:, : n - 1]), n - 1)
         # Step m of the recursion is step m + 1 after the start, and the axis of steps starts at 0.
         results.append(np.stack([course.first, course.never], axis=1))
     value, moved = results
@@ -205,16 +219,16 @@ def _of_crawls(table: FloatArray, chunk: _Chunk) -> FloatArray:
 
 
 def _add_odds(
-    odds: FloatArray, captures: FloatArray, chunk: _Chunk, probability: FloatArray, tables: FloatArray
+    odds: FloatArray, captures: FloatArray, chunk: _Chunk, probability: FloatArray, terms: FloatArray
 ) -> None:
     """Count known elements by crawl and by the log odds that the crawl captures them, given all other crawls."""
-    n, starts = tables.shape[-1], tables.shape[2]
+    n, starts = terms.shape[-1], terms.shape[1] - 1
     crawls = np.arange(n)
 
     def log_of(start: IntArray, end: IntArray) -> FloatArray:
         is_tail = end == n
-        at = np.broadcast_to(start, end.shape) if starts > 1 else np.zeros_like(end)
-        return np.asarray(tables[:, is_tail.astype(int), at, np.maximum(np.minimum(end, n - 1) - start, 0)])
+        row = np.where(is_tail, starts, start if starts > 1 else 0)
+        return np.asarray(terms[:, row, np.maximum(np.minimum(end, n - 1) - start, 0)])
 
     is_known = chunk.before >= 0
     before = np.maximum(chunk.before, 0)

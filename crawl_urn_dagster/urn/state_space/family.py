@@ -31,11 +31,13 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.urn.state_space.population import Population
 
 #: Models that are fitted by default.
-DEFAULT_MODELS = ("markov_1", "markov_2", "markov_3", "core_markov_1", "core_markov_2")
+DEFAULT_MODELS = ("markov_1", "markov_2", "markov_3", "hidden_1", "core_markov_1", "core_markov_2", "core_hidden_1")
 _LEAST_CRAWLS = 3
 _LEAST_CRAWLS_OF_CLASSES = 12
-_LEVEL = 0.01
+_LEVEL = 0.05
 _LARGEST_DISAGREEMENT = 2.0
+_LARGEST_AUTOCORRELATION = 0.9
+_TINY = 1e-300
 # Quantities whose interval also covers the estimate of the next best model: of all elements, not of a class.
 _EXTRAPOLATED = {"alive_share", "unique_rate", "newcomers_per_crawl", "eligible_per_captured"}
 
@@ -132,18 +134,20 @@ def fit_family(
     selected = _select(candidates, core)
     rivals = [fit for fit in candidates.values() if fit.model != selected.model]
     rival = min(rivals, key=lambda fit: fit.bic, default=None)
-    analysis = analyse(selected, data, histories)
     free = min((fit for fit in candidates.values() if "core" not in fit.layout.kinds), key=lambda fit: fit.bic)
     growth = fit_growth(free, data)
+    analysis, *others = (
+        _with_growth(analyse(fit, data, histories), growth) for fit in (selected, rival) if fit is not None
+    )
     return Family(
         candidates=candidates,
         selected=selected,
         rival=rival,
         core=core,
         growth=growth,
-        is_stationary=_agrees(growth, analysis.population),
+        is_stationary=agrees_with_population(growth, analysis),
         analysis=analysis,
-        rival_analysis=None if rival is None else analyse(rival, data, histories),
+        rival_analysis=others[0] if others else None,
         data=data,
     )
 
@@ -221,17 +225,32 @@ def _select(candidates: Mapping[str, StateSpaceFit], core: CoreTest | None) -> S
     return min(free, key=lambda fit: (not fit.converged, fit.bic))
 
 
-def _agrees(growth: Growth, population: Population) -> bool:
-    """Return whether the trend of the population agrees with the growth by first captures."""
-    known = population.living > 0
+def agrees_with_population(growth: Growth, analysis: Analysis) -> bool:
+    """Return whether the growth by first captures agrees with the trend of the population within two standard errors.
+
+    Parameters
+    ----------
+    growth
+        Growth by first captures.
+    analysis
+        Population under the selected fit.
+    """
+    living = analysis.population.living
+    known = living > 0
     if known.sum() < _LEAST_CRAWLS:
         return True
-    time, log_living = np.flatnonzero(known).astype(np.float64), np.log(population.living[known])
+    time, log_living = np.flatnonzero(known).astype(np.float64), np.log(living[known])
     centred = time - time.mean()
     slope = centred @ log_living / (centred @ centred)
     residual = log_living - log_living.mean() - slope * centred
-    lagged = residual[1:] @ residual[:-1] / max(residual @ residual, 1e-300)
-    inflation = (1 + min(max(lagged, 0), 0.9)) / (1 - min(max(lagged, 0), 0.9))
-    variance = residual @ residual / max(len(time) - 2, 1) / (centred @ centred) * inflation
-    se = np.log(growth.high / growth.low) / 4
-    return bool(abs(np.log(growth.growth) - slope) <= _LARGEST_DISAGREEMENT * np.hypot(se, np.sqrt(variance)))
+    lagged = np.clip(residual[1:] @ residual[:-1] / max(residual @ residual, _TINY), 0, _LARGEST_AUTOCORRELATION)
+    variance = residual @ residual / max(len(time) - 2, 1) / (centred @ centred) * (1 + lagged) / (1 - lagged)
+    difference = np.log(growth.growth) - slope
+    return bool(abs(difference) <= _LARGEST_DISAGREEMENT * np.hypot(growth.log_se, np.sqrt(variance)))
+
+
+def _with_growth(analysis: Analysis, growth: Growth) -> Analysis:
+    """Return the analysis with the growth if it is shown; a core does not grow."""
+    if growth.p_value >= _LEVEL or "core" in analysis.fit.layout.kinds:
+        return analysis
+    return analysis._replace(log_growth=float(np.log(growth.growth)), log_growth_se=growth.log_se)

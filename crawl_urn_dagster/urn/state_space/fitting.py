@@ -34,6 +34,12 @@ MODELS: dict[str, tuple[str, ...]] = {
     "permanent_markov_1": ("permanent", "markov"),
     "sure_markov_2": ("sure", "markov", "markov"),
     "permanent_markov_2": ("permanent", "markov", "markov"),
+    "sure_hidden_1": ("sure", "hidden"),
+    "permanent_hidden_1": ("permanent", "hidden"),
+    "sure_hidden_2": ("sure", "hidden", "hidden"),
+    "permanent_hidden_2": ("permanent", "hidden", "hidden"),
+    "markov_hidden_1": ("markov", "hidden"),
+    "markov_hidden_2": ("markov", "hidden", "hidden"),
 }
 # Names of one, two or three like classes, those with the most captures to come first.
 _NAMES = {1: ("all",), 2: ("stable", "intermittent"), 3: ("stable", "intermittent", "rare")}
@@ -116,6 +122,8 @@ class Growth(NamedTuple):
         Variance of the first captures of a crawl over that of Poisson births, at least 1.
     p_value
         Of the test that the growth is 1.
+    log_se
+        Standard error of the logarithm of the growth, with the dispersion.
     """
 
     growth: float
@@ -123,6 +131,7 @@ class Growth(NamedTuple):
     high: float
     dispersion: float
     p_value: float
+    log_se: float
 
 
 def fit_model(model: str, data: Observations, *, seed: int) -> StateSpaceFit:
@@ -187,7 +196,7 @@ def fit_growth(fit: StateSpaceFit, data: Observations) -> Growth:
     se = np.sqrt(dispersion) * _standard_error_of_growth(growing, best)
     low, high = np.exp(np.clip(log_growth + np.array([-1, 1]) * quantile * se, -5, 5))
     p_value = float(f_distribution.sf(ratio / dispersion, 1, degrees))
-    return Growth(float(np.exp(log_growth)), float(low), float(high), dispersion, p_value)
+    return Growth(float(np.exp(log_growth)), float(low), float(high), dispersion, p_value, float(se))
 
 
 def describe(model: str, likelihood: Likelihood, point: FloatArray) -> StateSpaceFit:

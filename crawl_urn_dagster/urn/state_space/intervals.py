@@ -6,6 +6,7 @@ information plus what efforts of the estimated spread add, and its mean is freed
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,6 +28,7 @@ HORIZONS = (1, 3, 6, 12, 24)
 _DRAWS = 400
 _NORMAL = 1.959964
 _LARGEST_BIAS = 2.0
+_LARGEST_LOGIT = 20.0
 _LEAST_SHARE = 0.01
 _LEAST_CRAWLS_OF_CLASSES = 12
 _LARGEST_AGREEMENT = 1.10
@@ -88,11 +90,21 @@ class Quantity(NamedTuple):
 
 
 class Analysis(NamedTuple):
-    """A fit with its efforts and its population."""
+    """A fit with its efforts, its population, and the logarithm of the growth with its standard error.
+
+    The growth is 1, without error, unless it is shown.
+    """
 
     fit: StateSpaceFit
     efforts: Efforts
     population: Population
+    log_growth: float = 0.0
+    log_growth_se: float = 0.0
+
+    @property
+    def mixture(self) -> Mixture:
+        """Classes of the fit, with the growth."""
+        return _growing(self.fit.mixture, self.log_growth)
 
     @property
     def covariance(self) -> FloatArray:
@@ -145,10 +157,12 @@ def derive_quantities(analysis: Analysis, data: Observations, *, seed: int) -> t
     """
     fit = analysis.fit
     likelihood = Likelihood(data, fit.layout)
-    draws = [_derive(mixture_at(likelihood, point)) for point in draw_parameters(analysis, seed=seed)]
-    estimates = _derive(fit.mixture)
+    growths = np.random.default_rng([seed, 1]).normal(analysis.log_growth, analysis.log_growth_se, _DRAWS)
+    points = zip(draw_parameters(analysis, seed=seed), growths.tolist(), strict=True)
+    draws = [_derive(_growing(mixture_at(likelihood, point), growth)) for point, growth in points]
+    estimates = _derive(analysis.mixture)
     ends = np.quantile([list(draw.values()) for draw in draws], [0.025, 0.975], axis=0, method="inverted_cdf").T
-    variants = [fit.mixture.eligible("stationary"), fit.mixture.eligible("available")]
+    variants = [analysis.mixture.eligible("stationary"), analysis.mixture.eligible("available")]
     disagrees = max(variants) > _LARGEST_AGREEMENT * min(variants)
     codes = [_withheld(analysis, k) for k in range(len(fit.mixture.classes))]
     result = [*observed_quantities(analysis)]
@@ -171,12 +185,18 @@ def estimate_whole(analysis: Analysis) -> dict[tuple[str, str | None, int | None
     """Return the estimates of the quantities that are not of one class, by name, class (None) and horizon."""
     size = float(analysis.population.sizes.mean())
     values: dict[tuple[str, str | None, int | None], float] = {}
-    for (name, k, horizon), value in _derive(analysis.fit.mixture).items():
+    for (name, k, horizon), value in _derive(analysis.mixture).items():
         if k is None:
             values[name, None, horizon] = value
-    values["newcomers_per_crawl", None, None] = size * analysis.fit.mixture.unique_rate()
+    values["newcomers_per_crawl", None, None] = size * analysis.mixture.unique_rate()
     values.update({quantity[:3]: quantity.estimate for quantity in observed_quantities(analysis)})
     return values
+
+
+def _growing(urn: Mixture, log_growth: float) -> Mixture:
+    """Return the mixture with a growth, at least that of a population without births."""
+    least = max(element.survival for element in urn.classes) if log_growth else 0.0
+    return replace(urn, growth=max(float(np.exp(log_growth)), least))
 
 
 def _derive(urn: Mixture) -> dict[tuple[str, int | None, int | None], float]:
@@ -213,7 +233,8 @@ def draw_parameters(analysis: Analysis, *, seed: int) -> FloatArray:
     values, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(np.maximum(values, 0))
     bias = np.clip(analysis.efforts.bias, -_LARGEST_BIAS * se, _LARGEST_BIAS * se)
-    return np.asarray(point - bias + np.random.default_rng(seed).standard_normal((_DRAWS, point.size)) @ root.T)
+    draws = point - bias + np.random.default_rng(seed).standard_normal((_DRAWS, point.size)) @ root.T
+    return np.asarray(np.clip(draws, -_LARGEST_LOGIT, _LARGEST_LOGIT))
 
 
 def observed_quantities(analysis: Analysis) -> tuple[Quantity, Quantity]:

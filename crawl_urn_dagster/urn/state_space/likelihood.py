@@ -12,12 +12,13 @@ and needs no assumption about how many elements enter when. The *full* one is th
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from crawl_urn_dagster.urn.state_space.recursions import ClassParameters, Values, first_returns
+from crawl_urn_dagster.urn.state_space.recursions import ClassParameters, Values, first_returns, never_again
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.urn.data.histories import CaptureHistoryCounts, FloatArray, IntArray
@@ -47,8 +48,8 @@ class Observations:
     gaps
         Gaps between crawls in units of their mean, shape (n_crawls - 1,), or None if all are equal.
     terms
-        Returns and tails of each row, sparse, shape (rows, 2 * starts * n_crawls): number of returns from start s
-        after j crawls in column ``s * n_crawls + j``, and in the second half 1 for the tail from start s of j crawls.
+        Returns and tails of each row, sparse, shape (rows, (starts + 1) * n_crawls): number of returns from start s
+        after j crawls in column ``s * n_crawls + j``, and in the last n_crawls columns 1 for the tail of j crawls.
         With equal gaps there is one start.
     first
         Crawl of the first capture, shape (rows,).
@@ -94,15 +95,15 @@ def observe(histories: CaptureHistoryCounts, gaps: FloatArray | None = None) -> 
     start, lag = crawl[:-1][is_return], np.diff(crawl)[is_return]
     first, last = seen.argmax(axis=1), n - 1 - seen[:, ::-1].argmax(axis=1)
     of_start = (0 if gaps is None else start) * n + lag
-    of_tail = starts * n + (0 if gaps is None else last) * n + n - 1 - last
+    of_tail = starts * n + n - 1 - last
     rows = np.concatenate([history[:-1][is_return], np.arange(len(first))])
     columns = np.concatenate([of_start, of_tail])
     # Rows with the same terms and first capture are merged; a sum of random 64-bit numbers identifies them.
-    keys = np.random.default_rng(0).integers(0, 2**63, 2 * starts * n + n, dtype=np.uint64)
-    key = keys[2 * starts * n + first]
+    keys = np.random.default_rng(0).integers(0, 2**63, (starts + 2) * n, dtype=np.uint64)
+    key = keys[(starts + 1) * n + first]
     np.add.at(key, rows, keys[columns])
     _, example, row = np.unique(key, return_index=True, return_inverse=True)
-    shape = (len(first), 2 * starts * n)
+    shape = (len(first), (starts + 1) * n)
     terms = csr_array((np.ones(rows.size), (rows, columns)), shape=shape)[example]
     merged = np.bincount(row, weights=elements, minlength=len(example)).astype(np.float64)
     return Observations(n, gaps, terms, first[example].astype(np.int64), merged, row)
@@ -185,29 +186,29 @@ def class_tables(layout: Layout, logits: list[FloatArray], log_growth: float, da
     """Compute the expectations of all classes and their derivatives with respect to logits and the log growth."""
     n, gaps = data.n_crawls, data.gaps
     parameters, growth = class_parameters(layout, logits, log_growth, is_per_gap=gaps is not None)
-    first, never = _course(parameters, gaps, n)
-    behind = never
-    if log_growth != 0 or layout.grows or gaps is not None:
-        backwards = parameters._replace(survival=parameters.survival / growth)
-        behind = _course(backwards, None if gaps is None else gaps[::-1], n)[1]
-    # Start s of the reversed crawls is crawl n - 1 - s, with as many crawls before it as steps remain.
-    behind = behind[:, :, 0] if gaps is None else behind[:, :, np.arange(n)[::-1], np.arange(n)]
-    shape = (*parameters.survival.shape, -1)
-    terms = np.concatenate([first.reshape(shape), never.reshape(shape)], axis=-1)
-    values = ClassParameters(*(value[:, 0].real for value in parameters))
-    return ClassTables(values, _log_and_slopes(terms), _log_and_slopes(behind))
-
-
-def _course(parameters: ClassParameters, gaps: FloatArray | None, n: int) -> tuple[Values, Values]:
-    """Return first returns and probabilities of no return from each start, shape (classes, 6, starts, n)."""
+    backwards = parameters._replace(survival=parameters.survival / growth)
     if gaps is None:
-        course = first_returns(parameters.with_last_axes(2), n - 1)
+        course = first_returns(parameters.with_last_axes(1), n - 1)
+        first, never = course.first, course.never
+        # Without growth the crawls look the same backwards.
+        is_alike = log_growth == 0 and not layout.grows
+        behind = never if is_alike else first_returns(backwards.with_last_axes(1), n - 1).never
     else:
-        # Crawls after the last one do not exist; their columns are never read.
-        of_gaps = parameters.with_last_axes(1).over_gap(np.append(gaps, np.ones(n)))
-        from_start = np.arange(n)[:, None] + np.arange(n - 1)
-        course = first_returns(ClassParameters(*(_take(value, from_start) for value in of_gaps)), n - 1)
-    return course.first, course.never
+        first, never = _uneven_course(parameters, gaps)
+        behind = never_again(backwards.with_last_axes(1).over_gap(gaps[::-1]))[0][..., ::-1]
+    values = ClassParameters(*(value[:, 0].real for value in parameters))
+    return ClassTables(values, _log_and_slopes(np.concatenate([first, never], axis=-1)), _log_and_slopes(behind))
+
+
+def _uneven_course(parameters: ClassParameters, gaps: FloatArray) -> tuple[Values, Values]:
+    """Return first returns from each start, and tails of 0 to n - 1 crawls, on the last axis."""
+    n = gaps.size + 1
+    of_gaps = parameters.with_last_axes(1).over_gap(gaps)
+    # Crawls after the last one do not exist; their columns are never read.
+    from_start = np.minimum(np.arange(n)[:, None] + np.arange(n - 1), n - 2)
+    course = first_returns(ClassParameters(*(_take(value, from_start) for value in of_gaps)), n - 1)
+    first = course.first.reshape((*course.first.shape[:-2], -1))
+    return first, never_again(of_gaps)[0][..., ::-1]
 
 
 class Evaluation(NamedTuple):
@@ -233,15 +234,17 @@ class Likelihood:
 
     def __init__(self, data: Observations, layout: Layout, *, is_full: bool = False) -> None:
         self.data, self.layout, self.is_full = data, layout, is_full
+        ends = np.cumsum([0, *(len(FREE[kind]) for kind in layout.kinds)]).tolist()
+        self._slices = [slice(low, high) for low, high in pairwise(ends)]
         self._transposed = data.terms.T.tocsr()
         self._times = np.append(0.0, np.cumsum(np.ones(data.n_crawls - 1) if data.gaps is None else data.gaps))
 
     def split(self, point: FloatArray) -> tuple[list[FloatArray], FloatArray, float]:
         """Return the logits of each class, the log shares and the log growth of a point."""
-        sizes = [len(FREE[kind]) for kind in self.layout.kinds]
-        *logits, rest = np.split(point, np.cumsum(sizes))
-        ratios = np.append(0.0, rest[: len(sizes) - 1])
-        return logits, ratios - np.logaddexp.reduce(ratios), float(rest[-1]) if self.layout.grows else 0.0
+        ratios = np.zeros(len(self._slices))
+        ratios[1:] = point[self._slices[-1].stop :][: len(ratios) - 1]
+        log_growth = float(point[-1]) if self.layout.grows else 0.0
+        return [point[at] for at in self._slices], ratios - np.logaddexp.reduce(ratios), log_growth
 
     def tables(self, point: FloatArray) -> ClassTables:
         """Return the expectations of the classes at a point."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from crawl_urn_dagster.urn.state_space.efforts import shifted
 from crawl_urn_dagster.urn.state_space.fitting import mixture_at
-from crawl_urn_dagster.urn.state_space.recursions import ClassParameters, Values
+from crawl_urn_dagster.urn.state_space.recursions import ClassParameters, Values, never_again
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.urn.data.histories import CaptureHistoryCounts, FloatArray
@@ -36,8 +36,8 @@ class Population(NamedTuple):
     sizes
         Captured elements M_t of each crawl, shape (n_crawls,).
     survival
-        Share of the living elements of each crawl but the last, captured in the window so far, that survive the gap,
-        shape (n_crawls - 1,); NaN if there is none.
+        Share of the known living elements of each crawl but the last that survive the gap, shape (n_crawls - 1,); NaN
+        if there is none.
     covariance
         Of the error of `living`, with the effect of efforts, shape (n_crawls, n_crawls).
     """
@@ -94,29 +94,34 @@ def estimate_population(
     by_last = np.zeros((len(likelihood.data.elements), n))
     np.add.at(by_last, (likelihood.data.row, last), elements)
 
-    def later(point: FloatArray) -> FloatArray:
-        return np.asarray(_later(likelihood, point, likelihood(point).posterior.T @ by_last, np.zeros((1, n)))[0])
+    at_first = likelihood.data.first == 0
 
     def unseen(point: FloatArray) -> FloatArray:
-        at_first = likelihood.data.first == 0
-        initial = likelihood(point).posterior[at_first].T @ likelihood.data.elements[at_first]
-        return np.asarray(later(point) + _earlier(likelihood, point, initial))
+        """Return living elements without a capture to come, or before, and first captures known before crawl 0."""
+        posterior = likelihood(point).posterior
+        later = _later(likelihood, point, posterior.T @ by_last, np.zeros((1, n)))[0]
+        initial = posterior[at_first].T @ likelihood.data.elements[at_first]
+        return np.array([later, *_earlier(likelihood, point, initial)])
 
-    tail = unseen(fit.point)
-    known = certain + later(fit.point)
+    later, earlier, returned = unseen(fit.point)
+    living = certain + later + earlier
     with np.errstate(divide="ignore", invalid="ignore"):
-        survival = np.where(known[:-1] > 0, (known[1:] - np.diff(entered)) / known[:-1], np.nan)
+        survival = np.where(
+            living[:-1] > 0, (living - np.append(0, np.diff(entered)) + returned)[1:] / living[:-1], np.nan
+        )
     free = np.flatnonzero(~fit.at_bound)
     steps = _DIFFERENCE * np.eye(fit.point.size)[free]
     by_parameter = np.zeros((n, fit.point.size))
     for k, step in zip(free, steps, strict=True):
-        by_parameter[:, k] = (unseen(fit.point + step) - unseen(fit.point - step)) / (2 * _DIFFERENCE)
+        by_parameter[:, k] = (unseen(fit.point + step) - unseen(fit.point - step))[:2].sum(axis=0) / (2 * _DIFFERENCE)
     ended = likelihood(fit.point).posterior.T @ by_last
     by_effort = _later(likelihood, fit.point, ended, np.eye(n) * (1j * _STEP)).imag.T / _STEP
     # Efforts move the parameters, and what the missing captures at the end say of survival.
     moved = by_parameter @ efforts.shift - by_effort
     covariance = by_parameter @ fit.covariance @ by_parameter.T + moved @ efforts.covariance @ moved.T
-    return Population(certain + tail, certain, sizes, survival, covariance + np.diag(tail))
+    # What crawls before the first one captured is not observed: from none of it to twice as much is allowed for.
+    covariance += np.diag(later + earlier) + np.outer(earlier, earlier) / 4
+    return Population(living, certain, sizes, survival, covariance)
 
 
 def _later(likelihood: Likelihood, point: FloatArray, ended: FloatArray, effort: Values) -> Values:
@@ -126,44 +131,34 @@ def _later(likelihood: Likelihood, point: FloatArray, ended: FloatArray, effort:
     """
     n, kinds = effort.shape[1], likelihood.layout.kinds
     parameters = likelihood.tables(point).parameters
-    if likelihood.data.gaps is not None:
-        gaps = np.append(1.0, likelihood.data.gaps)
-        parameters = parameters.with_last_axes(1).over_gap(gaps)
-        # One set of parameters for each gap: the classes of a crawl are stepped together.
-        steps = [shifted(kinds, ClassParameters(*(_column(v, t) for v in parameters)), effort[:, t]) for t in range(n)]
-    else:
-        steps = [shifted(kinds, parameters, effort[:, t]) for t in range(n)]
-    never_available = np.ones((n, len(kinds), len(effort)), dtype=effort.dtype)
-    never_dormant = never_available.copy()
-    for t in range(n - 1, 0, -1):
-        survival, coverage, departure, reactivation = steps[t]
-        missed = (1 - coverage) * never_available[t]
-        stays = (1 - departure) * missed + departure * never_dormant[t]
-        returns = reactivation * missed + (1 - reactivation) * never_dormant[t]
-        never_available[t - 1] = 1 - survival + survival * stays
-        never_dormant[t - 1] = 1 - survival + survival * returns
+    gaps = np.ones(n - 1) if likelihood.data.gaps is None else likelihood.data.gaps
+    of_gaps = ClassParameters(
+        *(np.broadcast_to(v, (len(kinds), n - 1)) for v in parameters.with_last_axes(1).over_gap(gaps))
+    )
+    moved = shifted(kinds, of_gaps, effort[:, 1:])
+    never_available, never_dormant = never_again(moved)
+    # A class that cannot lose an element has a tail of probability 0, and no elements with it.
+    never = np.where(never_available == 0, 1, never_available)
     result = np.zeros((len(effort), n), dtype=effort.dtype)
-    available = dormant = np.zeros(never_available.shape[1:], dtype=effort.dtype)
+    available = dormant = np.zeros(never_available.shape[:2], dtype=effort.dtype)
     for t in range(1, n):
-        survival, coverage, departure, reactivation = steps[t]
-        # A class that cannot lose an element has a tail of probability 0, and no elements with it.
-        available = available + ended[:, t - 1, None] / np.where(never_available[t - 1] == 0, 1, never_available[t - 1])
-        moved = survival * ((1 - departure) * available + reactivation * dormant)
-        dormant = survival * (departure * available + (1 - reactivation) * dormant)
-        available = (1 - coverage) * moved
-        result[:, t] = (available * never_available[t] + dormant * never_dormant[t]).sum(axis=0)
+        survival, coverage, departure, reactivation = (value[..., t - 1] for value in moved)
+        available = available + ended[:, t - 1, None] / never[..., t - 1]
+        left, back = departure * available, reactivation * dormant
+        available, dormant = (1 - coverage) * survival * (available - left + back), survival * (left + dormant - back)
+        result[:, t] = (available * never_available[..., t] + dormant * never_dormant[..., t]).sum(axis=0)
     return result
 
 
-def _column(values: Values, t: int) -> Values:
-    return np.broadcast_to(values[..., t] if values.shape[-1] > 1 else values[..., 0], values.shape[:1])
+def _earlier(likelihood: Likelihood, point: FloatArray, initial: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return elements that only crawls before the first one captured, each of shape (n_crawls,).
 
-
-def _earlier(likelihood: Likelihood, point: FloatArray, initial: FloatArray) -> FloatArray:
-    """Return the living elements that only crawls before the first one captured, shape (n_crawls,)."""
+    Those still alive and not captured so far, and those that each crawl captures for the first time.
+    """
     n = likelihood.data.n_crawls
-    result = np.zeros(n)
+    living, returned = np.zeros((2, n))
     for element, captured in zip(mixture_at(likelihood, point).classes, initial, strict=True):
         course = element.returns(n - 1)
-        result += captured * np.maximum(element.known_living() - np.cumsum(course.available + course.dormant), 0)
-    return result
+        living += captured * np.maximum(element.known_living() - np.cumsum(course.available + course.dormant), 0)
+        returned += captured * np.maximum(course.never - element.unique_rate(), 0)
+    return living, returned

@@ -13,6 +13,7 @@ from scipy.special import xlogy
 from crawl_urn_dagster.urn.data.histories import CaptureHistoryCounts
 from crawl_urn_dagster.urn.state_space.fitting import fit_model
 from crawl_urn_dagster.urn.state_space.likelihood import observe
+from crawl_urn_dagster.urn.state_space.recursions import never_again
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -136,7 +137,7 @@ def _filter(
     """Step through the crawls, and yield the states after each crawl from the origin on."""
     n, seen = histories.n_crawls, histories.seen
     share = np.array(mixture.shares)[:, None]
-    never = np.array([element.returns(n).never for element in mixture.classes])
+    never = np.array([_never_before(element, mixture.growth, n, gaps) for element in mixture.classes])
     zero = np.zeros((len(share), len(seen)))
     available, dormant, dead = zero, zero, zero
     has_capture = np.zeros(len(seen), dtype=np.bool_)
@@ -157,6 +158,14 @@ def _filter(
         available, dormant, dead = available * scale, dormant * scale, dead * scale
         if t >= origin:
             yield _State(available, dormant, dead)
+
+
+def _never_before(element: StateSpaceClass, growth: float, n: int, gaps: FloatArray | None) -> FloatArray:
+    """Return the share of the captures of each crawl that no earlier crawl made, shape (n,)."""
+    if gaps is None or element.memory < 0:
+        return 1 - element.seen_before(n - 1, growth)
+    backwards = element.parameters._replace(survival=np.asarray(element.survival / growth)).with_last_axes(1)
+    return np.asarray(never_again(backwards.over_gap(gaps[::-1]))[0][::-1])
 
 
 def _of_gap(element: StateSpaceClass, gap: float) -> tuple[float, float, float, float]:

@@ -85,21 +85,76 @@ def first_returns(parameters: ClassParameters, n: int) -> ReturnCourse:
     ReturnCourse
         Probabilities at steps 0 to n.
     """
+    if all(value.shape[-1] == 1 for value in parameters):
+        available, dormant = _unseen_states(ClassParameters(*(value[..., 0] for value in parameters)), n)
+    else:
+        available, dormant = _step_unseen_states(parameters, n)
+    survival, coverage, departure, reactivation = parameters
+    a, d = available[..., :-1], dormant[..., :-1]
+    moved = survival * ((1 - departure) * a + reactivation * d)
+    first = np.concatenate([np.zeros_like(available[..., :1]), coverage * moved], axis=-1)
+    # Deaths are summed, because 1 minus the sum of all returns loses the digits of a small difference.
+    dead = np.cumsum((1 - survival) * (a + d), axis=-1)
+    never = available + dormant
+    never[..., 1:] += dead
+    return ReturnCourse(first, never, available, dormant)
+
+
+def never_again(parameters: ClassParameters) -> tuple[Values, Values]:
+    """Return the probability that no crawl after crawl t captures an element that is alive at it.
+
+    Parameters
+    ----------
+    parameters
+        Parameters of the gaps and of the crawls after them on the last axis, of length n.
+
+    Returns
+    -------
+    available, dormant
+        Probabilities for an element in that state at crawl t, of shape (..., n + 1).
+    """
     shape = np.broadcast_shapes(*(value.shape for value in parameters))
-    steps = ClassParameters(*(np.moveaxis(np.broadcast_to(value, shape), -1, 0) for value in parameters))
-    dtype = np.result_type(*parameters)
-    first, never, available, dormant = np.zeros((4, n + 1, *shape[:-1]), dtype=dtype)
-    never[0] = available[0] = 1
-    dead = np.zeros(shape[:-1], dtype=dtype)
-    for j in range(1, n + 1):
-        at = j - 1 if shape[-1] > 1 else 0
-        survival, coverage, departure, reactivation = (value[at] for value in steps)
-        a, d = available[j - 1], dormant[j - 1]
-        # Deaths are summed, because 1 minus the sum of all returns loses the digits of a small difference.
-        dead = dead + (1 - survival) * (a + d)
-        moved = survival * ((1 - departure) * a + reactivation * d)
-        dormant[j] = survival * (departure * a + (1 - reactivation) * d)
-        first[j] = coverage * moved
-        available[j] = (1 - coverage) * moved
-        never[j] = available[j] + dormant[j] + dead
-    return ReturnCourse(*(np.moveaxis(value, 0, -1) for value in (first, never, available, dormant)))
+    result = np.ones((2, shape[-1] + 1, *shape[:-1]), dtype=np.result_type(*parameters))
+    steps = [np.moveaxis(np.broadcast_to(value, shape), -1, 0) for value in parameters]
+    for t in range(shape[-1] - 1, -1, -1):
+        survival, coverage, departure, reactivation = (value[t] for value in steps)
+        missed, dormant = (1 - coverage) * result[0, t + 1], result[1, t + 1]
+        result[0, t] = 1 - survival + survival * ((1 - departure) * missed + departure * dormant)
+        result[1, t] = 1 - survival + survival * (reactivation * missed + (1 - reactivation) * dormant)
+    available, dormant = np.moveaxis(result, 1, -1)
+    return available, dormant
+
+
+def _unseen_states(parameters: ClassParameters, n: int) -> tuple[Values, Values]:
+    """Return the states after 0 to n equal steps without a capture, by doubling the number of steps."""
+    survival, coverage, departure, reactivation = parameters
+    stay, back = survival * (1 - coverage) * (1 - departure), survival * (1 - coverage) * reactivation
+    leave, rest = survival * departure, survival * (1 - reactivation)
+    shape = np.broadcast_shapes(*(value.shape for value in parameters))
+    available = np.ones((*shape, 1), dtype=np.result_type(*parameters))
+    dormant = np.zeros_like(available)
+    while available.shape[-1] < n + 1:
+        a = stay[..., None] * available + back[..., None] * dormant
+        d = leave[..., None] * available + rest[..., None] * dormant
+        available, dormant = np.concatenate([available, a], axis=-1), np.concatenate([dormant, d], axis=-1)
+        stay, back, leave, rest = (
+            stay * stay + back * leave,
+            stay * back + back * rest,
+            leave * stay + rest * leave,
+            leave * back + rest * rest,
+        )
+    return available[..., : n + 1], dormant[..., : n + 1]
+
+
+def _step_unseen_states(parameters: ClassParameters, n: int) -> tuple[Values, Values]:
+    """Return the states after 0 to n steps without a capture, whose parameters differ."""
+    shape = np.broadcast_shapes(*(value.shape for value in parameters))
+    steps = [np.moveaxis(np.broadcast_to(value, shape), -1, 0) for value in parameters]
+    available, dormant = np.zeros((2, n + 1, *shape[:-1]), dtype=np.result_type(*parameters))
+    available[0] = 1
+    for j in range(n):
+        survival, coverage, departure, reactivation = (value[j] for value in steps)
+        a, d = available[j], dormant[j]
+        available[j + 1] = (1 - coverage) * survival * ((1 - departure) * a + reactivation * d)
+        dormant[j + 1] = survival * (departure * a + (1 - reactivation) * d)
+    return np.moveaxis(available, 0, -1), np.moveaxis(dormant, 0, -1)
