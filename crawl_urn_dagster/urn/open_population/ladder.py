@@ -76,8 +76,8 @@ class OpenPopulationFit:
         long-lived class ``long_lived_fraction`` of the population (with ``_first`` and ``_last``), ``long_lived_share``
         of a crawl, ``loss``, ``loss_half_life`` in crawls and ``miss``. κ of a member without a core is 0.
     intervals
-        95 % confidence intervals of the estimates, for the process that makes such populations. The interval of a κ
-        that is not needed is one-sided from 0.
+        95 % confidence intervals of the estimates. They include the variation between populations of the same Poisson
+        process. If κ is estimated as 0, its interval is one-sided.
     standard_errors
         Standard errors of the estimates, by name.
     courses
@@ -85,7 +85,7 @@ class OpenPopulationFit:
         ``completeness_by_crawl``, ``coverage_by_crawl``, ``survival_by_gap``, ``kappa_by_crawl``,
         ``core_share_by_crawl``. Values of the first and last crawl of a fluctuating member follow from a convention.
     kappa_limit
-        One-sided 95 % limit of κ of a member with a core: for a model without it.
+        Upper end of the one-sided 95 % confidence interval of κ, for members with a core.
     """
 
     model: str
@@ -167,7 +167,7 @@ def climb(
     Returns
     -------
     Ladder
-        All fits and the selected one. There are none if no element was captured or there are fewer than three crawls.
+        All fits and the selected one. Nothing is fitted if no element was captured or there are fewer than three crawls.
     """
     search = _Search.prepare(counts)
     candidates: list[OpenPopulationFit] = []

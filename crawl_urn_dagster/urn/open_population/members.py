@@ -22,12 +22,13 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.urn.data.histories import FloatArray
     from crawl_urn_dagster.urn.open_population.class_terms import Survival
 
-#: The class beside the shells.
+#: The class in addition to the shells.
 Stable = Literal["none", "core", "core_missed", "long_lived"]
 #: How numbers of elements change: not, by a constant rate, or freely in every gap.
 Trend = Literal["constant", "growing", "fluctuating"]
 
-# A core of fewer elements than this is none, and so are entrants and losses of a core at a lower rate than that.
+# A core of this many elements counts as absent, and a core that changes at this rate as constant.
+# Smaller values would make the logarithms of the expected elements lose their precision.
 _LEAST_CORE = 1e-3
 _LEAST_GROWTH = 1e-7
 _LOG_HAZARD = (-14.0, 2.5)
@@ -46,7 +47,7 @@ class Member:
     stage
         Stage of the ladder, from 1.
     stable
-        The class beside the shells.
+        The class in addition to the shells.
     n_shells
         Number of shells.
     trend
@@ -117,8 +118,7 @@ class Layout:
     index
         First position and number of the parameters of each name. Names: ``log_hazard``, ``logit_coverage``,
         ``log_living_k`` of shell k, ``shift_hazard_k`` and ``shift_coverage_k`` of shell k > 1, ``growth`` of the
-        shells, and ``stable_living``, ``stable_growth``, ``stable_miss`` and ``stable_hazard`` of the class beside
-        them.
+        shells, and ``stable_living``, ``stable_growth``, ``stable_miss`` and ``stable_hazard`` of the other class.
     """
 
     member: Member
@@ -133,11 +133,11 @@ class Layout:
 
     @property
     def is_linear_core(self) -> bool:
-        """Whether ``stable_living`` is the number of elements itself, so that it can be 0."""
+        """Whether ``stable_living`` is the number of elements itself, which can be 0, and not its logarithm."""
         return self.member.stable == "core"
 
     def designs(self) -> tuple[ClassDesign, ...]:
-        """Return the classes, the one beside the shells first."""
+        """Return the classes: the core or the long-lived class first, then the shells."""
         member, n, p = self.member, self.n_crawls, self.n_parameters
         result = []
         if member.stable != "none":

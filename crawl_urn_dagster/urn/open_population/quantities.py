@@ -1,4 +1,4 @@
-"""Compute what a fitted mixture of classes says about the population, with 95 % confidence intervals.
+"""Compute quantities of the population from a fitted mixture of classes, with 95 % confidence intervals.
 
 Does not fit; see `ladder`.
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _Z = 1.959963984540054
 _Z_ONE_SIDED = 1.6448536269514722
-# Largest number of elements that none seen leaves possible, with 95 % confidence.
+# The rule of three: with 95 % confidence, at most three elements are expected where none was seen.
 _RULE_OF_THREE = 3.0
 # Quantities whose intervals are computed on the logarithmic scale and as they are; all others are shares.
 _POSITIVE = {"population", "known_living", "loss_half_life"}
@@ -98,7 +98,7 @@ def quantities(
     Parameters
     ----------
     designs
-        The classes; a class beside the shells first.
+        The classes: the core or the long-lived class first, then the shells.
     courses
         Parameters of each class.
     crawls
@@ -140,7 +140,7 @@ def quantities(
 
 
 def _of_stable_class(name: str, classes: _Classes, share: Numbers, crawls: slice) -> dict[str, Numbers]:
-    """Compute shares of the class beside the shells, and its growth, loss and miss chances."""
+    """Compute shares of the core or the long-lived class, and its growth, loss and miss chances."""
     stable, total = classes.living[0], classes.living.sum(axis=0)
     fraction = stable / total
     first, last = crawls.start, crawls.stop - 1
@@ -201,10 +201,10 @@ def estimate_quantities(
 
 
 def limits_of(name: str, value: npt.ArrayLike, se: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Return the 95 % confidence limits of a quantity.
+    """Return the ends of the 95 % confidence interval of a quantity.
 
-    Numbers of elements have limits on the logarithmic scale, shares on the logit scale and growth as it is. A share
-    whose linear interval reaches 0 has the lower limit 0.
+    Intervals of numbers of elements are computed on the logarithmic scale, of shares on the logit
+    scale, and of growth without a transformation. If the linear interval of a share reaches 0, its lower end is 0.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ def limits_of(name: str, value: npt.ArrayLike, se: npt.ArrayLike) -> tuple[Float
 
 
 def upper_limit_of_share(share: float, se: float, living: float) -> float:
-    """Return the one-sided 95 % limit of a class that is not needed.
+    """Return the upper end of the one-sided 95 % confidence interval of a share that may be 0.
 
     Parameters
     ----------
@@ -246,8 +246,8 @@ def kappa_over_newborn_coverage(
 ) -> Interval:
     """Widen the interval of κ by the coverage that elements may have in their first crawl.
 
-    No data tell how the coverage of elements in their first crawl compares with that of later crawls. For a ratio r the
-    shells have S / (1 - (1 - α)(1 - r)) elements, where S is the fitted number.
+    The histories contain no information on the ratio r of the coverage of elements in their first crawl to that in later
+    crawls. The shells have S / (1 - (1 - α)(1 - r)) elements, where S is the fitted number.
 
     Parameters
     ----------

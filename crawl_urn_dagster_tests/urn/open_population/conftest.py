@@ -10,7 +10,7 @@ from crawl_urn_dagster.urn.data.histories import CaptureHistoryCounts
 
 @pytest.fixture(scope="session")
 def simulate(shared_scenarios):
-    """Return a function that simulates 2,000 elements and 12 crawls, unless told otherwise."""
+    """Return a function that simulates 2,000 elements and 12 crawls by default."""
     spec = importlib.util.spec_from_file_location("scenario_simulator", shared_scenarios / "simulator.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

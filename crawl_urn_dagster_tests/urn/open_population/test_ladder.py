@@ -74,7 +74,7 @@ def test_long_lived_class_has_a_loss_and_no_kappa(simulate):
     assert low <= 0.5 <= high
 
 
-def test_inflation_of_a_right_model_is_near_1_and_of_a_wrong_one_is_not(simulate):
+def test_inflation_is_near_1_for_the_true_model_only(simulate):
     counts = simulate(5, core_miss=0.1)
     fits = {fit.model: fit for fit in climb(counts, _is_adequate).candidates}
     # X² / df with about 50 degrees of freedom has a standard deviation of 0.2.

@@ -30,7 +30,7 @@ def test_quantities_of_a_constant_core_shell_population():
     designs = LAYOUT.designs()
     found = quantities(designs, [design.course(_parameters()) for design in designs], slice(0, 6))
     crawl = CORE + COVERAGE * SHELL
-    # Of the shell the crawls so far, from the infinite past on, have captured this share.
+    # The crawls so far, from the infinite past on, have captured this many elements.
     known = CORE + SHELL * COVERAGE / (1 - ALPHA * (1 - COVERAGE))
     assert found["kappa"] == pytest.approx(CORE / (CORE + SHELL), rel=1e-12)
     assert found["core_share"] == pytest.approx(CORE / crawl, rel=1e-12)
