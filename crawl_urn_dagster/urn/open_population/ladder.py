@@ -72,7 +72,7 @@ class OpenPopulationFit:
     estimates
         Quantities of the window by name: ``coverage`` and ``survival`` of the shells, ``population``, ``known_living``,
         ``completeness``, ``growth`` per crawl of all and ``shell_growth``; with a core ``kappa`` in the middle of the
-        window, ``kappa_first``, ``kappa_last``, ``core_share`` of a crawl, ``core_growth`` and ``miss``; with a
+        window (of a fluctuating member: its mean without the first and the last crawl), ``kappa_first``, ``kappa_last``, ``core_share`` of a crawl, ``core_growth`` and ``miss``; with a
         long-lived class ``long_lived_fraction`` of the population (with ``_first`` and ``_last``), ``long_lived_share``
         of a crawl, ``loss``, ``loss_half_life`` in crawls and ``miss``. κ of a member without a core is 0.
     intervals
@@ -167,7 +167,8 @@ def climb(
     Returns
     -------
     Ladder
-        All fits and the selected one. Nothing is fitted if no element was captured or there are fewer than three crawls.
+        All fits and the selected one. Nothing is fitted if no element was captured or there are fewer than three
+        crawls.
     """
     search = _Search.prepare(counts)
     candidates: list[OpenPopulationFit] = []
@@ -219,7 +220,7 @@ def _first_last(one: PopulationClass) -> FloatArray:
     with np.errstate(divide="ignore"):
         alive = np.append(0.0, np.log(one.survival).cumsum())
     with np.errstate(invalid="ignore"):
-        survived = np.exp(alive[None, :] - alive[:, None])
+        survived = np.exp(np.minimum(alive[None, :] - alive[:, None], 0.0))
     expected = first[:, None] * np.nan_to_num(survived) * one.coverage * one.never_again
     return np.asarray(np.triu(expected, 1) + np.diag(first * one.never_again))
 

@@ -150,7 +150,8 @@ def _of_stable_class(name: str, classes: _Classes, share: Numbers, crawls: slice
     loss = 1 - classes.survival[0].mean(axis=-1)
     prefix, stem = ("kappa", "core_share") if name == "core" else ("long_lived_fraction", "long_lived_share")
     result = {
-        prefix: at_middle / (at_middle + others),
+        # Numbers that fluctuate have no course that the middle of the window would represent.
+        prefix: fraction[..., crawls].mean(axis=-1) if first > 0 else at_middle / (at_middle + others),
         f"{prefix}_first": fraction[..., first],
         f"{prefix}_last": fraction[..., last],
         stem: share[..., crawls].mean(axis=-1),
@@ -246,8 +247,8 @@ def kappa_over_newborn_coverage(
 ) -> Interval:
     """Widen the interval of κ by the coverage that elements may have in their first crawl.
 
-    The histories contain no information on the ratio r of the coverage of elements in their first crawl to that in later
-    crawls. The shells have S / (1 - (1 - α)(1 - r)) elements, where S is the fitted number.
+    The histories contain no information on the ratio r of the coverage of elements in their first crawl to that in
+    later crawls. The shells have S / (1 - (1 - α)(1 - r)) elements, where S is the fitted number.
 
     Parameters
     ----------

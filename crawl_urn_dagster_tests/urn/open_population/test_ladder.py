@@ -129,3 +129,23 @@ def test_any_list_gives_finite_fits_or_none(seed):
         for name, value in fit.estimates.items():
             low, high = fit.intervals[name]
             assert low <= value <= high
+
+
+def test_fluctuating_member_follows_numbers_that_change_in_every_gap():
+    """The core fraction is the mean over the crawls whose numbers and coverage are identified."""
+    rng, n_crawls, core, shell = np.random.default_rng(8), 12, 2_000, 3_000
+    is_core, alive = np.arange(core + shell) < core, np.ones(core + shell, dtype=bool)
+    seen = np.zeros((core + shell, n_crawls), dtype=bool)
+    kappa = []
+    for crawl in range(n_crawls):
+        kappa.append(core / alive.sum())
+        seen[:, crawl] = alive & (is_core | (rng.random(alive.size) < 0.6))
+        alive &= is_core | (rng.random(alive.size) < rng.choice([0.55, 0.85]))
+        born = rng.poisson(0.3 * shell)
+        is_core, alive = np.append(is_core, np.zeros(born, dtype=bool)), np.append(alive, np.ones(born, dtype=bool))
+        seen = np.vstack([seen, np.zeros((born, n_crawls), dtype=bool)])
+    counts = CaptureHistoryCounts(*np.unique(seen[seen.any(axis=1)], axis=0, return_counts=True))
+    fit = climb(counts, lambda fit: fit.stage == 2).selected
+    assert fit.model == "core_shell_fluctuating"
+    low, high = fit.intervals["kappa"]
+    assert low <= np.mean(kappa[1:-1]) <= high
