@@ -85,27 +85,9 @@ def estimate_efforts(fit: StateSpaceFit, likelihood: Likelihood, histories: Capt
     Efforts
         Efforts of the crawls.
     """
-    n, point = fit.n_crawls, fit.point
-    posterior, scores = likelihood(point).posterior, likelihood.scores(point)
-    weights = likelihood.first_captures(point)
-    weights = np.exp(weights - np.logaddexp.reduce(weights, axis=0))
-    parameters = likelihood.tables(point).parameters
-    first, second = _effort_tables(fit.layout.kinds, parameters, n)
-    of_first = _first_capture_slopes(fit.layout.kinds, likelihood.tables(point), first)
-    log_terms = likelihood.tables(point).terms[:, 0].reshape(len(weights), -1, n)
-    odds = np.zeros((n, _BINS.size))
-    captures = np.zeros(n)
-    slopes, curvatures = np.zeros((point.size, n)), np.zeros(point.size)
-    for chunk in _chunks(histories, likelihood.data.row):
-        probability = posterior[chunk.row].T[..., None]
-        slope, curvature = (_of_crawls(table, chunk) for table in (first, second))
-        score = (probability * slope).sum(axis=0)
-        start = np.where(chunk.seen, np.arange(n), n).min(axis=1)
-        score += np.einsum("kw,kwt->wt", posterior[chunk.row].T - weights[:, start], of_first[:, start])
-        weighted = scores[chunk.row].T * chunk.elements
-        slopes += weighted @ score
-        curvatures += weighted @ (probability * curvature).sum(axis=(0, 2)) / 2
-        _add_odds(odds, captures, chunk, probability, log_terms)
+    n = fit.n_crawls
+    odds, captures = np.zeros((n, _BINS.size)), np.zeros(n)
+    slopes, curvatures = _covariances_of_scores(likelihood, fit.point, histories, odds, captures)
     efforts, errors = _solve(odds, captures)
     sd, autocorrelation = _spread(efforts, errors)
     lags = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
@@ -117,6 +99,54 @@ def estimate_efforts(fit: StateSpaceFit, likelihood: Likelihood, histories: Capt
         shift=fit.covariance @ slopes,
         bias=fit.covariance @ curvatures * sd**2,
     )
+
+
+def shift_by_efforts(
+    likelihood: Likelihood, point: FloatArray, covariance: FloatArray, histories: CaptureHistoryCounts
+) -> FloatArray:
+    """Return the change of a maximum per unit of effort of each crawl, shape (n_parameters, n_crawls).
+
+    Parameters
+    ----------
+    likelihood
+        Conditional or full likelihood.
+    point, covariance
+        Its maximum, and the inverse information at it.
+    histories
+        Histories that it is of.
+    """
+    n = histories.n_crawls
+    slopes, _ = _covariances_of_scores(likelihood, point, histories, np.zeros((n, _BINS.size)), np.zeros(n))
+    return np.asarray(covariance @ slopes)
+
+
+def _covariances_of_scores(
+    likelihood: Likelihood, point: FloatArray, histories: CaptureHistoryCounts, odds: FloatArray, captures: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the sum over elements of the scores of parameters times those of efforts, of first and second order.
+
+    Adds to `odds` and `captures` what gives the efforts themselves.
+    """
+    layout, tables = likelihood.layout, likelihood.tables(point)
+    posterior, scores = likelihood(point).posterior, likelihood.scores(point)
+    weights = likelihood.first_capture_weights(point)
+    first, second = _effort_tables(layout.kinds, tables.parameters, histories.n_crawls)
+    of_first = _first_capture_slopes(layout.kinds, tables, first)
+    expected = np.einsum("kf,kft->ft", weights, of_first)
+    if likelihood.is_full:
+        expected = np.broadcast_to(expected.sum(axis=0), expected.shape)
+    log_terms = tables.terms[:, 0].reshape(len(weights), -1, histories.n_crawls)
+    slopes, curvatures = np.zeros((point.size, histories.n_crawls)), np.zeros(point.size)
+    for chunk in _chunks(histories, likelihood.data.row):
+        probability = posterior[chunk.row].T[..., None]
+        slope, curvature = (_of_crawls(table, chunk) for table in (first, second))
+        start = chunk.seen.argmax(axis=1)
+        score = (probability * (slope + of_first[:, start])).sum(axis=0) - expected[start]
+        weighted = scores[chunk.row].T * chunk.elements
+        slopes += weighted @ score
+        curvatures += weighted @ (probability * curvature).sum(axis=(0, 2)) / 2
+        _add_odds(odds, captures, chunk, probability, log_terms)
+    return slopes, curvatures
 
 
 def shifted(kinds: tuple[str, ...], parameters: ClassParameters, effort: Values) -> ClassParameters:

@@ -12,7 +12,8 @@ import numpy as np
 
 from crawl_urn_dagster.urn.data.histories import unions_from_recaptures
 from crawl_urn_dagster.urn.state_space.core_test import CoreTest, CoreVerdict, check_permanent_core
-from crawl_urn_dagster.urn.state_space.fitting import Growth, StateSpaceFit, fit_growth, fit_model
+from crawl_urn_dagster.urn.state_space.fitting import StateSpaceFit, fit_model
+from crawl_urn_dagster.urn.state_space.growth import Growth, fit_growth
 from crawl_urn_dagster.urn.state_space.intervals import (
     Analysis,
     Quantity,
@@ -134,11 +135,10 @@ def fit_family(
     selected = _select(candidates, core)
     rivals = [fit for fit in candidates.values() if fit.model != selected.model]
     rival = min(rivals, key=lambda fit: fit.bic, default=None)
+    analysis = analyse(selected, data, histories)
     free = min((fit for fit in candidates.values() if "core" not in fit.layout.kinds), key=lambda fit: fit.bic)
-    growth = fit_growth(free, data)
-    analysis, *others = (
-        _with_growth(analyse(fit, data, histories), growth) for fit in (selected, rival) if fit is not None
-    )
+    growth = fit_growth(free, data, histories, analysis.efforts)
+    analysis = _with_growth(analysis, growth)
     return Family(
         candidates=candidates,
         selected=selected,
@@ -147,7 +147,7 @@ def fit_family(
         growth=growth,
         is_stationary=agrees_with_population(growth, analysis),
         analysis=analysis,
-        rival_analysis=others[0] if others else None,
+        rival_analysis=None if rival is None else _with_growth(analyse(rival, data, histories), growth),
         data=data,
     )
 

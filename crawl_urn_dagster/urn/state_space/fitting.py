@@ -6,18 +6,17 @@ Does not select among models (see `family`) nor compute intervals of what follow
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.stats import f as f_distribution
 
 from crawl_urn_dagster.urn.results.result import Status
 from crawl_urn_dagster.urn.state_space.classes import Mixture, StateSpaceClass
 from crawl_urn_dagster.urn.state_space.likelihood import FREE, Layout, Likelihood, Observations
 
 if TYPE_CHECKING:
-    from crawl_urn_dagster.urn.data.histories import BoolArray, FloatArray, IntArray
+    from crawl_urn_dagster.urn.data.histories import BoolArray, FloatArray
 
 #: Kinds of the classes of each model; `sure` and `permanent` relax a core in one direction each.
 MODELS: dict[str, tuple[str, ...]] = {
@@ -44,7 +43,6 @@ MODELS: dict[str, tuple[str, ...]] = {
 # Names of one, two or three like classes, those with the most captures to come first.
 _NAMES = {1: ("all",), 2: ("stable", "intermittent"), 3: ("stable", "intermittent", "rare")}
 _LOWEST, _HIGHEST = -9.0, 12.0
-_LARGEST_LOG_GROWTH = 1.0
 _STARTS = 4
 _ITERATIONS_OF_A_START = 25
 _ITERATIONS = 500
@@ -111,29 +109,6 @@ class StateSpaceFit:
         return self.status not in {Status.NOT_CONVERGED, Status.NOT_IDENTIFIED}
 
 
-class Growth(NamedTuple):
-    """Growth of the population by the dates of first captures.
-
-    Attributes
-    ----------
-    growth, low, high
-        Factor per mean gap, with a 95 % confidence interval that allows for bursts of births.
-    dispersion
-        Variance of the first captures of a crawl over that of Poisson births, at least 1.
-    p_value
-        Of the test that the growth is 1.
-    log_se
-        Standard error of the logarithm of the growth, with the dispersion.
-    """
-
-    growth: float
-    low: float
-    high: float
-    dispersion: float
-    p_value: float
-    log_se: float
-
-
 def fit_model(model: str, data: Observations, *, seed: int) -> StateSpaceFit:
     """Fit one model by the conditional likelihood.
 
@@ -156,56 +131,16 @@ def fit_model(model: str, data: Observations, *, seed: int) -> StateSpaceFit:
     rng = np.random.default_rng(seed)
     first = _first_start(layout, is_per_gap=data.gaps is not None)
     starts = [first] + [first + rng.standard_normal(first.size) for _ in range(_STARTS - 1)]
-    found = [_search(likelihood, start, _ITERATIONS_OF_A_START) for start in starts]
-    point = _search(likelihood, min(found, key=lambda candidate: candidate[1])[0], _ITERATIONS)[0]
+    found = [search(likelihood, start, _ITERATIONS_OF_A_START) for start in starts]
+    point = search(likelihood, min(found, key=lambda candidate: candidate[1])[0])[0]
     return describe(model, likelihood, _ordered(likelihood, point))
-
-
-def fit_growth(fit: StateSpaceFit, data: Observations) -> Growth:
-    """Fit the growth by the full likelihood, from the classes of a fit without a core.
-
-    Parameters
-    ----------
-    fit
-        Fit of a model without a core.
-    data
-        Sufficient statistic that was fitted.
-
-    Returns
-    -------
-    Growth
-        Growth per mean gap and its test.
-    """
-    constant = Likelihood(data, fit.layout, is_full=True)
-    point, null = _search(constant, fit.point, _ITERATIONS)
-    growing = Likelihood(data, fit.layout._replace(grows=True), is_full=True)
-    # The survival is bounded by the growth below 1, so that the likelihood has a kink at 1.
-    ends = ((0.0, _LARGEST_LOG_GROWTH), (-_LARGEST_LOG_GROWTH, 0.0))
-    found = [_search(growing, np.append(point, 0.0), _ITERATIONS, growth_bounds=end) for end in ends]
-    best, value = min(found, key=lambda candidate: candidate[1])
-    ratio = max(2 * (null - value), 0.0)
-    log_first = growing.first_captures(best)
-    by_crawl = np.exp(np.logaddexp.reduce(log_first, axis=0))
-    expected = data.n_elements * by_crawl / by_crawl.sum()
-    observed = np.bincount(data.first, weights=data.elements, minlength=data.n_crawls)
-    degrees = max(data.n_crawls - 3, 1)
-    dispersion = max(1.0, float(((observed - expected) ** 2 / np.maximum(expected, 1e-9))[1:].sum() / degrees))
-    log_growth = float(best[-1])
-    # The interval is that whose ends the same test would reject; the likelihood is taken for quadratic.
-    quantile = np.sqrt(f_distribution.ppf(0.95, 1, degrees))
-    se = np.sqrt(dispersion) * _standard_error_of_growth(growing, best)
-    low, high = np.exp(np.clip(log_growth + np.array([-1, 1]) * quantile * se, -5, 5))
-    p_value = float(f_distribution.sf(ratio / dispersion, 1, degrees))
-    return Growth(float(np.exp(log_growth)), float(low), float(high), dispersion, p_value, float(se))
 
 
 def describe(model: str, likelihood: Likelihood, point: FloatArray) -> StateSpaceFit:
     """Return the fit at a maximum, with its covariance and status."""
     layout = likelihood.layout
     evaluation = likelihood(point)
-    at_bound = (point <= _LOWEST + 1e-3) | (point >= _HIGHEST - 1e-3)
-    free = np.flatnonzero(~at_bound)
-    covariance, is_flat = _covariance(likelihood, point, free)
+    covariance, at_bound, is_flat = invert_information(likelihood, point)
     gradient = np.where(at_bound, 0.0, evaluation.gradient)
     decrement = float(gradient @ covariance @ gradient)
     if decrement > _CONVERGED_DECREMENT:
@@ -252,13 +187,25 @@ def _first_start(layout: Layout, *, is_per_gap: bool) -> FloatArray:
     return np.concatenate([np.log(logits / (1 - logits)), -0.5 * np.arange(1, len(layout.kinds))])
 
 
-def _search(
+def search(
     likelihood: Likelihood,
     start: FloatArray,
-    iterations: int,
+    iterations: int = _ITERATIONS,
     growth_bounds: tuple[float, float] = (0.0, 0.0),
 ) -> tuple[FloatArray, float]:
-    """Return the point that a search ends at and minus its log-likelihood."""
+    """Return the point that a search ends at and minus its log-likelihood.
+
+    Parameters
+    ----------
+    likelihood
+        Likelihood to maximise.
+    start
+        Point of the layout's parameters.
+    iterations
+        Largest number of iterations.
+    growth_bounds
+        Ends of the log growth, if it is free.
+    """
     scale = max(likelihood.data.n_elements, 1.0)
     bounds = [(_LOWEST, _HIGHEST)] * (start.size - likelihood.layout.grows)
     bounds += [growth_bounds] * likelihood.layout.grows
@@ -289,15 +236,27 @@ def _ordered(likelihood: Likelihood, point: FloatArray) -> FloatArray:
     return np.concatenate([*(logits[k] for k in order), shares[1:] - shares[0]])
 
 
-def _covariance(likelihood: Likelihood, point: FloatArray, free: IntArray) -> tuple[FloatArray, bool]:
-    """Invert the information of the free parameters, and say whether the likelihood is flat in a direction."""
+def invert_information(likelihood: Likelihood, point: FloatArray) -> tuple[FloatArray, BoolArray, bool]:
+    """Invert the information of the parameters that are not at a bound.
+
+    Returns
+    -------
+    covariance
+        Inverse, 0 for parameters at a bound, shape (n_parameters, n_parameters).
+    at_bound
+        Whether each parameter is at a bound, shape (n_parameters,).
+    is_flat
+        Whether the likelihood is flat in a direction.
+    """
+    at_bound = (point <= _LOWEST + 1e-3) | (point >= _HIGHEST - 1e-3)
+    free = np.flatnonzero(~at_bound)
     steps = _DIFFERENCE * np.eye(point.size)[free]
     slopes = [likelihood(point + step).gradient - likelihood(point - step).gradient for step in steps]
     information = -np.array(slopes).reshape(len(free), point.size)[:, free] / (2 * _DIFFERENCE)
     covariance = np.zeros((point.size, point.size))
     inverse, is_flat = _inverse(information)
     covariance[np.ix_(free, free)] = inverse
-    return covariance, is_flat
+    return covariance, at_bound, is_flat
 
 
 def _inverse(information: FloatArray) -> tuple[FloatArray, bool]:
@@ -310,9 +269,3 @@ def _inverse(information: FloatArray) -> tuple[FloatArray, bool]:
     regular = values > _SINGULAR
     inverse = (vectors[:, regular] / values[regular]) @ vectors[:, regular].T
     return np.asarray(inverse / np.outer(scale, scale)), not bool(regular.all())
-
-
-def _standard_error_of_growth(likelihood: Likelihood, point: FloatArray) -> float:
-    at_bound = (point <= _LOWEST + 1e-3) | (point >= _HIGHEST - 1e-3)
-    covariance, _ = _covariance(likelihood, point, np.flatnonzero(~at_bound))
-    return float(np.sqrt(max(covariance[-1, -1], 0.0)))

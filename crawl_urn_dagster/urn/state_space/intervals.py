@@ -158,14 +158,15 @@ def derive_quantities(analysis: Analysis, data: Observations, *, seed: int) -> t
     fit = analysis.fit
     likelihood = Likelihood(data, fit.layout)
     growths = np.random.default_rng([seed, 1]).normal(analysis.log_growth, analysis.log_growth_se, _DRAWS)
-    points = zip(draw_parameters(analysis, seed=seed), growths.tolist(), strict=True)
-    draws = [_derive(_growing(mixture_at(likelihood, point), growth)) for point, growth in points]
+    urns = [mixture_at(likelihood, point) for point in draw_parameters(analysis, seed=seed)]
+    draws = [_derive(_growing(urn, growth)) for urn, growth in zip(urns, growths.tolist(), strict=True)]
     estimates = _derive(analysis.mixture)
     ends = np.quantile([list(draw.values()) for draw in draws], [0.025, 0.975], axis=0, method="inverted_cdf").T
     variants = [analysis.mixture.eligible("stationary"), analysis.mixture.eligible("available")]
     disagrees = max(variants) > _LARGEST_AGREEMENT * min(variants)
     codes = [_withheld(analysis, k) for k in range(len(fit.mixture.classes))]
-    result = [*observed_quantities(analysis)]
+    survivals = [_living_survival(urn) for urn in urns]
+    result = [*observed_quantities(analysis, survival_se=float(np.std(survivals)))]
     for (key, estimate), (low, high) in zip(estimates.items(), ends.tolist(), strict=True):
         name, k, horizon = key
         code = None if k is None else next((code for code, fields in codes[k] if fields & _DEPENDS_ON[name]), None)
@@ -191,6 +192,10 @@ def estimate_whole(analysis: Analysis) -> dict[tuple[str, str | None, int | None
     values["newcomers_per_crawl", None, None] = size * analysis.mixture.unique_rate()
     values.update({quantity[:3]: quantity.estimate for quantity in observed_quantities(analysis)})
     return values
+
+
+def _living_survival(urn: Mixture) -> float:
+    return sum(share * element.survival for share, element in zip(urn.known_shares(), urn.classes, strict=True))
 
 
 def _growing(urn: Mixture, log_growth: float) -> Mixture:
@@ -237,11 +242,18 @@ def draw_parameters(analysis: Analysis, *, seed: int) -> FloatArray:
     return np.asarray(np.clip(draws, -_LARGEST_LOGIT, _LARGEST_LOGIT))
 
 
-def observed_quantities(analysis: Analysis) -> tuple[Quantity, Quantity]:
+def observed_quantities(analysis: Analysis, *, survival_se: float = 0.0) -> tuple[Quantity, Quantity]:
     """Return the mean completeness of the crawls, and the mean survival of the known living over a gap.
 
     The intervals allow for the error of the population and, as the means of other crawls would differ, for the
     variation between crawls.
+
+    Parameters
+    ----------
+    analysis
+        Fit with its population.
+    survival_se
+        Standard error of the survival by the parameters of the fit.
     """
     population, share = analysis.population, analysis.population.completeness
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -250,8 +262,7 @@ def observed_quantities(analysis: Analysis) -> tuple[Quantity, Quantity]:
     error = float(slopes @ population.se)
     return (
         _mean("completeness", share, error, analysis.efforts.autocorrelation),
-        # What a population is off by at its ends is a share of the losses of all gaps.
-        _mean("survival", population.survival, error / max(len(population.survival), 1), 0.0),
+        _mean("survival", population.survival, survival_se, 0.0),
     )
 
 

@@ -289,16 +289,30 @@ class Likelihood:
     def scores(self, point: FloatArray) -> FloatArray:
         """Return the gradient of the log-likelihood of one element of each row, shape (rows, n_parameters)."""
         data, tables, posterior = self.data, self.tables(point), self(point).posterior
-        log_first = self._log_first(tables, point)
-        total = np.logaddexp.reduce(log_first, axis=None if self.is_full else 0)
-        expected = np.exp(log_first - total)
-        surplus = posterior - expected[:, data.first].T
-        parts = []
+        weights = self.first_capture_weights(point)
+
+        def centred(value: FloatArray, mean: FloatArray) -> FloatArray:
+            """Subtract from a value of each row its mean given the crawl of the first capture, or over all crawls."""
+            return value - (np.full_like(mean, mean.sum()) if self.is_full else mean)[data.first]
+
+        columns, shares = [], [centred(posterior[:, k], weights[k]) for k in range(len(weights))]
+        of_growth = np.zeros(len(data.first))
         for k, kind in enumerate(self.layout.kinds):
-            free = [1 + position for position in FREE[kind]]
-            parts.append(posterior[:, k, None] * (data.terms @ tables.terms[k, free].T))
-            parts[-1] += surplus[:, k, None] * tables.first[k, free][:, data.first].T
-        return np.concatenate([*parts, surplus[:, 1:]], axis=1)
+            for step in [*(1 + position for position in FREE[kind]), *([5] if self.layout.grows else [])]:
+                slope = tables.first[k, step] + (self._times if step == 5 else 0)
+                values = posterior[:, k] * (data.terms @ tables.terms[k, step] + slope[data.first])
+                score = centred(values, weights[k] * slope)
+                if step == 5:
+                    of_growth += score
+                else:
+                    columns.append(score)
+        return np.array([*columns, *shares[1:], *([of_growth] if self.layout.grows else [])]).T
+
+    def first_capture_weights(self, point: FloatArray) -> FloatArray:
+        """Return the shares of the classes in the first captures of each crawl, or of all, shape (classes, crawls)."""
+        log_first = self.first_captures(point)
+        total = np.logaddexp.reduce(log_first, axis=None if self.is_full else 0)
+        return np.asarray(np.exp(log_first - total))
 
     def _log_first(self, tables: ClassTables, point: FloatArray) -> FloatArray:
         _, log_shares, log_growth = self.split(point)

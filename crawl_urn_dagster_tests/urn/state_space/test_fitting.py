@@ -6,7 +6,7 @@ import pytest
 from crawl_urn_dagster.urn.data.histories import CaptureHistoryCounts
 from crawl_urn_dagster.urn.results.result import Status
 from crawl_urn_dagster.urn.state_space.classes import Mixture, StateSpaceClass
-from crawl_urn_dagster.urn.state_space.fitting import fit_growth, fit_model
+from crawl_urn_dagster.urn.state_space.fitting import fit_model
 from crawl_urn_dagster.urn.state_space.likelihood import observe
 from crawl_urn_dagster_tests.urn.state_space.simulated import simulate_classes
 
@@ -58,21 +58,6 @@ def test_fit_with_uneven_gaps_recovers_simulated_class():
     assert fit.mixture.classes[0].availability == pytest.approx(0.25 / 0.35, abs=0.03)
 
 
-@pytest.mark.parametrize("growth", [0.98, 1.02])
-def test_growth_is_recovered_and_significant(growth):
-    urn = Mixture(HIDDEN.classes, HIDDEN.shares, growth)
-    data = observe(simulate_classes(urn, 2_000, 17, seed=3))
-    found = fit_growth(fit_model("markov_1", data, seed=1), data)
-    assert found.low < growth < found.high
-    assert found.p_value < 1e-3
-
-
-def test_growth_of_constant_population_is_not_significant(hidden):
-    found = fit_growth(fit_model("hidden_1", hidden, seed=1), hidden)
-    assert found.p_value > 0.05
-    assert found.low < 1 < found.high
-
-
 @pytest.mark.parametrize(
     "seen",
     [
@@ -90,4 +75,3 @@ def test_degenerate_histories_give_a_fit_with_status(seen, model):
     fit = fit_model(model, data, seed=1)
     assert np.isfinite(fit.bic)
     assert fit.status in {Status.AT_BOUND, Status.NOT_IDENTIFIED}
-    assert 0 < fit_growth(fit_model("markov_1", data, seed=1), data).growth < 3

@@ -47,6 +47,17 @@ def test_gradient_matches_differences(gaps, growth):
     np.testing.assert_allclose(likelihood(point).gradient, differences, atol=1e-7)
 
 
+@pytest.mark.parametrize("growth", [0.97, 1.02])
+def test_scores_of_rows_add_up_to_the_gradient(growth):
+    likelihood = likelihood_of(("markov", "hidden"), gaps=GAPS, grows=True)
+    point = np.append(GROWING[:-1], np.log(growth))
+    scores = likelihood.scores(point)
+    np.testing.assert_allclose(likelihood.data.elements @ scores, likelihood(point).gradient, atol=1e-12)
+    given_first = likelihood_of(("core", "markov"))
+    total = given_first.data.elements @ given_first.scores(CORE_MARKOV)
+    np.testing.assert_allclose(total, given_first(CORE_MARKOV).gradient, atol=1e-12)
+
+
 def test_full_likelihood_is_that_of_all_histories():
     """The probabilities of all histories with a capture sum to 1, in the full likelihood of one element."""
     every = (np.arange(1, 32)[:, None] >> np.arange(5)) % 2 == 1
