@@ -6,6 +6,7 @@ import subprocess
 import pytest
 from filelock import FileLock
 
+from crawl_urn_dagster.figures.files import SUFFIXES
 from crawl_urn_dagster.orchestration.resources import CollectionHome
 from crawl_urn_dagster_tests.collections_for_tests import avoiding_histories, histories, presence_collection
 from crawl_urn_dagster_tests.command import configure, crawl_urn
@@ -17,7 +18,8 @@ N_CRAWLS, URN = 10, 1_000
 def command_run(tmp_path_factory, worker_id):
     """The folder and result of one run of two collections: the model fits one of them, and not the other.
 
-    Nine of the ten crawls of the first were ingested before. All test processes share the run.
+    Nine of the ten crawls of the first were ingested before, and the second has a figure of an earlier update. All test
+    processes share the run.
     """
     base = tmp_path_factory.getbasetemp()
     folder = (base if worker_id == "master" else base.parent) / "command"
@@ -40,4 +42,8 @@ def _run(folder):
         fitting.source.captures(home.files, earlier), {crawl: revisions[crawl] for crawl in earlier}
     )
     assert len(list(written)) == N_CRAWLS - 1
+    stale = CollectionHome(folder=home.folder, collection=avoiding.name).figures
+    stale.mkdir(parents=True)
+    for suffix in SUFFIXES:
+        (stale / f"core_shell_fits{suffix}").write_bytes(b"of an earlier update")
     return crawl_urn("run", "--collections", configure(folder, fitting, avoiding), "--home", "home", cwd=folder)
