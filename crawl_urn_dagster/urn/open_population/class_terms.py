@@ -171,12 +171,12 @@ def _divided(numerator: FloatArray, values: Numbers) -> Numbers:
 
 def _recursion(start: Numbers, factors: Numbers, summands: Numbers) -> Numbers:
     """Compute x(0) = start and x(t+1) = factors(t) x(t) + summands(t) along the last axis, shape (..., T)."""
-    factors, summands = (np.ascontiguousarray(np.moveaxis(values, -1, 0)) for values in (factors, summands))
+    factors, summands = (np.ascontiguousarray(values.T) for values in (factors, summands))
     result = np.empty((len(factors) + 1, *start.shape), dtype=np.result_type(start, factors, summands))
     result[0] = start
     for t, (factor, summand) in enumerate(zip(factors, summands, strict=True)):
         result[t + 1] = factor * result[t] + summand
-    return np.moveaxis(result, 0, -1)
+    return result.T
 
 
 def class_terms(parameters: CourseParameters, survival: Survival, *, is_always_captured: bool) -> ClassTerms:
