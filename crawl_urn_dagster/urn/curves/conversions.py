@@ -83,6 +83,9 @@ def urn_from_tail(rho_inf: Fraction, tau_h: Fraction) -> tuple[FloatArray, Float
 
 def ratio(numerator: Fraction, denominator: Fraction, undefined: Fraction = 0.0) -> FloatArray:
     """Divide, with infinity where the denominator is 0 or underflows, and `undefined` for 0/0."""
+    if isinstance(numerator, float) and isinstance(denominator, float) and abs(numerator) <= 1 and denominator > 1e-9:
+        # Searches mostly divide single numbers, for which this gives the same result in a fifth of the time.
+        return as_array(numerator / denominator)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         quotient = np.divide(numerator, denominator)
     return as_array(np.where(np.isnan(quotient), undefined, quotient))

@@ -31,6 +31,8 @@ def gaps_between(times: npt.ArrayLike) -> FloatArray:
 
 def require_fraction(name: str, value: npt.ArrayLike) -> None:
     """Raise a ValueError that names the first value outside [0, 1] or NaN."""
+    if isinstance(value, float) and 0 <= value <= 1:  # in a tenth of the time of an array; searches check often
+        return
     values = np.asarray(value, dtype=np.float64)
     inside = (values >= 0) & (values <= 1)
     if not inside.all():

@@ -1,5 +1,6 @@
 """Conversions between parameters: inverses, and divisions by 0."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,3 +41,12 @@ def test_ratio_by_zero_is_infinite_or_the_given_value():
     assert ratio(1.0, 5e-324) == float("inf")
     assert ratio(0.0, 0.0) == 0
     assert ratio(0.0, 0.0, undefined=1.0) == 1
+
+
+@pytest.mark.parametrize("numerator", [0.0, 1e-300, 0.3, 1.0, 7.0, np.inf, np.nan])
+@pytest.mark.parametrize("denominator", [0.0, 1e-320, 1e-9, 0.7, 3.0, np.inf, np.nan])
+def test_ratio_of_numbers_equals_ratio_of_arrays(numerator, denominator):
+    number = ratio(numerator, denominator, undefined=0.5)
+    (element,) = ratio(np.array([numerator]), np.array([denominator]), undefined=0.5)
+    assert number == element
+    assert type(number) is type(element)
