@@ -56,7 +56,8 @@ def random_list(seed):
     if rng.random() < 0.2:
         seen = seen[:, np.sort(rng.integers(0, t, t))]
     histories, elements = np.unique(seen[seen.any(axis=1)], axis=0, return_counts=True)
-    return name, CaptureHistoryCounts(histories.reshape(-1, t), elements.astype(np.int64))
+    lost = rng.integers(0, elements + 1) if rng.random() < 0.2 else None
+    return name, CaptureHistoryCounts(histories.reshape(-1, t), elements.astype(np.int64), lost)
 
 
 def fit_list(seed):
@@ -94,7 +95,8 @@ def main() -> None:
     """Fit the lists of the seeds from the first argument to below the second one, on as many processes as the third."""
     first, last, processes = (int(value) for value in (*sys.argv[1:], "1")[:3])
     with ProcessPoolExecutor(processes) as pool:
-        errors = [print(error, flush=True) for error in pool.map(error_of, range(first, last), chunksize=1) if error]
+        errors = [print(error, flush=True) for error in pool.map(error_of, range(first, last)) if error]
+    print(f"{last - first} lists, {len(errors)} errors")
     sys.exit(min(len(errors), 1))
 
 

@@ -30,8 +30,8 @@ _ITERATIONS = 200
 _DECREMENT = 1e-14
 # Smallest determinant of the correlations of the columns at which a heterogeneity is identified.
 _SINGULAR = 1e-10
-# Factors of n between which the number of elements not captured is searched.
-_UNSEEN = (1e-12, 1e12)
+# Logarithms of elements not captured over captured ones between which the first are searched.
+_LOG_ODDS = (-30.0, 30.0)
 # Relative distance of the mean crawl of first captures from that of constant numbers, below which rounding decides.
 _LEAST_FALL = 1e-6
 
@@ -149,15 +149,18 @@ def mt(sizes: npt.ArrayLike, captured: int) -> Comparator:
     if n_t.max() == captured:
         return _all_captured("mt", captured, "A crawl captured every element that was captured at all.")
 
-    def excess(unseen: float) -> float:
-        total = captured + unseen
-        return float(-np.log1p(captured / unseen) - np.log1p(-n_t / total).sum())
+    def excess(log_odds: float) -> float:
+        """Return ln(1 - n/N) - Σ ln(1 - n_t/N) for N = n + n exp(log_odds)."""
+        share = 1 / (1 + np.exp(log_odds))
+        return float(-np.log1p(np.exp(-log_odds)) - np.log1p(-n_t / captured * share).sum())
 
-    low, high = (captured * factor for factor in _UNSEEN)
-    unseen = float(brentq(excess, low, high, xtol=1e-9, rtol=1e-12))
+    if excess(_LOG_ODDS[0]) > 0:
+        return _all_captured("mt", captured, "The crawls are likely to have captured every element.")
+    unseen = captured * float(np.exp(brentq(excess, *_LOG_ODDS, xtol=1e-12)))
     total = captured + unseen
     missed = 1 - n_t / total
-    return from_unseen("mt", captured, unseen, total / (1 / missed.prod() - (1 / missed).sum() + n_t.size - 1))
+    never = float(missed.prod())
+    return from_unseen("mt", captured, unseen, total * never / (1 - never * ((1 / missed).sum() - n_t.size + 1)))
 
 
 def mb(new: npt.ArrayLike) -> Comparator:

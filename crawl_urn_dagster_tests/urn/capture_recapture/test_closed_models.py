@@ -126,6 +126,7 @@ def test_many_crawls_and_elements(n_crawls):
         (mh_poisson2([0, 5, 0, 0, 2]), np.nan, "too little to identify heterogeneity"),
         (mt([3, 2], 5), np.nan, "No element was captured twice."),
         (mt([5, 2], 5), 5, "A crawl captured every element"),
+        (mt([9] * 40, 10), 10, "likely to have captured every element"),
         (mt([0, 0], 0), np.nan, "No element was captured twice."),
         (mb([5, 5]), np.nan, "does not fall"),
         (mb([5, 0, 0]), 5, "No crawl but the first"),
