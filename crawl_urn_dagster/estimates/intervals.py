@@ -117,13 +117,13 @@ def with_intervals(
             bootstrap = drawn if fit is drawn_from else refit(fit, drawn.noise, drawn.replicates)
             bootstraps[fit.kind], refits[fit.kind] = bootstrap, Refits(bootstrap.estimates, {})
             tested = fit.with_reasons(*_core_test(bootstrap, data.in_all))
-            found[fit.kind] = _apply_interval_rule(tested, bootstrap.intervals())
+            found[fit.kind] = apply_interval_rule(tested, bootstrap.intervals())
         for fit in on_clock:
             definition = definition_of(fit.kind)
             if isinstance(definition, PrimaryFit) and definition.refit is not None and fit.alpha is not None:
                 values = definition.refit(fit, data, drawn.replicates.counts)
                 refits[fit.kind] = Refits(values, _about_estimates(fit, values, drawn.fit))
-                found[fit.kind] = _apply_interval_rule(fit, _curve_intervals(fit, refits[fit.kind], drawn))
+                found[fit.kind] = apply_interval_rule(fit, _curve_intervals(fit, refits[fit.kind], drawn))
     return FittedCollection([found.get(fit.kind, fit) for fit in fits], refits, bootstraps)
 
 
@@ -138,18 +138,18 @@ def _core_test(bootstrap: Bootstrap, in_all: int | None) -> tuple[Reason, ...]:
     return (Reason(code, {"in_all": test.in_all, "expected": test.expected, "p_value": test.p_value}),)
 
 
-def _apply_interval_rule(fit: AnyFit, intervals: Mapping[str, Interval]) -> AnyFit:
+def apply_interval_rule(fit: AnyFit, intervals: Mapping[str, Interval]) -> AnyFit:
     """Return a fit with its intervals; a fit with an uninformative interval is not ``ok``."""
     fit = replace(fit, intervals=intervals)
     extended = [
-        SYMBOLS[name]
+        SYMBOLS.get(name, name)
         for name, estimate in fit.estimates.items()
         if name in intervals and 0 < estimate < 1 and estimate in intervals[name]
     ]
     if extended:
         fit = fit.with_reasons(Reason(ReasonCode.INTERVAL_ENDS_AT_ESTIMATE, {"parameters": ", ".join(extended)}))
     uninformative = [
-        f"{SYMBOLS[name]} ({intervals[name].low:.3f} to {intervals[name].high:.3f})"
+        f"{SYMBOLS.get(name, name)} ({intervals[name].low:.3f} to {intervals[name].high:.3f})"
         for name in fit.estimates
         if name in intervals and intervals[name].is_uninformative
     ]

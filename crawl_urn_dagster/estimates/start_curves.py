@@ -17,7 +17,7 @@ import numpy as np
 
 from crawl_urn_dagster.urn import fit_curves, fit_revisit_delay
 from crawl_urn_dagster.urn.data.block_means import BLOCK
-from crawl_urn_dagster.urn.uncertainty.bootstrap import fraction_interval
+from crawl_urn_dagster.urn.uncertainty.bootstrap import CORE_PARAMETERS, fraction_interval
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -117,7 +117,9 @@ def with_spread(fit: UrnFit, spread: Spread | None) -> UrnFit:
         return fit
     moves = (spread.deviations @ fit.details.response.T).T
     intervals = {
-        name: fraction_interval(value, np.clip(value + move, 0, 1), freedom=spread.freedom)
+        name: fraction_interval(
+            value, np.clip(value + move, 0, 1), freedom=spread.freedom, may_be_zero=name in CORE_PARAMETERS
+        )
         for (name, value), move in zip(fit.estimates.items(), moves, strict=True)
         if np.isfinite(move).all()
     }

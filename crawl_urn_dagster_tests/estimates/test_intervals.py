@@ -6,6 +6,7 @@ import pytest
 
 from crawl_urn_dagster.estimates.collection_data import CollectionData
 from crawl_urn_dagster.estimates.fits.data_points import containment_points
+from crawl_urn_dagster.estimates.fits.definition_builders import mean_curves_fit
 from crawl_urn_dagster.estimates.fitting import fit_primary
 from crawl_urn_dagster.estimates.intervals import with_intervals
 from crawl_urn_dagster.urn import CountingError, ReasonCode, Status, fit_containment_core_shell
@@ -131,3 +132,13 @@ def test_joint_fit_needs_the_size_of_every_crawl():
     joint = [fit for fit in fit_primary(data) if fit.kind.projection == "joint"]
     assert {fit.status for fit in joint} == {Status.TOO_FEW_POINTS}
     assert all(fit.reason_codes == (ReasonCode.NO_COUNTS,) for fit in joint)
+
+
+def test_curves_that_do_not_identify_a_core_are_not_ok():
+    parts = [urn(10, core=40, shell=200, alpha=0.9, coverage=0.6, seed=0)]
+    parts.append(urn(10, shell=200, alpha=0.95, coverage=0.3, seed=50))
+    data = collection_data(together(*parts), histories=False)
+    [fit] = mean_curves_fit("beta_shell").fit(data, "crawl", None)
+    assert any(interval.is_uninformative for interval in fit.intervals.values())
+    assert fit.status == Status.NOT_IDENTIFIED
+    assert ReasonCode.UNINFORMATIVE_INTERVAL in fit.reason_codes

@@ -181,12 +181,14 @@ def mean_curves_fit(model: str, *, replaced_by_histories: bool = False) -> Suppl
     """
 
     def fit(data: CollectionData, _: Clock, bootstrap: Bootstrap | None) -> Sequence[AnyFit]:
+        from crawl_urn_dagster.estimates.intervals import apply_interval_rule
         from crawl_urn_dagster.estimates.start_curves import fit_mean_curves
 
         counts = data.counts("crawl")
         if counts is None or (replaced_by_histories and data.histories is not None):
             return []
-        return [fit_mean_curves(model, counts, bootstrap)]
+        fitted = fit_mean_curves(model, counts, bootstrap)
+        return [apply_interval_rule(fitted, fitted.intervals)]
 
     return SupplementaryFit(projection="curves", model=model, label="fit of both mean curves", fit=fit)
 

@@ -249,8 +249,15 @@ def fit_core_and_shell(
     centre = _start(_one_class(counts, histories))
     starts = [np.array([share, *centre]) for share in _START_SHARES]
     best = maximise(log_likelihood, starts, histories.releases)
-    powers = np.array([1, 1 / unit, 1])
-    return fit_at(log_likelihood, best, kind=kind, parameters=names, sample_size=histories.releases, powers=powers)
+    return fit_at(
+        log_likelihood,
+        best,
+        kind=kind,
+        parameters=names,
+        sample_size=histories.releases,
+        powers=np.array([1, 1 / unit, 1]),
+        may_be_zero=["core_share"],
+    )
 
 
 def _histories(counts: CaptureHistoryCounts, times: npt.ArrayLike | None) -> tuple[_Histories, float]:

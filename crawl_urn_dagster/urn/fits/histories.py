@@ -316,7 +316,8 @@ def _estimated(
             continue
         power = 1 / unit if name.startswith("alpha") else 1.0
         estimates[name] = float(value) ** power
-        interval = _interval(float(value), _DEATHS_ARE_BIRTHS * float(slope @ inverse @ slope))
+        variance = _DEATHS_ARE_BIRTHS * float(slope @ inverse @ slope)
+        interval = _interval(float(value), variance, may_be_zero=name in {"kappa", "core_share"})
         if interval is not None:
             intervals[name] = Interval(*(end**power for end in interval))
     return estimates, intervals, float(gain)
@@ -331,9 +332,9 @@ def _wide_intervals(estimates: dict[str, float], intervals: dict[str, Interval])
     ]
 
 
-def _interval(value: float, variance: float) -> Interval | None:
+def _interval(value: float, variance: float, *, may_be_zero: bool) -> Interval | None:
     """Return the interval on the logit scale; None for a parameter that is held."""
     if variance <= 0 or not 0 < value < 1:
         return None
-    low, high = logit_interval(np.array(value), np.sqrt(variance))
+    low, high = logit_interval(np.array(value), np.sqrt(variance), may_be_zero)
     return Interval(float(low), float(high))

@@ -169,6 +169,7 @@ def fit_at(
     sample_size: int,
     powers: FloatArray,
     dispersion: float = 1.0,
+    may_be_zero: Sequence[str] = (),
 ) -> MaximumLikelihoodFit:
     """Compute standard errors and the status of a maximum, and find the parameters that are not identified.
 
@@ -187,6 +188,8 @@ def fit_at(
         1 changes the unit of time of a survival.
     dispersion
         Variance inflation factor, by which the covariance is multiplied.
+    may_be_zero
+        Names of the parameters whose intervals must be able to contain 0.
     """
     found = _information(log_likelihood, best)
     logit_se = np.full(len(best), np.nan)
@@ -196,7 +199,7 @@ def fit_at(
 
     values = np.where(found.free, best, np.rint(best)) ** powers
     se = powers * values * (1 - best) * logit_se
-    low, high = logit_interval(values, se)
+    low, high = logit_interval(values, se, np.isin(parameters, may_be_zero))
     status, reasons = _status(parameters, values, found, is_flat)
     return FitResult(
         kind=kind,

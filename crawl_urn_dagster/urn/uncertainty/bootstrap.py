@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 # Replicates fitted at once. This bounds the memory of a search: a dozen numbers per replicate and point.
 _BATCH_SIZE = 64
+#: Parameters that are 0 if there is no core, so that their intervals must be able to contain 0.
+CORE_PARAMETERS = ("kappa", "core_share")
 _TIMES = ("life_expectancy", "sampled_time", "hidden_time", "resolution_time")
 
 
@@ -250,18 +252,23 @@ def intervals_of(
             share = _share if name in _TIMES else np.asarray
             fractions[name], replicates[name] = float(share(term)), share(replicated_terms[name])
     intervals = {
-        name: fraction_interval(fractions[name], replicates[name], freedom=freedom, level=level) for name in fractions
+        name: fraction_interval(
+            fractions[name], replicates[name], freedom=freedom, level=level, may_be_zero=name in CORE_PARAMETERS
+        )
+        for name in fractions
     }
     return {name: _times(interval) if name in _TIMES else interval for name, interval in intervals.items()}
 
 
-def fraction_interval(estimate: float, replicates: FloatArray, *, freedom: float, level: float = 0.95) -> Interval:
+def fraction_interval(
+    estimate: float, replicates: FloatArray, *, freedom: float, level: float = 0.95, may_be_zero: bool = False
+) -> Interval:
     """Return the interval of a number in [0, 1]: estimate minus bias ± t standard deviations, on the logit scale.
 
     The bias is the mean of the replicates minus the estimate that they are drawn from. On the logit scale, bias and
     standard deviation are divided by estimate (1 - estimate). An estimate of 0 or 1 has no logit, so its interval is
     between quantiles of the replicates. If the bias correction would exclude the estimate, the interval is extended to
-    it.
+    it. A logit interval never contains 0.
 
     Parameters
     ----------
@@ -273,6 +280,9 @@ def fraction_interval(estimate: float, replicates: FloatArray, *, freedom: float
         Degrees of freedom of Student's t; see `Bootstrap.freedom`.
     level
         Confidence level.
+    may_be_zero
+        Whether the interval begins at 0 if estimate minus bias minus t standard deviations, not on the logit scale, is
+        not above 0.
 
     Examples
     --------
@@ -284,9 +294,10 @@ def fraction_interval(estimate: float, replicates: FloatArray, *, freedom: float
         low, high = np.quantile(replicates, [(1 - level) / 2, (1 + level) / 2])
         return Interval(min(float(low), estimate), max(float(high), estimate))
     slope = 1 / (estimate * (1 - estimate))
-    half = slope * _half_width(replicates, freedom, level)
-    centre = logit(estimate) - slope * (np.mean(replicates) - estimate)
-    return Interval(min(float(expit(centre - half)), estimate), max(float(expit(centre + half)), estimate))
+    half, bias = _half_width(replicates, freedom, level), float(np.mean(replicates)) - estimate
+    low, high = expit(logit(estimate) - slope * (bias + half)), expit(logit(estimate) - slope * (bias - half))
+    is_zero_inside = may_be_zero and estimate - bias - half <= 0
+    return Interval(0.0 if is_zero_inside else min(float(low), estimate), max(float(high), estimate))
 
 
 def difference_interval(difference: float, replicates: FloatArray, *, freedom: float, level: float = 0.95) -> Interval:

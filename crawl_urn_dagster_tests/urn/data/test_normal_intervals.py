@@ -19,3 +19,12 @@ def test_interval_is_symmetric_on_the_logit_scale():
 def test_interval_is_unknown_at_bounds_and_without_an_error():
     low, high = logit_interval(np.array([0.0, 1.0, 0.5]), np.array([0.1, 0.1, np.nan]))
     assert np.isnan([low, high]).all()
+
+
+def test_interval_of_a_share_that_may_be_zero_contains_it():
+    value, se = np.array([0.02, 0.02, 0.4]), np.array([0.005, 0.012, 0.05])
+    plain, reaching = logit_interval(value, se), logit_interval(value, se, np.array([True, True, False]))
+    assert plain[0][1] > 0
+    assert reaching[0] == pytest.approx([plain[0][0], 0, plain[0][2]])
+    assert reaching[1] == pytest.approx(plain[1])
+    assert np.isnan(logit_interval(np.array([0.0]), np.array([0.1]), may_be_zero=True)).all()

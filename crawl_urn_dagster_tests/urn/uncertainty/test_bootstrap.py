@@ -168,6 +168,26 @@ def test_intervals_of_fractions_are_t_intervals_of_logits():
     assert fraction_interval(0.99, 0.99 + 0.01 * rng.standard_normal(400), freedom=7).high < 1
 
 
+def test_interval_of_a_core_begins_at_zero_within_t_standard_deviations():
+    draws = np.random.default_rng(1).standard_normal(400)
+    draws = (draws - draws.mean()) / draws.std(ddof=1)
+    t = student_t.ppf(0.975, 7)
+    for sd, begins_at_zero in ((0.02 / t * 1.01, True), (0.02 / t * 0.99, False)):
+        plain = fraction_interval(0.02, 0.02 + sd * draws, freedom=7)
+        core = fraction_interval(0.02, 0.02 + sd * draws, freedom=7, may_be_zero=True)
+        assert plain.low > 0
+        assert core == (0 if begins_at_zero else plain.low, plain.high)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 7])
+def test_interval_of_the_core_of_an_urn_without_one_contains_zero(seed):
+    coverage = expit(np.random.default_rng(seed).normal(0, 0.3, 12))
+    fit = fitted(simulated(seed=seed, core=0, shell=400, crawls=12, alpha=0.9, coverage=coverage))
+    assert fit.kappa > 0
+    intervals = bootstrap_joint(fit, seed=seed, n_replicates=40).intervals()
+    assert intervals["kappa"].low == intervals["core_share"].low == 0
+
+
 def test_intervals_of_estimates_at_bound_are_quantiles():
     replicates = np.maximum(np.random.default_rng(1).standard_normal(1000), 0)
     assert fraction_interval(0.0, replicates, freedom=7, level=0.9) == (0, np.quantile(replicates, 0.95))
