@@ -234,7 +234,8 @@ def _loglinear(
         return _unknown(estimator, "Numbers of captures differ too little to identify heterogeneity.")
     columns = np.stack([k] if heterogeneity is None else [k, heterogeneity(k)], axis=1)
     centred = columns - captured @ columns[1:] / n
-    centred /= np.sqrt(captured @ centred[1:] ** 2 / n)
+    spread = np.sqrt(captured @ centred[1:] ** 2 / n)
+    centred /= np.where(spread > 0, spread, 1)
     log_choices = gammaln(t + 1) - gammaln(k + 1) - gammaln(t - k + 1)
     fitted = _fit_exponential_family(centred[1:], log_choices[1:])
     if fitted is None:

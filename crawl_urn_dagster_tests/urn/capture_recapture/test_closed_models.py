@@ -57,6 +57,12 @@ def test_published_capture_probability_of_m0(sites, p):
     assert captures / (11 * m0(frequencies).estimate) == pytest.approx(p, abs=5.1e-4)
 
 
+def test_equal_numbers_of_captures_identify_one_probability():
+    # 100 elements captured twice by 4 crawls: p = 200/(4 N), and 1 - (1 - p)^4 of N is 100.
+    found = m0([0, 0, 100, 0, 0])
+    assert found.estimate * (1 - (1 - 50 / found.estimate) ** 4) == pytest.approx(100)
+
+
 def test_reference_of_two_occasions(reference):
     known = reference["petersen"]
     found = mt([known["M"], known["C"]], known["M"] + known["C"] - known["R"])
