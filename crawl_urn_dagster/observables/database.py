@@ -89,10 +89,10 @@ class ObservablesFile:
         MissingTableError
             If one of them has not been written yet.
         """
-        query = "SELECT count(*) > 0 FROM duckdb_tables() WHERE table_name = $table"
         with self.reading() as connection:
+            written = {name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
             for name in names:
-                if connection.execute(query, {"table": TABLES[name].name}).fetchone() != (True,):
+                if TABLES[name].name not in written:
                     raise MissingTableError(
                         f"{self.path} has no table {name!r}: materialise the asset that writes it first"
                     )
