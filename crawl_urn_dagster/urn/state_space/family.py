@@ -37,6 +37,7 @@ _LEAST_CRAWLS = 3
 _LEAST_CRAWLS_OF_CLASSES = 12
 _LEVEL = 0.05
 _LARGEST_DISAGREEMENT = 2.0
+_RELEVANT_DISAGREEMENT = 0.1
 _LARGEST_AUTOCORRELATION = 0.9
 _TINY = 1e-300
 # Quantities whose interval also covers the estimate of the next best model: of all elements, not of a class.
@@ -226,7 +227,10 @@ def _select(candidates: Mapping[str, StateSpaceFit], core: CoreTest | None) -> S
 
 
 def agrees_with_population(growth: Growth, analysis: Analysis) -> bool:
-    """Return whether the growth by first captures agrees with the trend of the population within two standard errors.
+    """Return whether the growth by first captures agrees with the trend of the population.
+
+    They disagree if they differ by more than two standard errors, and by more than a tenth of the population over all
+    crawls.
 
     Parameters
     ----------
@@ -245,8 +249,11 @@ def agrees_with_population(growth: Growth, analysis: Analysis) -> bool:
     residual = log_living - log_living.mean() - slope * centred
     lagged = np.clip(residual[1:] @ residual[:-1] / max(residual @ residual, _TINY), 0, _LARGEST_AUTOCORRELATION)
     variance = residual @ residual / max(len(time) - 2, 1) / (centred @ centred) * (1 + lagged) / (1 - lagged)
-    difference = np.log(growth.growth) - slope
-    return bool(abs(difference) <= _LARGEST_DISAGREEMENT * np.hypot(growth.log_se, np.sqrt(variance)))
+    weights = centred / (centred @ centred) / living[known]
+    variance += weights @ analysis.population.covariance[np.ix_(known, known)] @ weights
+    difference = abs(np.log(growth.growth) - slope)
+    is_significant = difference > _LARGEST_DISAGREEMENT * np.hypot(growth.log_se, np.sqrt(variance))
+    return not (is_significant and difference * (len(living) - 1) > _RELEVANT_DISAGREEMENT)
 
 
 def _with_growth(analysis: Analysis, growth: Growth) -> Analysis:

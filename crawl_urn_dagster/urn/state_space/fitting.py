@@ -45,8 +45,9 @@ _NAMES = {1: ("all",), 2: ("stable", "intermittent"), 3: ("stable", "intermitten
 _LOWEST, _HIGHEST = -9.0, 12.0
 _STARTS = 4
 _ITERATIONS_OF_A_START = 25
-_ITERATIONS = 500
-_FACTOR = 1e-11
+_ITERATIONS = 300
+# A search ends when a step gains less than that in the log-likelihood.
+_LEAST_GAIN = 1e-6
 # Twice the gain that Newton's method would still make, above which a search has not converged.
 _CONVERGED_DECREMENT = 0.05
 _DIFFERENCE = 3e-4
@@ -221,7 +222,13 @@ def search(
         jac=True,
         method="L-BFGS-B",
         bounds=bounds,
-        options={"maxiter": iterations, "maxfun": 2 * iterations, "ftol": _FACTOR, "gtol": 1e-9, "maxcor": 20},
+        options={
+            "maxiter": iterations,
+            "maxfun": 2 * iterations,
+            "ftol": _LEAST_GAIN / scale,
+            "gtol": 1e-9,
+            "maxcor": 20,
+        },
     )
     return np.asarray(found.x), float(found.fun) * scale
 

@@ -10,7 +10,9 @@ from crawl_urn_dagster.urn.data.histories import CaptureHistoryCounts
 from crawl_urn_dagster.urn.state_space.classes import Mixture, StateSpaceClass
 from crawl_urn_dagster.urn.state_space.core_test import CoreVerdict
 from crawl_urn_dagster.urn.state_space.family import agrees_with_population, fit_family, projections, quantities
-from crawl_urn_dagster.urn.state_space.intervals import Withholding
+from crawl_urn_dagster.urn.state_space.fitting import fit_model
+from crawl_urn_dagster.urn.state_space.intervals import Withholding, analyse, derive_quantities
+from crawl_urn_dagster.urn.state_space.likelihood import observe
 from crawl_urn_dagster_tests.urn.state_space.simulated import simulate_classes
 
 CORE_MARKOV = Mixture(
@@ -142,3 +144,19 @@ def test_random_lists_give_finite_populations(kind):
     )
     assert np.isfinite(family.population.covariance).all()
     assert all(q.low <= q.estimate <= q.high or np.isnan(q.estimate) for q in quantities(family, seed=1))
+
+
+def test_stable_share_does_not_depend_on_the_window(us_gov_hosts):
+    """The share by any of the windows is inside the intervals of all others."""
+    shares = []
+    for crawls in (8, 13, 26, 39):
+        window = CaptureHistoryCounts(us_gov_hosts.seen[:, :crawls], us_gov_hosts.elements)
+        data = observe(window)
+        analysis = analyse(fit_model("markov_2", data, seed=1), data, window)
+        found = derive_quantities(analysis, data, seed=1)
+        shares.append(next(q for q in found if (q.name, q.class_name) == ("share", "stable")))
+    estimates = [share.estimate for share in shares]
+    assert max(share.low for share in shares) < min(estimates)
+    assert max(estimates) < min(share.high for share in shares)
+    # Fewer than 12 crawls do not identify two classes.
+    assert [share.withheld for share in shares] == [Withholding.TOO_FEW_CRAWLS, None, None, None]
