@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.special import expit
+from scipy.stats import t as t_distribution
 
 from crawl_urn_dagster.urn.state_space.recursions import ClassParameters, Values, first_returns
 
@@ -31,6 +32,7 @@ _LARGEST_EFFORT = 8.0
 # Captures whose outcome is known to that many units of information give an effort.
 _LEAST_INFORMATION = 2.0
 _LARGEST_AUTOCORRELATION = 0.95
+_NORMAL = 1.959964
 
 
 class Efforts(NamedTuple):
@@ -43,7 +45,7 @@ class Efforts(NamedTuple):
     sd, autocorrelation
         Standard deviation without estimation error, and correlation of consecutive crawls, at least 0.
     covariance
-        Of the efforts of all crawls, shape (n_crawls, n_crawls).
+        Of the efforts of all crawls, shape (n_crawls, n_crawls); larger than by `sd`, because that is an estimate.
     shift
         Change of the parameters per unit of effort of each crawl, shape (n_parameters, n_crawls).
     bias
@@ -95,7 +97,7 @@ def estimate_efforts(fit: StateSpaceFit, likelihood: Likelihood, histories: Capt
         efforts=efforts,
         sd=sd,
         autocorrelation=autocorrelation,
-        covariance=np.asarray(sd**2 * autocorrelation**lags),
+        covariance=np.asarray(sd**2 * autocorrelation**lags * _inflation(int(np.isfinite(efforts).sum()))),
         shift=fit.covariance @ slopes,
         bias=fit.covariance @ curvatures * sd**2,
     )
@@ -284,6 +286,11 @@ def _solve(odds: FloatArray, captures: FloatArray) -> tuple[FloatArray, FloatArr
         effort = np.clip(effort + np.clip(step, -1, 1), -_LARGEST_EFFORT, _LARGEST_EFFORT)
     is_shown = information > _LEAST_INFORMATION
     return np.where(is_shown, effort, np.nan), np.where(is_shown, 1 / np.sqrt(np.maximum(information, 1e-9)), np.nan)
+
+
+def _inflation(n: int) -> float:
+    """Return the factor by which the square of a 95 % interval widens if its variance is estimated from n values."""
+    return float((t_distribution.ppf(0.975, max(n - 1, 1)) / _NORMAL) ** 2)
 
 
 def _spread(efforts: FloatArray, errors: FloatArray) -> tuple[float, float]:

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 #: Crawls ahead for which the share of a crawl that is still alive is given.
 HORIZONS = (1, 3, 6, 12, 24)
 _DRAWS = 400
-_NORMAL = 1.959964
 _LARGEST_BIAS = 2.0
 _LARGEST_LOGIT = 20.0
 _LEAST_SHARE = 0.01
@@ -108,14 +107,9 @@ class Analysis(NamedTuple):
 
     @property
     def covariance(self) -> FloatArray:
-        """Covariance of the parameters, with the effect of efforts; allows for the error of their spread."""
+        """Covariance of the parameters, with the effect of efforts."""
         shift = self.efforts.shift
-        return np.asarray(self.fit.covariance + shift @ self.efforts.covariance @ shift.T * self._effort_inflation)
-
-    @property
-    def _effort_inflation(self) -> float:
-        degrees = max(np.isfinite(self.efforts.efforts).sum() - 1, 1)
-        return float((t_distribution.ppf(0.975, degrees) / _NORMAL) ** 2)
+        return np.asarray(self.fit.covariance + shift @ self.efforts.covariance @ shift.T)
 
 
 def analyse(fit: StateSpaceFit, data: Observations, histories: CaptureHistoryCounts) -> Analysis:
