@@ -42,7 +42,7 @@ def test_bias_and_spread_by_efforts_match_simulation():
         fit, found = efforts_of(simulate_classes(MARKOV, 1_000, 16, seed=seed, efforts=efforts), "markov_1")
         errors.append(fit.point - truth)
         biases.append(found.bias)
-        variances.append(np.diagonal(fit.covariance + found.shift @ found.covariance @ found.shift.T))
+        variances.append(np.diagonal(fit.covariance + found.sd**2 * found.shift @ found.shift.T))
     errors, se = np.array(errors), np.sqrt(np.mean(variances, axis=0))
     np.testing.assert_allclose(errors.std(axis=0) / se, 1, atol=0.35)
     # The bias of departure is more than two of its standard errors over 24 runs, and is removed.
