@@ -262,7 +262,7 @@ def _fit_exponential_family(x: FloatArray, offsets: FloatArray) -> tuple[FloatAr
         parameters, value = parameters + step, trial
         weights = np.exp(offsets + x @ parameters - value)
         mean = weights @ x
-        covariance = (x * weights[:, None]).T @ x - np.outer(mean, mean)
+        covariance = ((x - mean) * weights[:, None]).T @ (x - mean)
         scale = np.sqrt(np.diagonal(covariance))
         if not (scale > 0).all() or np.linalg.det(covariance / np.outer(scale, scale)) < _SINGULAR:
             return None

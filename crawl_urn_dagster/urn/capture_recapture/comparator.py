@@ -176,7 +176,9 @@ def from_unseen(
     Without elements not captured, or a variance, the standard error is unknown, for the reason.
     """
     known = unseen > 0 and 0 < variance < np.inf
-    spread = float(np.exp(NORMAL_QUANTILE * np.sqrt(np.log1p(variance / unseen**2)))) if known else np.nan
+    # The square of a tiny number of elements may be 0, so ln(1 + variance/unseen²) is computed from logarithms.
+    log_variance = np.logaddexp(0, np.log(variance) - 2 * np.log(unseen)) if known else np.nan
+    spread = float(np.exp(NORMAL_QUANTILE * np.sqrt(log_variance)))
     return comparator(
         estimator,
         captured + unseen,

@@ -63,6 +63,17 @@ def test_equal_numbers_of_captures_identify_one_probability():
     assert found.estimate * (1 - (1 - 50 / found.estimate) ** 4) == pytest.approx(100)
 
 
+def test_almost_certain_capture_leaves_almost_no_element():
+    frequencies = np.zeros(114)
+    frequencies[112] = 1
+    found = m0(frequencies)
+    # An element is missed by all 113 crawls with probability 113^-113, whose square is 0 in double precision.
+    assert (found.estimate, found.low) == (1, 1)
+    assert found.se == pytest.approx(113 ** (-113 / 2), rel=1e-6)
+    frequencies[[100, 111, 113]] = [1, 40, 5]
+    assert (mh_darroch(frequencies).reason is None) == bool(mh_darroch(frequencies).se > 0)
+
+
 def test_reference_of_two_occasions(reference):
     known = reference["petersen"]
     found = mt([known["M"], known["C"]], known["M"] + known["C"] - known["R"])
