@@ -40,6 +40,7 @@ _LARGEST_DISAGREEMENT = 2.0
 _RELEVANT_DISAGREEMENT = 0.1
 _LARGEST_AUTOCORRELATION = 0.9
 _TINY = 1e-300
+_LEAST_LIVING = 0.5
 # Quantities whose interval also covers the estimate of the next best model: of all elements, not of a class.
 _EXTRAPOLATED = {"alive_share", "unique_rate", "newcomers_per_crawl", "eligible_per_captured"}
 
@@ -240,7 +241,8 @@ def agrees_with_population(growth: Growth, analysis: Analysis) -> bool:
         Population under the selected fit.
     """
     living = analysis.population.living
-    known = living > 0
+    # A crawl without a living element has no logarithm of their number.
+    known = living >= _LEAST_LIVING
     if known.sum() < _LEAST_CRAWLS:
         return True
     time, log_living = np.flatnonzero(known).astype(np.float64), np.log(living[known])
