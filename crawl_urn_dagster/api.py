@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crawl_urn_dagster.estimates.assessment.result import format_quantity
 from crawl_urn_dagster.estimates.collection_data import CollectionData
-from crawl_urn_dagster.estimates.diagnosis import read_verdict
 from crawl_urn_dagster.estimates.estimation import estimate
 from crawl_urn_dagster.estimates.headline import read_headline
 from crawl_urn_dagster.estimates.intervals import LEVEL, REPLICATES, SEED
 from crawl_urn_dagster.figures.catalogue import CATALOGUE, draw, drawable
-from crawl_urn_dagster.observables.schema import PARAMETERS
 from crawl_urn_dagster.reading import Crawls, as_crawls, read_counts, read_presence, read_source, warned
+from crawl_urn_dagster.urn import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -30,10 +30,11 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from crawl_urn_dagster.estimates.diagnosis import Verdict
+    from crawl_urn_dagster.estimates.assessment.result import Assessment
+    from crawl_urn_dagster.estimates.assessment.verdicts import Verdict
     from crawl_urn_dagster.estimates.headline import Headline
     from crawl_urn_dagster.reading import Data
-    from crawl_urn_dagster.urn import Clock, Status
+    from crawl_urn_dagster.urn import Clock, Interval
 
 __all__ = ["CrawlFit", "Crawls", "fit", "read_counts", "read_presence", "read_source"]
 
@@ -50,12 +51,12 @@ class CrawlFit:
     crawls
         The crawls that were fitted.
     tables
-        Tables of the contract by name: those of the crawls, parameters, operator_terms, diagnosis, model_comparison,
-        revisit_regimes and kappa_profile. Their intervals are 95 % confidence intervals.
+        Tables of the contract by name: those of the crawls, and those of `Estimation.tables`. Their intervals are 95 %
+        confidence intervals.
     headline
-        The selected fit.
-    verdict
-        Overall result of its tests.
+        The selected fit of the curves, which is the paper's reading of the collection.
+    assessment
+        The selected model and what may be quoted of the collection.
 
     Examples
     --------
@@ -65,37 +66,74 @@ class CrawlFit:
     crawls: Crawls
     tables: Mapping[str, pd.DataFrame]
     headline: Headline
-    verdict: Verdict
+    assessment: Assessment
+
+    @property
+    def verdict(self) -> Verdict:
+        """Overall result of the tests."""
+        return self.assessment.verdict
+
+    @property
+    def model(self) -> str | None:
+        """Name of the selected model; None when no model is adequate."""
+        return self.assessment.model
 
     @property
     def kappa(self) -> float | None:
-        """Core fraction of the urn, in [0, 1]; None when not reported or not part of the model."""
-        return self.headline.estimates.get("kappa")
+        """Fraction of the urn that is a permanent core, in [0, 1]; None unless a core may be quoted."""
+        return self.assessment.estimate("kappa")
 
     @property
     def core_share(self) -> float | None:
-        """Core share of a crawl, in [0, 1]; None when not reported or not part of the model."""
-        return self.headline.estimates.get("core_share")
+        """Share of a crawl that belongs to the permanent core, in [0, 1]; None unless a core may be quoted."""
+        return self.assessment.estimate("core_share")
+
+    @property
+    def completeness(self) -> float | None:
+        """Share of the known living elements that one crawl captures, in [0, 1]; None when not reported."""
+        return self.assessment.estimate("completeness")
+
+    @property
+    def population(self) -> float | None:
+        """Known living elements at the last crawl; None when not reported."""
+        return self.assessment.estimate("population")
+
+    @property
+    def survival(self) -> float | None:
+        """Share of the living elements that is still eligible at the next crawl; None when not reported."""
+        return self.assessment.estimate("survival")
+
+    @property
+    def classes(self) -> pd.DataFrame:
+        """Classes of the selected model: table `classes`."""
+        return self.tables["classes"]
 
     @property
     def alpha(self) -> float | None:
-        """Survival of the shell, or of the homogeneous urn, per unit of the clock, in [0, 1]; None: not reported."""
-        return self.headline.estimates.get("alpha")
+        """Survival of the one shell, or of the homogeneous urn, per unit of the clock; None if refuted."""
+        return self._curve_estimate("alpha")
 
     @property
     def coverage(self) -> float | None:
-        """Coverage of the shell, or of the homogeneous urn, in [0, 1]; None when not reported."""
-        return self.headline.estimates.get("coverage")
+        """Coverage of the one shell, or of the homogeneous urn; None if refuted."""
+        return self._curve_estimate("coverage")
+
+    def _curve_estimate(self, name: str) -> float | None:
+        return None if self.headline.status == Status.REFUTED else self.headline.estimates.get(name)
 
     @property
     def intervals(self) -> Mapping[str, tuple[float, float]]:
-        """Confidence intervals by name of the parameter; a parameter without one is absent."""
-        return self.headline.intervals
+        """Confidence intervals by name, over the assumptions that no test can check; unknown ones are absent."""
+        curves = {name: one for name in ("alpha", "coverage") if (one := self._curve_interval(name)) is not None}
+        return {**curves, **self.assessment.intervals}
+
+    def _curve_interval(self, name: str) -> Interval | None:
+        return None if self._curve_estimate(name) is None else self.headline.intervals.get(name)
 
     @property
     def status(self) -> Status:
-        """Status of the selected fit."""
-        return self.headline.status
+        """Status of the quoted numbers."""
+        return self.assessment.status
 
     @property
     def figures(self) -> list[str]:
@@ -125,22 +163,25 @@ class CrawlFit:
         return draw(name, self.tables, title=title, clock=self.headline.kind.clock)
 
     def summary(self) -> str:
-        """Return crawls, parameters with intervals, status and verdict as lines of text."""
-        meanings = {column.name: column.description.split(" (")[0] for column in PARAMETERS.columns}
-        parameters = [f"{self.headline.format_estimate(name)}: {meanings[name]}" for name in self.headline.estimates]
-        reason = f". {self.headline.reason}" if self.headline.reason else ""
+        """Return verdict, quoted numbers with intervals, and the paper's reading as lines of text."""
+        assessment = self.assessment
         lines = [
             repr(self.crawls),
-            f"fit: {self.headline.fit_name}",
-            *parameters,
-            f"intervals: {100 * self.headline.level:g} % confidence intervals",
-            f"status: {self.status}{reason}",
             f"verdict: {self.verdict.name}. {self.verdict.meaning}",
+            f"quotable: {self.verdict.quotable.value}",
+            f"model: {self.model or 'none is adequate'}",
+            *(format_quantity(*one) for one in assessment.quantities.items()),
+            f"intervals: {100 * self.headline.level:g} % confidence intervals",
+            f"reading of the curves: {self.headline.fit_name}: {self.headline.status}, {self.headline.numbers}",
+            *([] if self.headline.reason is None else [self.headline.reason]),
         ]
         return "\n".join(textwrap.fill(line, _LINE, subsequent_indent="  ") for line in lines)
 
     def __repr__(self) -> str:
-        return f"{self.headline.fit_name}: {self.status}, {self.headline.numbers}"
+        quoted = ", ".join(
+            format_quantity(*one) for one in self.assessment.quantities.items() if one[1].value is not None
+        )
+        return f"{self.model or 'no adequate model'}: {self.verdict.name}, {quoted or 'no numbers may be quoted'}"
 
 
 def fit(
@@ -152,7 +193,7 @@ def fit(
     rng: int | np.random.Generator = SEED,
     progress: bool | Callable[[str], object] = False,
 ) -> CrawlFit:
-    """Fit all urns to a sequence of crawls, with intervals, and select the headline.
+    """Fit all models to a sequence of crawls, and select the one whose numbers may be quoted.
 
     Parameters
     ----------
@@ -216,17 +257,13 @@ def fit(
         tables["crawls"], tables.get("containment"), tables.get("discovery_curve"), read.error, read.histories
     )
     estimation = estimate(data, clock=clock, n_replicates=n_resamples, seed=seed, report=_reporter(progress))
-    headline = read_headline(estimation.tables["parameters"])
+    headline, assessment = read_headline(estimation.tables["parameters"]), estimation.assessment
     if confidence_level != LEVEL:
         intervals = estimation.headline_intervals(confidence_level)
         at_level = {name: intervals[name] for name in headline.intervals}
         headline = replace(headline, intervals=at_level, level=confidence_level)
-    return CrawlFit(
-        read,
-        MappingProxyType({**tables, **estimation.tables}),
-        headline,
-        read_verdict(estimation.tables["diagnosis"]),
-    )
+        assessment = assessment.at_level(confidence_level)
+    return CrawlFit(read, MappingProxyType({**tables, **estimation.tables}), headline, assessment)
 
 
 def _reporter(progress: bool | Callable[[str], object]) -> Callable[[str], object]:

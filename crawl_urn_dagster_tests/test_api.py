@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import crawl_urn_dagster as cu
+from crawl_urn_dagster.estimates.assessment.result import format_quantity
 from crawl_urn_dagster_tests.collections_for_tests import (
     COVERAGE,
     KAPPA,
@@ -52,11 +53,13 @@ def test_summary_agrees_with_the_tables(fitted):
     first, *lines = fitted.summary().splitlines()
     sizes = fitted.crawls.tables["crawls"]["elements"]
     assert first == f"12 crawls, {labels(FEW)[0]} to {labels(FEW)[-1]}, of {sizes.min():,} to {sizes.max():,} elements"
-    assert f"{fitted.headline.format_estimate('kappa')}: core fraction of the urn" in lines
-    assert fitted.headline.format_estimate("kappa").startswith("κ = ")
+    kappa = format_quantity("kappa", fitted.assessment.quantities["kappa"])
+    assert kappa in lines
+    assert kappa.startswith("κ 0.")
     assert any(line.startswith(f"verdict: {fitted.verdict.name}.") for line in lines)
     assert max(map(len, lines)) <= 100
-    assert repr(fitted).startswith("core_shell joint, exact form, per crawl: ok, κ = ")
+    assert kappa in repr(fitted)
+    assert repr(fitted).startswith(f"core_shell: {fitted.verdict.name}, crawl completeness 0.")
 
 
 def test_figures_are_drawn_by_name(fitted):
@@ -156,7 +159,7 @@ def test_confidence_level_sets_the_intervals_and_not_the_tables(fitted):
 
 
 def test_seed_decides_the_intervals():
-    one, again, other = (cu.fit(FRAME, n_resamples=20, rng=rng) for rng in (7, 7, np.random.default_rng(3)))
+    one, again, other = (cu.fit(FRAME, n_resamples=20, rng=rng).headline for rng in (7, 7, np.random.default_rng(3)))
     assert one.intervals == again.intervals
     assert one.intervals != other.intervals
 

@@ -1,4 +1,4 @@
-"""Test whether the urn model fits a collection: table `diagnosis`, and one verdict that an operator can act on.
+"""Test whether the curves of a collection are those of the fitted urn: table `diagnosis`.
 
 Does not compute the statistics (see `urn.goodness_of_fit`), nor compare richer urns (see `model_comparison`).
 
@@ -8,7 +8,6 @@ Each test is one family of comparisons: if the model fits, any of its comparison
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ import pandas as pd
 from scipy.stats import norm
 from scipy.stats import t as student_t
 
+from crawl_urn_dagster.estimates.assessment.verdicts import Verdict, VerdictName, state_verdict
 from crawl_urn_dagster.observables.schema import DIAGNOSIS, SYMBOLS
 from crawl_urn_dagster.urn import Status
 from crawl_urn_dagster.urn.goodness_of_fit.adequacy import check_core, check_increments, lack_of_fit
@@ -33,23 +33,10 @@ LEVEL = 0.01
 # The difference of two shares is between -1 and 1, so a wider interval is hardly informative.
 _WIDEST = 0.5
 _UNREPORTED_VERDICTS = {
-    Status.MODEL_VIOLATION: (
-        "no_urn",
-        "The urn model with constant coverage does not fit this collection, so its parameters cannot be quoted. Use "
-        "first returns, crawl sizes and the fits of model revisit_delay, which allow for a crawler that avoids recent "
-        "fetches.",
-    ),
-    Status.TOO_FEW_POINTS: ("too_short", "There are too few crawls to fit an urn. More crawls are needed."),
-    Status.NOT_CONVERGED: ("not_fitted", "The search did not converge. Check for crawls that differ from all others."),
+    Status.MODEL_VIOLATION: VerdictName.NO_URN,
+    Status.TOO_FEW_POINTS: VerdictName.TOO_SHORT,
+    Status.NOT_CONVERGED: VerdictName.NOT_FITTED,
 }
-_CORE_LEAVES = (
-    "Elements leave the core or are sometimes missed. Interpret kappa and mu as the longest-lived part of the "
-    "collection, not as a permanent core."
-)
-_MISFIT = (
-    "The model deviates from the data by more than sampling and crawl-to-crawl variation explain. Check the failed "
-    "comparisons, a richer model (model_comparison), and changes to seeds, scope or crawl size."
-)
 
 
 class _Row(NamedTuple):
@@ -66,27 +53,10 @@ class _Row(NamedTuple):
     verdict: str | None = None
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """Overall result of the tests of a collection.
-
-    Attributes
-    ----------
-    name
-        ``sound``, ``not_identified``, ``misfit``, ``uneven_shell``, ``core_not_permanent``, ``too_short``,
-        ``not_fitted`` or ``no_urn``; see column ``verdict``.
-    meaning
-        Meaning of the verdict and recommended action, as sentences.
-    """
-
-    name: str
-    meaning: str
-
-
 def diagnosis_table(
     fitted: FittedCollection, headline: AnyFit, violations: Sequence[Violation], in_all: int | None
 ) -> pd.DataFrame:
-    """Return table `diagnosis`: every test of the fits on the headline's clock, and the overall verdict last.
+    """Return the tests of table `diagnosis`, on the headline's clock, without the verdict on the collection.
 
     Parameters
     ----------
@@ -118,16 +88,22 @@ def diagnosis_table(
     wide = (frame["test"] == "projections") & (frame["difference_high"] - frame["difference_low"] > _WIDEST)
     untested = frame["p_value"].isna() | (wide & (by_p_value == "holds"))
     frame["verdict"] = frame["verdict"].fillna(pd.Series(np.where(untested, "not_tested", by_p_value)))
-    verdict = _verdict(headline, frame)
-    whole = {"clock": clock, "test": "collection", "subject": "all tests"}
-    frame.loc[len(frame)] = {**whole, "verdict": verdict.name, "meaning": verdict.meaning}
-    return frame[list(DIAGNOSIS.column_names)]
+    return frame.reindex(columns=list(DIAGNOSIS.column_names))
+
+
+def with_verdict(tests: pd.DataFrame, clock: str, verdict: Verdict) -> pd.DataFrame:
+    """Return table `diagnosis`: the tests, and the verdict on the collection last."""
+    row = {"clock": clock, "test": "collection", "subject": "all tests"}
+    row |= {"verdict": verdict.name.value, "meaning": verdict.meaning}
+    whole = tests.copy()
+    whole.loc[len(whole)] = row
+    return whole
 
 
 def read_verdict(diagnosis: pd.DataFrame) -> Verdict:
     """Return the overall verdict from table `diagnosis`."""
     row = diagnosis[diagnosis["test"] == "collection"].iloc[0]
-    return Verdict(row["verdict"], row["meaning"])
+    return Verdict(VerdictName(row["verdict"]), row["meaning"])
 
 
 def _violation_row(violation: Violation) -> _Row:
@@ -229,40 +205,39 @@ def _two_sided(difference: float, sd: float, freedom: float) -> float:
     return 2 * float(student_t.sf(abs(difference) / sd, freedom)) if sd > 0 else np.nan
 
 
-def _verdict(headline: AnyFit, tests: pd.DataFrame) -> Verdict:
-    """Return the most serious result."""
+def curves_verdict(headline: AnyFit, tests: pd.DataFrame, *, is_tested_enough: bool) -> Verdict:
+    """Return the verdict that the tests of the curves give: the most serious result.
+
+    Parameters
+    ----------
+    headline
+        The selected fit.
+    tests
+        As returned by `diagnosis_table`.
+    is_tested_enough
+        Whether the tests would have found a departure that matters.
+    """
     if not headline.is_reported:
-        return Verdict(*_UNREPORTED_VERDICTS[headline.status])
+        return state_verdict(_UNREPORTED_VERDICTS[headline.status])
     failed = tests[tests["verdict"] == "fails"].sort_values("p_value", kind="stable")
     if len(failed):
         return _failed(failed)
     if (tests.loc[tests["test"] == "violation", "verdict"] == "not_tested").all():
-        return Verdict(
-            "too_short", "There are too few crawls to test whether the urn model fits. The estimates are provisional."
-        )
+        return state_verdict(VerdictName.TOO_SHORT)
     if headline.status != Status.OK:
-        return Verdict("not_identified", f"{headline.reason} More crawls, or capture histories, are needed.")
-    return Verdict("sound", "The urn model fits the collection. Quote the estimates with their confidence intervals.")
+        return state_verdict(VerdictName.NOT_IDENTIFIED, headline.reason or "")
+    return state_verdict(VerdictName.SOUND if is_tested_enough else VerdictName.NOT_TESTED_ENOUGH)
 
 
 def _failed(failed: pd.DataFrame) -> Verdict:
     """Return the verdict from the comparisons that failed, the smallest p-value first."""
-    core_leaves = bool(((failed["test"] == "core") & (failed["difference"] < 0)).any())
-    if (failed["test"] == "projections").any():
-        return _uneven_shell(failed, core_leaves=core_leaves)
-    if core_leaves:
-        return Verdict("core_not_permanent", _CORE_LEAVES)
-    worst = "; ".join(f"{row.test}, {row.subject}" for row in failed.head(3).itertuples())
-    return Verdict("misfit", f"{_MISFIT} Worst comparisons: {worst}.")
-
-
-def _uneven_shell(failed: pd.DataFrame, *, core_leaves: bool) -> Verdict:
     differ = failed[failed["test"] == "projections"].set_index("subject")["difference"]
-    shown = ", ".join(f"{SYMBOLS[str(name)]} by {difference:+.3f}" for name, difference in differ.items())
-    meaning = [
-        f"Containment and discovery curve disagree ({shown}), so the elements of the shell are not alike. Quote mu "
-        "rather than kappa, and check model_comparison for an urn with two shells."
-    ]
-    meaning += [_meaning_of_difference("coverage", differ["coverage"])] if "coverage" in differ else []
-    meaning += [_CORE_LEAVES] if core_leaves else []
-    return Verdict("uneven_shell", " ".join(meaning))
+    if len(differ):
+        shown = ", ".join(f"{SYMBOLS[str(name)]} by {difference:+.3f}" for name, difference in differ.items())
+        finding = [f"Containment and discovery curve disagree ({shown}), so the elements of the shell are not alike."]
+        finding += [_meaning_of_difference("coverage", differ["coverage"])] if "coverage" in differ else []
+        return state_verdict(VerdictName.MISFIT, *finding)
+    if ((failed["test"] == "core") & (failed["difference"] < 0)).any():
+        return state_verdict(VerdictName.CORE_NOT_PERMANENT)
+    worst = "; ".join(f"{row.test}, {row.subject}" for row in failed.head(3).itertuples())
+    return state_verdict(VerdictName.MISFIT, f"Worst comparisons: {worst}.")

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from crawl_urn_dagster.estimates.diagnosis import diagnosis_table
+from crawl_urn_dagster.estimates.assessment.assess import assess
+from crawl_urn_dagster.estimates.diagnosis import diagnosis_table, with_verdict
 from crawl_urn_dagster.estimates.fits import supplementary_fits
 from crawl_urn_dagster.estimates.fitting import (
     CLOCKS,
     apply_violation_rules,
     find_violation,
     fit_primary,
+    with_refutation,
     with_violation,
 )
 from crawl_urn_dagster.estimates.intervals import REPLICATES, SEED, with_intervals
@@ -32,6 +34,7 @@ from crawl_urn_dagster.urn.fits.joint import profile_kappa
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from crawl_urn_dagster.estimates.assessment.result import Assessment
     from crawl_urn_dagster.estimates.collection_data import CollectionData
     from crawl_urn_dagster.estimates.intervals import FittedCollection
     from crawl_urn_dagster.urn import Bootstrap, Clock, Counts, Interval, Violation
@@ -47,17 +50,20 @@ class Estimation:
     Attributes
     ----------
     tables
-        Tables `parameters`, `operator_terms`, `diagnosis`, `model_comparison`, `revisit_regimes` and `kappa_profile` by
-        name.
+        Tables `quantities`, `classes`, `population`, `adequacy_tests`, `candidate_models`, `parameters`,
+        `operator_terms`, `diagnosis`, `model_comparison`, `revisit_regimes` and `kappa_profile` by name.
     fitted
         The primary fits with their replicates.
     headline
-        The selected fit.
+        The selected fit of the curves.
+    assessment
+        What may be quoted of the collection.
     """
 
     tables: Mapping[str, pd.DataFrame]
     fitted: FittedCollection
     headline: AnyFit
+    assessment: Assessment
 
     def headline_intervals(self, level: float) -> Mapping[str, Interval]:
         """Return the intervals of the selected fit at a confidence level."""
@@ -93,27 +99,31 @@ def estimate(
     violations = apply_violation_rules(data)
     report("fitting richer urns")
     richer = _fit_supplementary(data, clock, fitted.bootstrap_on("crawl"))
+    report("testing which model may be quoted")
+    tests = diagnosis_table(fitted, selected, violations, data.in_all)
+    assessment = assess(data, fitted, selected, tests, seed=seed)
+    fits = [with_refutation(fit, assessment.refuted) for fit in fitted.fits]
+    richer = [with_refutation(fit, assessment.refuted) for fit in _after_violation(richer, find_violation(violations))]
     report("comparing models and profiling kappa")
     tables = {
-        "parameters": parameters_table(
-            [*fitted.fits, *_refuted(richer, find_violation(violations))], selected.kind, data.crawls
-        ),
-        "operator_terms": operator_terms_table(fitted.fits, selected.kind, data.crawls),
-        "diagnosis": diagnosis_table(fitted, selected, violations, data.in_all),
+        **assessment.tables(),
+        "parameters": parameters_table([*fits, *richer], selected.kind, data.crawls),
+        "operator_terms": operator_terms_table(fits, selected.kind, data.crawls),
+        "diagnosis": with_verdict(tests, clock, assessment.verdict),
         "model_comparison": model_comparison_table(
             data, [fit for fit in richer if fit.kind.projection == "histories"], clock
         ),
         "revisit_regimes": revisit_regimes_table(data),
         "kappa_profile": _kappa_profile_table(data.counts(clock), clock),
     }
-    return Estimation(tables, fitted, selected)
+    return Estimation(tables, replace(fitted, fits=fits), with_refutation(selected, assessment.refuted), assessment)
 
 
 def _fit_supplementary(data: CollectionData, clock: Clock, bootstrap: Bootstrap | None) -> list[AnyFit]:
     return [fit for definition in supplementary_fits() for fit in definition.fit(data, clock, bootstrap)]
 
 
-def _refuted(fits: Sequence[AnyFit], violation: Violation | None) -> list[AnyFit]:
+def _after_violation(fits: Sequence[AnyFit], violation: Violation | None) -> list[AnyFit]:
     """Return the fits after the violation rule, which refutes urns without a revisit delay."""
     delayed = {definition.model for definition in supplementary_fits() if not definition.is_urn}
     return [fit if fit.kind.model in delayed else with_violation(fit, violation) for fit in fits]

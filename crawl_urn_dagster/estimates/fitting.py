@@ -16,7 +16,7 @@ from crawl_urn_dagster.urn import Status, apply_violation_rule, recaptures_from_
 from crawl_urn_dagster.urn.results.reasons import Reason, ReasonCode
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from crawl_urn_dagster.estimates.collection_data import CollectionData
     from crawl_urn_dagster.urn import Clock, Violation
@@ -71,3 +71,13 @@ def with_violation(fit: AnyFit, violation: Violation | None) -> AnyFit:
         return fit
     reason = Reason(ReasonCode.MODEL_VIOLATION, {"explanation": violation.reason})
     return replace(fit, status=Status.MODEL_VIOLATION, reasons=(reason,))
+
+
+def with_refutation(fit: AnyFit, refuted: Collection[str]) -> AnyFit:
+    """Return a fit with status ``refuted`` if the tests of the collection refute its model.
+
+    A status that already keeps the estimates from being reported stays.
+    """
+    if fit.kind.model not in refuted or not fit.is_reported:
+        return fit
+    return fit.with_reasons(Reason(ReasonCode.REFUTED), status=Status.REFUTED)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from crawl_urn_dagster.config.collection import Collection
-    from crawl_urn_dagster.estimates.diagnosis import Verdict
+    from crawl_urn_dagster.estimates.assessment.verdicts import Verdict
     from crawl_urn_dagster.estimates.headline import Headline
     from crawl_urn_dagster.report.blocks import Picture
     from crawl_urn_dagster.report.markdown import Row

@@ -68,10 +68,10 @@ def test_some_avoided_elements_are_a_misfit():
     assert diagnosis.loc[diagnosis["test"] == "violation", "verdict"].tolist() == ["holds", "holds"]
 
 
-def test_two_shells_are_an_uneven_shell():
+def test_two_shells_are_a_misfit_of_the_curves():
     one = urn(CRAWLS, core=9000, shell=10_500, alpha=0.97, coverage=0.8, seed=1)
     diagnosis = diagnose(together(one, urn(CRAWLS, shell=10_500, alpha=0.85, coverage=0.35, seed=2)))
-    assert read_verdict(diagnosis).name == "uneven_shell"
+    assert read_verdict(diagnosis).name == "misfit"
     coverage = diagnosis[(diagnosis["test"] == "projections") & (diagnosis["subject"] == "coverage")]
     assert coverage["difference"].item() > 0
     assert "usually differ in coverage" in coverage["meaning"].item()

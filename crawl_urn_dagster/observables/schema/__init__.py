@@ -3,6 +3,13 @@
 Does not compute or store tables; see `observables.tables`, `estimates` and `observables.database`.
 """
 
+from crawl_urn_dagster.observables.schema.assessment import (
+    ADEQUACY_TESTS,
+    CANDIDATE_MODELS,
+    CLASSES,
+    POPULATION,
+    QUANTITIES,
+)
 from crawl_urn_dagster.observables.schema.capture_recapture import CAPTURE_RECAPTURE, COMPARATORS, PER_CRAWL
 from crawl_urn_dagster.observables.schema.columns import Column, Table
 from crawl_urn_dagster.observables.schema.fits import (
@@ -25,8 +32,11 @@ from crawl_urn_dagster.observables.schema.observables import (
 )
 
 __all__ = [
+    "ADEQUACY_TESTS",
+    "CANDIDATE_MODELS",
     "CAPTURE_HISTORY_COUNTS",
     "CAPTURE_RECAPTURE",
+    "CLASSES",
     "COMPARATORS",
     "CONTAINMENT",
     "CONTROL_CHART",
@@ -46,7 +56,9 @@ __all__ = [
     "PARAMETER_HISTORY",
     "PER_CRAWL",
     "PLANNING",
+    "POPULATION",
     "PUBLICATIONS",
+    "QUANTITIES",
     "REVISIONS",
     "REVISIT_REGIMES",
     "SYMBOLS",
@@ -69,6 +81,11 @@ TABLES = {
         CONTAINMENT,
         M_ARRAY,
         FIRST_RETURNS,
+        QUANTITIES,
+        CLASSES,
+        POPULATION,
+        ADEQUACY_TESTS,
+        CANDIDATE_MODELS,
         PARAMETERS,
         OPERATOR_TERMS,
         PARAMETER_HISTORY,

@@ -26,7 +26,17 @@ if TYPE_CHECKING:
 #: Kinds of the assets that fits compute.
 FITTED = {"scipy", "duckdb"}
 #: Tables that the same step writes as `parameters` and `operator_terms`.
-INFERENCE_TABLES = ("diagnosis", "model_comparison", "revisit_regimes", "kappa_profile")
+INFERENCE_TABLES = (
+    "quantities",
+    "classes",
+    "population",
+    "adequacy_tests",
+    "candidate_models",
+    "diagnosis",
+    "model_comparison",
+    "revisit_regimes",
+    "kappa_profile",
+)
 
 
 def read_fitted_observables(
@@ -83,7 +93,7 @@ def _inference(collection: Collection) -> dg.AssetsDefinition:
         metadata: dict[str, dict[str, Any]] = {
             "parameters": counts,
             "operator_terms": counts,
-            "diagnosis": {"verdict": verdict.name, "meaning": dg.MetadataValue.md(verdict.meaning)},
+            "diagnosis": {"verdict": verdict.name.value, "meaning": dg.MetadataValue.md(verdict.meaning)},
         }
         for name, table in tables.items():
             yield table_result(collection, name, table, **metadata.get(name, {}))

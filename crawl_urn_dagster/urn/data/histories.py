@@ -6,10 +6,13 @@ Neither reads presence lists or tables (see `observables`) nor models how histor
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
@@ -78,6 +81,24 @@ class CaptureHistoryCounts:
         return CaptureHistoryCounts(
             self.seen, self.elements // one_in, None if self.lost is None else self.lost // one_in
         )
+
+    def of_crawls(self, crawls: Sequence[int]) -> CaptureHistoryCounts:
+        """Return the counts of some crawls only, in the given order, of the elements that they captured.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> counts = CaptureHistoryCounts(np.array([[1, 0, 1], [1, 1, 1], [0, 1, 0]], dtype=bool), np.array([5, 7, 2]))
+        >>> counts.of_crawls([0, 2]).elements
+        array([12])
+        """
+        seen = self.seen[:, list(crawls)]
+        is_captured = seen.any(axis=1)
+        seen, elements = seen[is_captured], self.elements[is_captured]
+        _, first, group = np.unique(np.packbits(seen, axis=1), axis=0, return_index=True, return_inverse=True)
+        summed = np.zeros(len(first), dtype=np.int64)
+        np.add.at(summed, group.ravel(), elements)
+        return CaptureHistoryCounts(seen[first], summed)
 
     @property
     def n_crawls(self) -> int:

@@ -70,12 +70,13 @@ class OpenPopulationFit:
         Covariance of the parameters, that of numbers of elements on the logarithmic scale; 0 for parameters at a bound
         or in flat directions.
     estimates
-        Quantities of the window by name: ``coverage`` and ``survival`` of the shells, ``population``, ``known_living``,
-        ``completeness``, ``growth`` per crawl of all and ``shell_growth``. With a core: ``kappa`` in the middle of the
-        window (of a fluctuating member its mean without the first and the last crawl), ``kappa_first``, ``kappa_last``,
-        ``core_share`` of a crawl, ``core_growth`` and ``miss``. With a long-lived class: ``long_lived_fraction`` of the
-        population (also ``_first`` and ``_last``), ``long_lived_share`` of a crawl, ``loss``, ``loss_half_life`` in
-        crawls, ``core_growth`` and ``miss``. κ of a member without a core is 0.
+        Quantities of the window by name: ``coverage`` and ``survival`` of the shells, ``mean_survival`` of all,
+        ``population``, ``known_living``, ``completeness``, ``newcomers`` per gap, ``growth`` per crawl of all and
+        ``shell_growth``. With a core: ``kappa`` in the middle of the window (of a fluctuating member: its mean without
+        the first and the last crawl), ``kappa_first``, ``kappa_last``, ``core_share`` of a crawl, ``core_growth`` and
+        ``miss``. With a long-lived class: ``long_lived_fraction`` of the population (with ``_first`` and ``_last``),
+        ``long_lived_share`` of a crawl, ``loss``, ``loss_half_life`` in crawls, ``core_growth`` and ``miss``. κ
+        of a member without a core is 0.
     intervals
         95 % confidence intervals of the estimates. They include the variation between populations of the same Poisson
         process. If κ is estimated as 0, its interval is one-sided.
@@ -150,6 +151,7 @@ def climb(
     counts: CaptureHistoryCounts,
     is_adequate: Callable[[OpenPopulationFit], bool],
     c_hat: Callable[[OpenPopulationFit], float] | None = None,
+    is_hopeless: Callable[[OpenPopulationFit], bool] = lambda _: False,
 ) -> Ladder:
     """Fit stage after stage until a member is adequate, and select the simplest one.
 
@@ -164,6 +166,8 @@ def climb(
         Whether the data do not refute a fit.
     c_hat
         Variance inflation of a fit; that of the counts by first and last capture if None.
+    is_hopeless
+        Whether the best fit of a stage departs from the data in a way that no later stage describes.
 
     Returns
     -------
@@ -188,6 +192,8 @@ def climb(
             adequate = True
             break
         selected = close[0]
+        if is_hopeless(best):
+            break
     return Ladder(tuple(candidates), selected, adequate, inflation)
 
 

@@ -36,7 +36,7 @@ _Z_ONE_SIDED = 1.6448536269514722
 _RULE_OF_THREE = 3.0
 # Quantities whose intervals are computed on the logarithmic scale and as they are; all others are shares.
 _POSITIVE = {"population", "known_living", "loss_half_life"}
-_SIGNED = {"growth", "core_growth", "shell_growth"}
+_SIGNED = {"newcomers", "growth", "core_growth", "shell_growth"}
 _EDGE = 1e-12
 
 
@@ -119,6 +119,7 @@ def quantities(
     shell_survival = (living[is_shell][..., :-1] * classes.survival[is_shell]).sum(axis=0) / shell[..., :-1]
     gaps = slice(0, crawls.stop - 1)
     first, last = crawls.start, crawls.stop - 1
+    survivors = (living[..., :-1] * classes.survival).sum(axis=0)
     shell_coverage = captured[is_shell].sum(axis=0) / shell
     result = {
         "coverage": shell_coverage[..., crawls].mean(axis=-1),
@@ -126,6 +127,8 @@ def quantities(
         "population": total[..., crawls].mean(axis=-1),
         "known_living": known[..., crawls].mean(axis=-1),
         "completeness": sizes[..., crawls].sum(axis=-1) / known[..., crawls].sum(axis=-1),
+        "mean_survival": np.exp(np.log((survivors / total[..., :-1])[..., gaps]).mean(axis=-1)),
+        "newcomers": (total[..., 1:] - survivors)[..., gaps].mean(axis=-1),
         "growth": np.log(total[..., last] / total[..., first]) / (last - first),
         "shell_growth": np.log(shell[..., last] / shell[..., first]) / (last - first),
         "coverage_by_crawl": shell_coverage,

@@ -49,6 +49,7 @@ class ReasonCode(str, Enum):
     CORE_NOT_PERMANENT = "core_not_permanent"
     CORE_TOO_SMALL = "core_too_small"
     STRATUM_CHANGES_SIZE = "stratum_changes_size"
+    REFUTED = "refuted"
 
     __hash__ = str.__hash__  # a code read from a table is the same key
 
@@ -139,6 +140,10 @@ _SENTENCES: dict[ReasonCode, str] = {
         "The stratum {trend}: a crawl has {first:,.0f} of its elements on average over the first {crawls} crawls and "
         "{last:,.0f} over the last {crawls}. The urn model assumes a constant size, so survival, coverage and core "
         "describe a part that {trend}."
+    ),
+    ReasonCode.REFUTED: (
+        "Tests of the collection refute this model (see diagnosis and adequacy_tests); its numbers describe the curves "
+        "only."
     ),
 }
 _BOUNDS = {

@@ -26,7 +26,10 @@ _UNINFORMATIVE_WIDTH = 0.9
 
 
 class Status(str, Enum):
-    """Status of a fit, in order of precedence.
+    """Status of a fit or of a quantity, in order of precedence.
+
+    ``refuted``: tests of the collection refute the model, so its numbers describe the curves only. ``qualified``: the
+    numbers hold with the reservation that the verdict states.
 
     Examples
     --------
@@ -39,8 +42,10 @@ class Status(str, Enum):
     MODEL_VIOLATION = "model_violation"
     TOO_FEW_POINTS = "too_few_points"
     NOT_CONVERGED = "not_converged"
+    REFUTED = "refuted"
     AT_BOUND = "at_bound"
     NOT_IDENTIFIED = "not_identified"
+    QUALIFIED = "qualified"
     OK = "ok"
 
     __hash__ = str.__hash__  # a status read from a table is the same key

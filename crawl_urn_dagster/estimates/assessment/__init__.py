@@ -1,0 +1,1 @@
+"""Assess a collection: select the model that its tests do not refute, and the numbers that may be quoted."""

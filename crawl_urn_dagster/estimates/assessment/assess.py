@@ -1,0 +1,189 @@
+"""Assess a collection: its verdict, the selected model, and the quantities that may be quoted.
+
+Does not test or fit; see `urn.goodness_of_fit`, `urn.open_population`, `urn.state_space` and `decision`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crawl_urn_dagster.estimates.assessment.curves import curve_quantities
+from crawl_urn_dagster.estimates.assessment.decision import FEWEST_CRAWLS, Findings, decide
+from crawl_urn_dagster.estimates.assessment.ladder_quantities import (
+    candidate_rows,
+    is_tested_enough,
+    ladder_classes,
+    ladder_quantities,
+    population_rows,
+    test_rows,
+    variance_inflation,
+)
+from crawl_urn_dagster.estimates.assessment.memory import (
+    MemoryModel,
+    fit_memory,
+    memory_candidates,
+    memory_classes,
+    memory_population,
+    memory_quantities,
+    memory_tests,
+)
+from crawl_urn_dagster.estimates.assessment.models import TestedLadder, climb_tested
+from crawl_urn_dagster.estimates.assessment.result import Assessment
+from crawl_urn_dagster.estimates.assessment.verdicts import Quotable, VerdictName, state_verdict
+from crawl_urn_dagster.estimates.diagnosis import curves_verdict
+from crawl_urn_dagster.urn.state_space.core_test import CoreVerdict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
+    from crawl_urn_dagster.estimates.collection_data import CollectionData
+    from crawl_urn_dagster.estimates.intervals import FittedCollection
+    from crawl_urn_dagster.urn.results.result import AnyFit
+
+#: Models of the curves, which the tests of the curves refute together.
+CURVE_MODELS = frozenset({"homogeneous", "core_shell"})
+# Ratio of the longest to the shortest gap above which gaps are uneven.
+_UNEVEN = 2.0
+
+
+def assess_curves(
+    data: CollectionData, fitted: FittedCollection, headline: AnyFit, tests: pd.DataFrame, *, is_tested_enough: bool
+) -> Assessment:
+    """Assess a collection by its curves, for lack of capture histories.
+
+    Parameters
+    ----------
+    data
+        The collection.
+    fitted
+        The primary fits with their replicates.
+    headline
+        The selected fit of the curves.
+    tests
+        Tests of the curves; see `diagnosis.diagnosis_table`.
+    is_tested_enough
+        Whether tests beyond the curves would have found a departure that matters.
+    """
+    verdict = curves_verdict(headline, tests, is_tested_enough=is_tested_enough)
+    if verdict.quotable is Quotable.NO:
+        refuted = CURVE_MODELS if headline.is_reported else frozenset[str]()
+        return Assessment(verdict, refuted=refuted)
+    years = data.crawls["years"]
+    mean_gap = float(years.iloc[-1]) / (len(years) - 1) if headline.kind.clock == "year" else 1.0
+    quantities = curve_quantities(fitted, headline, mean_gap=mean_gap, status=verdict.status)
+    return Assessment(verdict, headline.kind.model, quantities)
+
+
+def assess(
+    data: CollectionData, fitted: FittedCollection, headline: AnyFit, tests: pd.DataFrame, *, seed: int
+) -> Assessment:
+    """Assess a collection by its capture histories, or by its curves if there are none.
+
+    Parameters
+    ----------
+    data, fitted, headline, tests
+        As for `assess_curves`.
+    seed
+        Seed of simulated replicates.
+    """
+    histories = data.counted_histories
+    if histories is None or histories.n_crawls < FEWEST_CRAWLS:
+        return assess_curves(data, fitted, headline, tests, is_tested_enough=True)
+    found = climb_tested(histories)
+    if found.ladder.is_adequate:
+        return _assess_ladder(data, found)
+    gaps = np.diff(data.times("year")[list(found.crawls)])
+    is_uneven = len(gaps) > 0 and (gaps > 0).all() and gaps.max() > _UNEVEN * gaps.min()
+    memory = fit_memory(found.tested.histories, gaps / gaps.mean() if is_uneven else None, seed=seed)
+    if memory is None or not memory.is_adequate:
+        return _assess_ladder(data, found, memory)
+    return _assess_memory(data, found, memory)
+
+
+def _assess_memory(data: CollectionData, found: TestedLadder, memory: MemoryModel) -> Assessment:
+    labels, one_in = data.labels, data.error.one_in
+    n_crawls = len(found.crawls)
+    name = decide(Findings(n_crawls=n_crawls, model=memory.model, memory=memory.memory))
+    findings = _findings(found, labels)
+    if memory.core_verdict is not CoreVerdict.ACCEPTED:
+        findings.append(f"No permanent core is shown; losses below 1 in {n_crawls} per crawl cannot be told from none.")
+    verdict = state_verdict(name, *findings)
+    evidence = _evidence(found, labels)
+    return Assessment(
+        verdict,
+        memory.model,
+        memory_quantities(memory, one_in=one_in, status=verdict.status),
+        memory_classes(memory),
+        memory_population(memory, [labels[crawl] for crawl in found.crawls], one_in),
+        **evidence
+        | {
+            "candidates": [*evidence["candidates"], *memory_candidates(memory, is_selected=True)],
+            "tests": [*evidence["tests"], *memory_tests(memory)],
+            "refuted": CURVE_MODELS,
+        },
+    )
+
+
+def _evidence(found: TestedLadder, labels: Sequence[str]) -> dict[str, Any]:
+    return {
+        "candidates": candidate_rows(found),
+        "tests": test_rows(found, labels),
+        "set_aside": tuple(labels[crawl] for crawl in found.set_aside),
+        "scope_break": None if found.scope_break is None else labels[found.scope_break],
+    }
+
+
+def _assess_ladder(data: CollectionData, found: TestedLadder, memory: MemoryModel | None = None) -> Assessment:
+    """Assess by the ladder; a model with memory that is not adequate is only listed."""
+    labels, one_in, fit = data.labels, data.error.one_in, found.ladder.selected
+    speaks = fit if found.ladder.is_adequate else None
+    has_core = speaks is not None and bool(speaks.estimates.get("kappa"))
+    kappa = speaks.inflated(variance_inflation(found)).intervals["kappa"] if speaks is not None and has_core else None
+    name = decide(
+        Findings(
+            n_crawls=len(found.crawls),
+            model=None if speaks is None else speaks.model,
+            dependence_fails=fit is not None and found.tested.tests(fit).dependence_fails,
+            is_tested_enough=is_tested_enough(found),
+            kappa_width=None if kappa is None else kappa.high - kappa.low,
+        )
+    )
+    verdict = state_verdict(name, *_findings(found, labels))
+    evidence = _evidence(found, labels)
+    evidence["refuted"] = CURVE_MODELS - {"" if speaks is None else speaks.model}
+    if memory is not None:
+        evidence["candidates"] += memory_candidates(memory, is_selected=False)
+        evidence["tests"] += memory_tests(memory)
+    if speaks is None:
+        return Assessment(verdict, **evidence)
+    quantities = ladder_quantities(found, speaks, one_in=one_in, status=verdict.status)
+    if name is VerdictName.INCONCLUSIVE:
+        quantities |= {
+            each: quantities[each]._replace(value=None, reason_code=name) for each in ("kappa", "core_share")
+        }
+    return Assessment(
+        verdict,
+        speaks.model,
+        quantities,
+        ladder_classes(speaks),
+        population_rows(found, speaks, labels, one_in),
+        **evidence,
+    )
+
+
+def _findings(found: TestedLadder, labels: Sequence[str]) -> list[str]:
+    """Return sentences on crawls that were set aside and on a break of scope."""
+    sentences = []
+    if found.set_aside:
+        names = ", ".join(labels[crawl] for crawl in found.set_aside)
+        sentences.append(f"These crawls differ from all others and were set aside: {names}.")
+    if found.scope_break is not None:
+        first, last = labels[found.crawls[0]], labels[found.crawls[-1]]
+        sentences.append(
+            f"The scope changed at {labels[found.scope_break]}, so the numbers describe {first} to {last} only."
+        )
+    return sentences

@@ -1,0 +1,264 @@
+"""Read quantities, classes and tests from the tested ladder of models.
+
+Does not fit or test; see `models`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crawl_urn_dagster.estimates.assessment.models import RELEVANT_DEPENDENCE
+from crawl_urn_dagster.estimates.assessment.result import ElementClass, Quantity
+from crawl_urn_dagster.urn import Interval, Status
+from crawl_urn_dagster.urn.data.normal_intervals import NORMAL_QUANTILE
+from crawl_urn_dagster.urn.open_population.quantities import kappa_over_newborn_coverage
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crawl_urn_dagster.estimates.assessment.models import TestedLadder
+    from crawl_urn_dagster.urn.goodness_of_fit.dependence import DependenceEffect
+    from crawl_urn_dagster.urn.open_population.ladder import OpenPopulationFit
+    from crawl_urn_dagster.urn.open_population.quantities import Course
+
+#: Change of the population over the window, on the log scale, that matters for the quoted numbers.
+RELEVANT_GROWTH = 0.1
+# Ratio of the effect that is seen with probability 0.8 to its standard error.
+_SEEN = 2.8
+
+
+def variance_inflation(found: TestedLadder) -> float:
+    """Return ĉ of the cells of the selected model, at least 1."""
+    fit = found.ladder.selected
+    c_hat = np.nan if fit is None else found.tested.tests(fit).cells.c_hat
+    return max(c_hat, 1.0) if np.isfinite(c_hat) else 1.0
+
+
+def ladder_quantities(
+    found: TestedLadder, fit: OpenPopulationFit, *, one_in: int, status: Status
+) -> dict[str, Quantity]:
+    """Return the quantities of an adequate model of the ladder, with intervals that its ĉ inflates.
+
+    Parameters
+    ----------
+    found
+        The tested ladder.
+    fit
+        Its selected model.
+    one_in
+        One in this many elements was counted.
+    status
+        Status of the quantities.
+    """
+    c_hat = variance_inflation(found)
+    fit = fit.inflated(c_hat)
+
+    def quantity(source: str, of: OpenPopulationFit = fit, scale: float = 1.0) -> Quantity:
+        interval = Interval(*(scale * end for end in of.intervals[source]))
+        return Quantity(scale * of.estimates[source], interval, status=status)
+
+    living = fit.courses["known_living_by_crawl"]
+    last = -1 if np.isfinite([living.low[-1], living.high[-1]]).all() else -2
+    ends = Interval(one_in * float(living.low[last]), one_in * float(living.high[last]))
+    quantities = {
+        "completeness": quantity("completeness"),
+        "population": Quantity(one_in * float(living.estimate[last]), ends, status=status),
+    }
+    growing = _growing_sibling(found, fit)
+    if growing is not None:
+        quantities["growth"] = quantity("growth", growing.inflated(c_hat))
+    quantities["survival"] = quantity("mean_survival")
+    quantities["newcomers"] = quantity("newcomers", scale=one_in)
+    if "kappa" not in fit.intervals:
+        return quantities
+    if not fit.estimates.get("kappa"):
+        quantities["core_limit"] = Quantity(fit.intervals["kappa"].high, None, status=status)
+        return quantities
+    inner = _hull(found, fit, "kappa", c_hat)
+    outer = kappa_over_newborn_coverage(inner, fit.classes)
+    quantities["kappa"] = Quantity(fit.estimates["kappa"], outer, inner, "newborn_coverage", status)
+    core_share = _hull(found, fit, "core_share", c_hat)
+    quantities["core_share"] = Quantity(fit.estimates["core_share"], core_share, status=status)
+    return quantities
+
+
+def _growing_sibling(found: TestedLadder, fit: OpenPopulationFit) -> OpenPopulationFit | None:
+    """Return the model with growth that a model is a special case of, or the model itself if its population changes."""
+    if fit.model.endswith(("_growing", "_fluctuating")):
+        return fit
+    return next((one for one in found.ladder.candidates if one.model == f"{fit.model}_growing"), None)
+
+
+def _hull(found: TestedLadder, fit: OpenPopulationFit, name: str, c_hat: float) -> Interval:
+    """Return the interval over every model of the same core that the data support as much as the selected one."""
+    own = next(found.ladder.delta_qaicc(one) for one in found.ladder.candidates if one.model == fit.model)
+    intervals = [
+        one.inflated(c_hat).intervals[name]
+        for one in found.ladder.candidates
+        if one.classes[0].name == fit.classes[0].name
+        and one.estimates.get(name)
+        and found.ladder.delta_qaicc(one) <= own
+    ]
+    return Interval(min(low for low, _ in intervals), max(high for _, high in intervals))
+
+
+def is_tested_enough(found: TestedLadder) -> bool:
+    """Whether dependence, transience and growth that matter would have been found with probability 0.8."""
+    fit = found.ladder.selected
+    if fit is None:
+        return False
+    seen = [effect.smallest_detectable(variance_inflation(found)) for effect in found.tested.tests(fit).dependence]
+    return max(seen) <= RELEVANT_DEPENDENCE and smallest_growth(found) <= RELEVANT_GROWTH
+
+
+def smallest_growth(found: TestedLadder) -> float:
+    """Return the growth over the window that would be found with probability 0.8, on the log scale."""
+    growing = _growth_test(found)
+    if growing is None:
+        return np.inf
+    low, high = growing.inflated(variance_inflation(found)).intervals["growth"]
+    return _SEEN * (high - low) / (2 * NORMAL_QUANTILE) * (found.tested.histories.n_crawls - 1)
+
+
+def _growth_test(found: TestedLadder) -> OpenPopulationFit | None:
+    """Return the core-shell fit with growth, if it gives an interval of the growth."""
+    growing = (one for one in found.ladder.candidates if one.model == "core_shell_growing")
+    return next((one for one in growing if "growth" in one.intervals), None)
+
+
+def ladder_classes(fit: OpenPopulationFit) -> tuple[ElementClass, ...]:
+    """Return the classes of a model of the ladder, as means over the crawls."""
+    sizes = sum(one.living * one.coverage for one in fit.classes)
+    known = [one.living * (1 - (1 - one.coverage) * one.never_before) for one in fit.classes]
+    found = []
+    for one, known_of_class in zip(fit.classes, known, strict=True):
+        survival, coverage = float(one.survival.mean()), float(one.coverage.mean())
+        found.append(
+            ElementClass(
+                one.name,
+                {
+                    "share_of_crawl": float((one.living * one.coverage / sizes).mean()),
+                    "share_of_living": float((known_of_class / sum(known)).mean()),
+                    "survival": survival,
+                    "mean_life": np.inf if survival == 1 else 1 / (1 - survival),
+                    "mean_run": np.inf if coverage == 1 else 1 / (1 - coverage),
+                    "mean_absence": 1 / coverage if coverage else np.inf,
+                },
+                {},
+            )
+        )
+    return tuple(found)
+
+
+def population_rows(
+    found: TestedLadder, fit: OpenPopulationFit, labels: Sequence[str], one_in: int
+) -> list[dict[str, Any]]:
+    """Return the rows of table `population`."""
+    living, completeness = fit.courses["known_living_by_crawl"], fit.courses["completeness_by_crawl"]
+    histories = found.tested.histories
+    sizes = histories.elements @ histories.seen
+    return [
+        {
+            "crawl": labels[crawl],
+            "elements": int(one_in * sizes[position]),
+            **_columns("population", living, position, one_in),
+            **_columns("completeness", completeness, position),
+        }
+        for position, crawl in enumerate(found.crawls)
+    ]
+
+
+def _columns(name: str, course: Course, position: int, scale: float = 1.0) -> dict[str, float]:
+    columns = {name: course.estimate, f"{name}_low": course.low, f"{name}_high": course.high}
+    return {column: scale * float(values[position]) for column, values in columns.items()}
+
+
+def candidate_rows(found: TestedLadder) -> list[dict[str, Any]]:
+    """Return the rows of table `candidate_models` for the ladder."""
+    rows = []
+    for fit in found.ladder.candidates:
+        dependence, cells = found.tested.tests(fit)
+        rows.append(
+            {
+                "model": fit.model,
+                "stage": fit.stage,
+                "log_likelihood": fit.log_likelihood,
+                "n_parameters": fit.n_parameters,
+                "criterion": found.ladder.delta_qaicc(fit),
+                "variance_inflation": cells.c_hat,
+                "misplaced": cells.misplaced_excess,
+                "dependence": dependence.trap_dependence.effect,
+                "transience": dependence.transience.effect,
+                "adequate": found.tested.is_adequate(fit),
+                "selected": found.ladder.is_adequate and fit is found.ladder.selected,
+            }
+        )
+    return rows
+
+
+def test_rows(found: TestedLadder, labels: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the rows of table `adequacy_tests` for the best model of the ladder, and its crawls."""
+    rows: list[dict[str, Any]] = [
+        {"test": "outlying_crawl", "subject": labels[crawl], "verdict": "fails"} for crawl in found.set_aside
+    ]
+    if found.scope_break is not None:
+        rows.append({"test": "scope_break", "subject": labels[found.scope_break], "verdict": "fails"})
+    fit = found.ladder.selected
+    if fit is None:
+        return rows
+    dependence, cells = found.tested.tests(fit)
+    for name, effect in zip(("dependence", "transience"), dependence, strict=True):
+        rows.append({"test": name, "subject": fit.model, **_effect_columns(effect)})
+    rows.append(
+        {
+            "test": "cells",
+            "subject": fit.model,
+            "effect": cells.misplaced_excess,
+            "p_value": cells.p_value,
+            "verdict": "fails" if cells.has_failed else "holds" if cells.is_tested else "not_tested",
+        }
+    )
+    seen = smallest_growth(found)
+    rows.append(
+        {
+            "test": "population_trend",
+            "subject": fit.model,
+            **_growth_columns(found),
+            "smallest_seen": seen if np.isfinite(seen) else None,
+            "relevant": RELEVANT_GROWTH,
+            "verdict": "holds" if seen <= RELEVANT_GROWTH else "too_weak" if np.isfinite(seen) else "not_tested",
+        }
+    )
+    return rows
+
+
+def _growth_columns(found: TestedLadder) -> dict[str, Any]:
+    growing = _growth_test(found)
+    if growing is None:
+        return {}
+    gaps = found.tested.histories.n_crawls - 1
+    low, high = growing.intervals["growth"]
+    return {
+        "effect": gaps * growing.estimates["growth"],
+        "effect_low": gaps * low,
+        "effect_high": gaps * high,
+        "se": gaps * (high - low) / (2 * NORMAL_QUANTILE),
+    }
+
+
+def _effect_columns(effect: DependenceEffect) -> dict[str, Any]:
+    if not effect.is_tested:
+        return {"verdict": "not_tested"}
+    seen = effect.smallest_detectable()
+    verdict = "fails" if effect.has_failed else "holds" if seen <= RELEVANT_DEPENDENCE else "too_weak"
+    return {
+        "effect": effect.effect,
+        "effect_low": effect.effect - NORMAL_QUANTILE * effect.se,
+        "effect_high": effect.effect + NORMAL_QUANTILE * effect.se,
+        "se": effect.se,
+        "smallest_seen": seen,
+        "relevant": RELEVANT_DEPENDENCE,
+        "verdict": verdict,
+    }

@@ -1,0 +1,136 @@
+"""Test every model of the ladder against the capture histories, and select the simplest adequate one.
+
+Does not fit models (see `urn.open_population`) or decide on the verdict (see `decision`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from crawl_urn_dagster.urn.goodness_of_fit.cells import CellComparison, compare_cells, expected_cells, observed_cells
+from crawl_urn_dagster.urn.goodness_of_fit.dependence import (
+    Dependence,
+    count_tables,
+    dependence_effects,
+    expected_tables,
+)
+from crawl_urn_dagster.urn.goodness_of_fit.outlying_crawls import find_outlying_crawls
+from crawl_urn_dagster.urn.goodness_of_fit.scope_break import find_scope_break
+from crawl_urn_dagster.urn.open_population.ladder import Ladder, climb
+
+if TYPE_CHECKING:
+    from crawl_urn_dagster.urn import CaptureHistoryCounts
+    from crawl_urn_dagster.urn.open_population.ladder import OpenPopulationFit
+
+#: Log odds ratio of dependence that matters for the quoted numbers.
+RELEVANT_DEPENDENCE = 0.3
+# A dependence this large is memory: no model of independent draws with more classes removes it.
+_MEMORY = 0.5
+_FEWEST_CRAWLS_OF_A_SIDE = 5
+
+
+class ModelTests(NamedTuple):
+    """Tests of one model."""
+
+    dependence: Dependence
+    cells: CellComparison
+
+    @property
+    def dependence_fails(self) -> bool:
+        """Whether captures of successive crawls depend on each other beyond the model."""
+        return self.dependence.trap_dependence.has_failed
+
+    @property
+    def is_adequate(self) -> bool:
+        """Whether no test refutes the model by a relevant effect."""
+        return not (self.dependence_fails or self.dependence.transience.has_failed or self.cells.has_failed)
+
+
+@dataclass(frozen=True, eq=False)
+class TestedHistories:
+    """Capture histories with their observed tables, and the tests of each model so far.
+
+    Attributes
+    ----------
+    histories
+        Capture histories of the assessed crawls.
+    """
+
+    histories: CaptureHistoryCounts
+    _tests: dict[str, ModelTests] = field(default_factory=dict)
+
+    def tests(self, fit: OpenPopulationFit) -> ModelTests:
+        """Return the tests of a fitted model."""
+        if fit.model not in self._tests:
+            effects = dependence_effects(count_tables(self.histories), expected_tables(fit.classes))
+            cells = compare_cells(observed_cells(self.histories), expected_cells(fit.classes), fit.n_parameters)
+            self._tests[fit.model] = ModelTests(effects, cells)
+        return self._tests[fit.model]
+
+    def is_adequate(self, fit: OpenPopulationFit) -> bool:
+        """Whether no test refutes a fitted model."""
+        return self.tests(fit).is_adequate
+
+    def has_memory(self, fit: OpenPopulationFit) -> bool:
+        """Whether captures depend on the previous crawl by more than any mixture without memory explains."""
+        effect = self.tests(fit).dependence.trap_dependence
+        return effect.has_failed and abs(effect.effect) > _MEMORY
+
+
+@dataclass(frozen=True, eq=False)
+class TestedLadder:
+    """The ladder of models on the assessed crawls.
+
+    Attributes
+    ----------
+    tested
+        Capture histories of these crawls, with tests.
+    ladder
+        Fitted models.
+    crawls
+        Indices of the assessed crawls.
+    set_aside
+        Indices of crawls that were left out because they differ from all others, most outlying first.
+    scope_break
+        Index of the first crawl after a change of scope, if only one side was assessed.
+    """
+
+    tested: TestedHistories
+    ladder: Ladder
+    crawls: tuple[int, ...]
+    set_aside: tuple[int, ...]
+    scope_break: int | None = None
+
+
+def climb_tested(histories: CaptureHistoryCounts) -> TestedLadder:
+    """Set outlying crawls aside, fit the ladder, and fit it again to the longer side of a break of scope.
+
+    Parameters
+    ----------
+    histories
+        Capture histories of all crawls, at least 5.
+    """
+    set_aside = tuple(int(crawl) for crawl in find_outlying_crawls(histories).crawls)
+    crawls = tuple(crawl for crawl in range(histories.n_crawls) if crawl not in set_aside)
+    whole = _climb(histories.of_crawls(crawls))
+    at = _break_at(*whole)
+    if at is None:
+        return TestedLadder(*whole, crawls, set_aside)
+    side = crawls[:at] if at > len(crawls) - at else crawls[at:]
+    if len(side) < _FEWEST_CRAWLS_OF_A_SIDE:
+        return TestedLadder(*whole, crawls, set_aside)
+    return TestedLadder(*_climb(histories.of_crawls(side)), side, set_aside, crawls[at])
+
+
+def _climb(histories: CaptureHistoryCounts) -> tuple[TestedHistories, Ladder]:
+    tested = TestedHistories(histories)
+    return tested, climb(histories, tested.is_adequate, is_hopeless=tested.has_memory)
+
+
+def _break_at(tested: TestedHistories, ladder: Ladder) -> int | None:
+    """Return the position of the first crawl after a break of scope; None without one."""
+    core_shell = next((fit for fit in ladder.candidates if fit.model == "core_shell"), None)
+    if core_shell is None:
+        return None
+    return find_scope_break(observed_cells(tested.histories), expected_cells(core_shell.classes)).crawl
