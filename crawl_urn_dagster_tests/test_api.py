@@ -36,7 +36,8 @@ def fitted(simulated):
 
 
 def test_fit_of_a_presence_list_is_near_the_truth(fitted):
-    assert fitted.status == "ok"
+    # 2,000 elements over 12 crawls are too few to see a departure that matters.
+    assert (fitted.status, fitted.verdict.name) == ("qualified", "not_tested_enough")
     # One urn of 2,000 elements over 12 crawls: kappa and c scatter by less than 0.02 over seeds.
     assert fitted.kappa == pytest.approx(KAPPA, abs=0.06)
     assert fitted.coverage == pytest.approx(COVERAGE, abs=0.06)

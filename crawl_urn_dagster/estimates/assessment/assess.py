@@ -12,6 +12,7 @@ import numpy as np
 from crawl_urn_dagster.estimates.assessment.curves import curve_quantities
 from crawl_urn_dagster.estimates.assessment.decision import FEWEST_CRAWLS, Findings, decide
 from crawl_urn_dagster.estimates.assessment.ladder_quantities import (
+    RELEVANT_GROWTH,
     candidate_rows,
     is_tested_enough,
     ladder_classes,
@@ -33,6 +34,9 @@ from crawl_urn_dagster.estimates.assessment.models import TestedLadder, climb_te
 from crawl_urn_dagster.estimates.assessment.result import Assessment
 from crawl_urn_dagster.estimates.assessment.verdicts import Quotable, VerdictName, state_verdict
 from crawl_urn_dagster.estimates.diagnosis import curves_verdict
+from crawl_urn_dagster.observables.tables import unions_matrix
+from crawl_urn_dagster.urn import recaptures_from_unions
+from crawl_urn_dagster.urn.capture_recapture.population_trend import PopulationTrend, population_trend
 from crawl_urn_dagster.urn.state_space.core_test import CoreVerdict
 
 if TYPE_CHECKING:
@@ -50,9 +54,7 @@ CURVE_MODELS = frozenset({"homogeneous", "core_shell"})
 _UNEVEN = 2.0
 
 
-def assess_curves(
-    data: CollectionData, fitted: FittedCollection, headline: AnyFit, tests: pd.DataFrame, *, is_tested_enough: bool
-) -> Assessment:
+def assess_curves(data: CollectionData, fitted: FittedCollection, headline: AnyFit, tests: pd.DataFrame) -> Assessment:
     """Assess a collection by its curves, for lack of capture histories.
 
     Parameters
@@ -65,17 +67,48 @@ def assess_curves(
         The selected fit of the curves.
     tests
         Tests of the curves; see `diagnosis.diagnosis_table`.
-    is_tested_enough
-        Whether tests beyond the curves would have found a departure that matters.
     """
-    verdict = curves_verdict(headline, tests, is_tested_enough=is_tested_enough)
+    trend = _trend_of_curves(data, headline)
+    is_tested = trend is not None and trend.smallest_detectable <= RELEVANT_GROWTH
+    verdict = curves_verdict(headline, tests, is_tested_enough=is_tested)
+    rows = [] if trend is None or not trend.is_tested else [_trend_row(trend, headline.kind.model)]
+    if verdict.quotable is not Quotable.NO and rows and rows[0]["verdict"] == "fails":
+        verdict = state_verdict(VerdictName.MISFIT, "The population grows or shrinks.")
     if verdict.quotable is Quotable.NO:
         refuted = CURVE_MODELS if headline.is_reported else frozenset[str]()
-        return Assessment(verdict, refuted=refuted)
+        return Assessment(verdict, tests=rows, refuted=refuted)
     years = data.crawls["years"]
     mean_gap = float(years.iloc[-1]) / (len(years) - 1) if headline.kind.clock == "year" else 1.0
     quantities = curve_quantities(fitted, headline, mean_gap=mean_gap, status=verdict.status)
-    return Assessment(verdict, headline.kind.model, quantities)
+    return Assessment(verdict, headline.kind.model, quantities, tests=rows)
+
+
+def _trend_of_curves(data: CollectionData, headline: AnyFit) -> PopulationTrend | None:
+    """Return the trend of the population by the unions of windows; None without them."""
+    if data.discovery_curve is None:
+        return None
+    unions = unions_matrix(data.crawls, data.discovery_curve)
+    sizes = np.diagonal(unions)
+    core = (headline.core_share or 0.0) * float(np.nanmean(sizes))
+    return population_trend(sizes, recaptures_from_unions(unions), core)
+
+
+def _trend_row(trend: PopulationTrend, model: str) -> dict[str, Any]:
+    """Return the row of table `adequacy_tests` of a trend over the window."""
+    gaps = len(trend.population) - 1
+    matters = abs(gaps * trend.slope) > RELEVANT_GROWTH and not trend.low <= 0 <= trend.high
+    is_strong = trend.smallest_detectable <= RELEVANT_GROWTH
+    return {
+        "test": "population_trend",
+        "subject": model,
+        "effect": gaps * trend.slope,
+        "effect_low": gaps * trend.low,
+        "effect_high": gaps * trend.high,
+        "se": gaps * trend.se,
+        "smallest_seen": trend.smallest_detectable,
+        "relevant": RELEVANT_GROWTH,
+        "verdict": "fails" if matters else "holds" if is_strong else "too_weak",
+    }
 
 
 def assess(
@@ -91,8 +124,8 @@ def assess(
         Seed of simulated replicates.
     """
     histories = data.counted_histories
-    if histories is None or histories.n_crawls < FEWEST_CRAWLS:
-        return assess_curves(data, fitted, headline, tests, is_tested_enough=True)
+    if histories is None or histories.n_crawls < FEWEST_CRAWLS or histories.in_all == histories.distinct_elements:
+        return assess_curves(data, fitted, headline, tests)
     found = climb_tested(histories)
     if found.ladder.is_adequate:
         return _assess_ladder(data, found)

@@ -32,8 +32,7 @@ _SEEN = 2.8
 def variance_inflation(found: TestedLadder) -> float:
     """Return ĉ of the cells of the selected model, at least 1."""
     fit = found.ladder.selected
-    c_hat = np.nan if fit is None else found.tested.tests(fit).cells.c_hat
-    return max(c_hat, 1.0) if np.isfinite(c_hat) else 1.0
+    return 1.0 if fit is None else max(found.tested.c_hat(fit), 1.0)
 
 
 def ladder_quantities(

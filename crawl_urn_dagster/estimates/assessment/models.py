@@ -72,6 +72,11 @@ class TestedHistories:
         """Whether no test refutes a fitted model."""
         return self.tests(fit).is_adequate
 
+    def c_hat(self, fit: OpenPopulationFit) -> float:
+        """Return the variance inflation of a fitted model by its cells; 1 if they are not tested."""
+        cells = self.tests(fit).cells
+        return cells.c_hat if cells.is_tested else 1.0
+
     def has_memory(self, fit: OpenPopulationFit) -> bool:
         """Whether captures depend on the previous crawl by more than any mixture without memory explains."""
         effect = self.tests(fit).dependence.trap_dependence
@@ -125,7 +130,7 @@ def climb_tested(histories: CaptureHistoryCounts) -> TestedLadder:
 
 def _climb(histories: CaptureHistoryCounts) -> tuple[TestedHistories, Ladder]:
     tested = TestedHistories(histories)
-    return tested, climb(histories, tested.is_adequate, is_hopeless=tested.has_memory)
+    return tested, climb(histories, tested.is_adequate, tested.c_hat, tested.has_memory)
 
 
 def _break_at(tested: TestedHistories, ladder: Ladder) -> int | None:

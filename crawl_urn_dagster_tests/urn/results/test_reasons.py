@@ -63,6 +63,7 @@ REASONS = [
         "12,346 elements are in every crawl, 20,000 are expected (p = ",
     ),
     (Reason(ReasonCode.CORE_TOO_SMALL, TESTED_CORE), "More elements are permanent than the fitted core holds: 12,346"),
+    (Reason(ReasonCode.REFUTED), "its numbers describe the curves only."),
     (Reason(ReasonCode.STRATUM_CHANGES_SIZE, GROWTH), "The stratum grows: a crawl has 900 of its elements on average"),
 ]
 IDS = [reason.code.value for reason, _ in REASONS]

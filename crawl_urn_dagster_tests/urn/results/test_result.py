@@ -54,8 +54,10 @@ def test_statuses_are_in_order_of_precedence():
         "model_violation",
         "too_few_points",
         "not_converged",
+        "refuted",
         "at_bound",
         "not_identified",
+        "qualified",
         "ok",
     ]
 
@@ -105,8 +107,8 @@ def test_fits_return_every_status_as_a_member(monkeypatch):
     monkeypatch.setattr(bounded_least_squares, "_EVALUATIONS", 1)
     curve = CoreShellUrn(0.4, 0.75, 0.6).discovery_curve(T)
     found[Status.NOT_CONVERGED] = [fit_discovery_core_shell(*mean_curve(curve), clock="crawl")]
-    # A violation is found by a test and not by a fit.
-    assert set(found) == set(Status) - {Status.MODEL_VIOLATION}
+    # Tests of the collection, not fits, give the other statuses.
+    assert set(found) == set(Status) - {Status.MODEL_VIOLATION, Status.REFUTED, Status.QUALIFIED}
     for status, fits in found.items():
         assert all(fit.status is status for fit in fits), status
     batched = fit_containment_batch(T, np.stack([g, none.containment(T)]), model="core_shell")
