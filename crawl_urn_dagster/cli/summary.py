@@ -1,4 +1,4 @@
-"""Print the results of the updates: a table, findings, headlines, paths and errors.
+"""Print the results of the updates: a table, findings, verdicts with numbers, paths and errors.
 
 Does not run anything; see `cli.running`.
 """
@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crawl_urn_dagster.estimates.diagnosis import read_verdict
+from crawl_urn_dagster.estimates.assessment.reading import read_assessment, state_assessment
+from crawl_urn_dagster.estimates.assessment.result import format_quantity
 from crawl_urn_dagster.estimates.headline import read_headline
+from crawl_urn_dagster.observables.schema import ASSESSMENT_TABLES
 from crawl_urn_dagster.orchestration.assets.comparison import write_comparison
 from crawl_urn_dagster.orchestration.resources import CollectionHome
 from crawl_urn_dagster.orchestration.run_results import grouped_checks
@@ -25,32 +27,34 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.orchestration.run_results import Outcome
 
 _MAX_NAMES = 3
+# Quantities in the table; the sentences below it state all.
+_SHOWN = ("completeness", "population", "kappa")
 # A failed check is a finding about the data. Only true errors are printed as errors.
 _FINDINGS = {"ERROR": "CHECK FAILED", "WARN": "WARN"}
 
 
 def print_summary(chosen: list[Collection], outcomes: dict[str, Outcome], home: Path, console: Console) -> None:
-    """Print a row per collection, then findings, headlines, the location of the results, and errors."""
+    """Print a row per collection, then findings, verdicts, the location of the results, and errors."""
     from rich.table import Table
 
     table = Table()
-    for title in ("collection", "crawls", "elements", "headline", "status", "verdict", "report"):
+    for title in ("collection", "crawls", "elements", "quotable", "verdict", "numbers", "report"):
         table.add_column(title, overflow="fold", justify="right" if title in {"crawls", "elements"} else "left")
-    headlines = []
+    verdicts = []
     for one in chosen:
         if outcomes[one.name].errors:
-            table.add_row(one.name, "", "", "", "error", "", "")
+            table.add_row(one.name, "", "", "error", "", "", "")
         else:
-            row, headline = _results(one, home)
+            row, verdict = _results(one, home)
             table.add_row(*row)
-            headlines.append(headline)
+            verdicts.append(verdict)
     console.print(table)
     for name, outcome in outcomes.items():
         for (severity, description), checks in grouped_checks(outcome).items():
             console.print(f"{_FINDINGS[severity]} {name}, {first_names(checks)}: {description}")
-    for headline in headlines:
-        console.print(headline)
-    if headlines:
+    for verdict in verdicts:
+        console.print(verdict)
+    if verdicts:
         console.print(
             f"The results of each collection are in its folder under {home}: report.html and report.md, figures/ (PNG, "
             "SVG and PDF), observables.duckdb (tables), export/ (the tables as CSV and Parquet)."
@@ -61,26 +65,27 @@ def print_summary(chosen: list[Collection], outcomes: dict[str, Outcome], home: 
 
 
 def _results(collection: Collection, home: Path) -> tuple[tuple[str, ...], str]:
-    """Return the row of the table and the sentences on the headline."""
+    """Return the row of the table and the sentences on the verdict."""
     from crawl_urn_dagster.observables.tables import count_all_elements
 
     files = CollectionHome(folder=str(home), collection=collection.name)
     tables = files.observables
     crawls, headline = tables.read("crawls"), read_headline(tables.read("parameters"))
-    verdict = read_verdict(tables.read("diagnosis"))
+    assessment = read_assessment(tables.read_all(ASSESSMENT_TABLES))
     elements = count_all_elements(crawls, tables.read("discovery_curve")) if collection.has_discovery_curve else None
     row = (
         collection.name,
         str(len(crawls)),
         "not known" if elements is None else f"{elements:,}",
-        headline.numbers,
-        headline.status,
-        verdict.name,
+        assessment.verdict.quotable.value,
+        assessment.verdict.name,
+        ", ".join(format_quantity(*one) for one in assessment.quantities.items() if one[0] in _SHOWN),
         _shown_path(files.report.with_suffix(".html")),
     )
     return (
         row,
-        f"{collection.name} ({headline.fit_name}): {headline.sentence} Verdict {verdict.name}: {verdict.meaning}",
+        f"{collection.name}: {state_assessment(assessment)} Reading of the curves ({headline.fit_name}): "
+        f"{headline.status}.",
     )
 
 

@@ -118,6 +118,8 @@ class Headline:
                 "Every element appears in every crawl, so the whole collection is core. Shell coverage and shell "
                 f"survival are undefined. Status {self.status}: {self.reason}."
             )
+        if self.status == Status.REFUTED:
+            return f"Fitted to the curves alone, the parameters are {self.numbers}. {self.reason}."
         later = "at the next crawl" if self.kind.clock == "crawl" else "a year later"
         if "core_share" not in self.estimates:
             text = (

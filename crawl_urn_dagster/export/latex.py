@@ -10,11 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from crawl_urn_dagster.estimates.assessment.result import QUANTITY_LABELS
+from crawl_urn_dagster.estimates.assessment.verdicts import Quotable
 from crawl_urn_dagster.formatting import format_significant
-from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES, UNREPORTED_STATUSES
+from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES, UNREPORTED_STATUSES, Status
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
+
+    from crawl_urn_dagster.estimates.assessment.result import Assessment, Quantity
 
     _Row = Mapping[Hashable, Any]
 
@@ -29,6 +33,8 @@ _ESCAPED = str.maketrans(
     }
 )
 _SYMBOLS = {"kappa": r"$\kappa$", "core_share": r"$\mu$", "alpha": r"$\alpha$", "coverage": r"$c$"}
+# Names of quantities that differ from their labels.
+_QUANTITIES = {"kappa": _SYMBOLS["kappa"], "core_share": _SYMBOLS["core_share"]}
 _TERMS = {
     "life_expectancy": "residual lifetime after the present crawl",
     "sampled_time": "captured time",
@@ -42,20 +48,51 @@ _UNKNOWN = "--"
 _INTERVALS = r"Subscripts and superscripts: 95\,\% confidence intervals."
 
 
-def parameters_tex(parameters: pd.DataFrame, operator_terms: pd.DataFrame, *, name: str) -> str:
-    """Return two LaTeX tables: the parameters of all fits, and the operator terms of the selected fit.
+def parameters_tex(assessment: Assessment, parameters: pd.DataFrame, operator_terms: pd.DataFrame, *, name: str) -> str:
+    """Return LaTeX tables: what may be quoted, the parameters of all fits, and operator terms of the selected fit.
 
-    Numbers of fits that are not reported are left out. The tables need the LaTeX package ``booktabs``.
+    Numbers of fits that are not reported are left out, and so are the operator terms if the fit is refuted or no number
+    may be quoted. The tables need the LaTeX
+    package ``booktabs``.
 
     Parameters
     ----------
+    assessment
+        What may be quoted of the collection.
     parameters, operator_terms
         Tables of the same name.
     name
         Name of the collection.
     """
-    tables = [_parameters_table(parameters, name), _terms_table(operator_terms, parameters, name)]
+    tables = [
+        _quantities_table(assessment, name),
+        _parameters_table(parameters, name),
+        _terms_table(assessment, operator_terms, parameters, name),
+    ]
     return "\n".join(["% Needs \\usepackage{booktabs}.", *tables])
+
+
+def _quantities_table(assessment: Assessment, name: str) -> str:
+    rows = [
+        (_QUANTITIES.get(key, label), _quantity(one), unit)
+        for key, one in assessment.quantities.items()
+        for label, unit in [QUANTITY_LABELS[key]]
+    ]
+    verdict = assessment.verdict
+    caption = (
+        f"{_escape(name)}: what may be quoted. Verdict: {_words(verdict.name.value)}; numbers may be quoted: "
+        f"{verdict.quotable.value}; model: {_words(assessment.model or 'none')}. {_INTERVALS} They cover the "
+        "assumption that no test can check, where there is one."
+    )
+    frame = pd.DataFrame(rows, columns=["Quantity", "Value", "Unit"])
+    return _table(frame, caption, f"tab:{name}:quantities", right_aligned=["Value"])
+
+
+def _quantity(quantity: Quantity) -> str:
+    if quantity.interval is None:
+        return _UNKNOWN if quantity.value is None else f"${_number(quantity.value)}$"
+    low, high = map(_number, quantity.interval)
+    return f"${low}$ to ${high}$" if quantity.value is None else f"${_number(quantity.value)}_{{{low}}}^{{{high}}}$"
 
 
 def _parameters_table(parameters: pd.DataFrame, name: str) -> str:
@@ -78,19 +115,24 @@ def _parameters_table(parameters: pd.DataFrame, name: str) -> str:
         f"Urn parameters of {_escape(name)}: core fraction of the urn $\\kappa$, core share of a crawl $\\mu$, "
         "survival $\\alpha$ per unit of the clock and coverage $c$ of the shell, or of the urn if the model has no "
         f"core. {_INTERVALS} Numbers that are not reported or not part of the model are left out; if a fit is not "
-        r"identified, only its intervals are given. $^\ast$: selected fit of the collection or of its stratum."
+        "identified, only its intervals are given. Status refuted: tests of the collection refute the model. "
+        r"$^\ast$: selected fit of the curves, of the collection or of its stratum."
     )
     return _table(frame, caption, f"tab:{name}:parameters", right_aligned=_SYMBOLS.values())
 
 
-def _terms_table(operator_terms: pd.DataFrame, parameters: pd.DataFrame, name: str) -> str:
+def _terms_table(assessment: Assessment, operator_terms: pd.DataFrame, parameters: pd.DataFrame, name: str) -> str:
     """Return the terms of the headline's last component: the shell, or the urn if the model has no core."""
     headline = parameters["headline"].astype(bool) & parameters["stratum"].isna()
     fit = parameters[headline].iloc[-1]
     is_of_fit = operator_terms["stratum"].isna() & (operator_terms[_FIT_KEY] == fit[_FIT_KEY]).all(axis=1)
     row = operator_terms[is_of_fit].to_dict("records")[0]
     units = dict.fromkeys(("nu_inf", "rho_inf"), "fraction")
-    rows = [(term, _estimate(row, column), units.get(column, row["unit"])) for column, term in _TERMS.items()]
+    is_withheld = row["status"] == Status.REFUTED or assessment.verdict.quotable is Quotable.NO
+    rows = [
+        (term, _UNKNOWN if is_withheld else _estimate(row, column), units.get(column, row["unit"]))
+        for column, term in _TERMS.items()
+    ]
     caption = (
         f"{_escape(name)}: quantities for operators. Fit: {_words(fit['projection'])}, {_model(row)}, per "
         f"{fit['clock']}; status: {_words(row['status'])}. {_INTERVALS}"

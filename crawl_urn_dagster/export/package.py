@@ -54,7 +54,10 @@ def write_package(folder: Path, tables: Sequence[str], *, name: str, title: str,
         for file_format in FORMATS
     ]
     resources.append(
-        _resource(folder / "parameters.tex", "Parameters of all fits and operator terms of the headline, as LaTeX.")
+        _resource(
+            folder / "parameters.tex",
+            "What may be quoted, parameters of all fits and operator terms of the headline, as LaTeX.",
+        )
     )
     package = {
         "profile": "data-package",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from crawl_urn_dagster.report.blocks import Page, Picture
 from crawl_urn_dagster.report.content import Content
+from crawl_urn_dagster.report.curves import curves_section
 from crawl_urn_dagster.report.data_quality import data_quality_section
 from crawl_urn_dagster.report.drift import drift_section
 from crawl_urn_dagster.report.forecast import forecast_section, latest_crawl_section
@@ -21,13 +22,13 @@ from crawl_urn_dagster.report.operator_terms import operator_terms_section
 from crawl_urn_dagster.report.pages import to_html, to_markdown
 from crawl_urn_dagster.report.planning import planning_section
 from crawl_urn_dagster.report.provenance import provenance_section
-from crawl_urn_dagster.report.summary import lead, reliability_section
+from crawl_urn_dagster.report.summary import lead
 
 __all__ = ["Content", "Page", "Picture", "report_page", "to_html", "to_markdown"]
 
 _SECTIONS = (
-    reliability_section,
     latest_crawl_section,
+    curves_section,
     drift_section,
     operator_terms_section,
     forecast_section,

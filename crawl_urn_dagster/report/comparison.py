@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from crawl_urn_dagster.estimates.assessment.result import QUANTITY_LABELS
 from crawl_urn_dagster.formatting import NOT_IDENTIFIED, UNKNOWN
-from crawl_urn_dagster.observables.schema import PARAMETERS
+from crawl_urn_dagster.observables.schema import ASSESSMENT_TABLES, PARAMETERS, SYMBOLS
 from crawl_urn_dagster.report.blocks import Block, Page, Picture, Section
 from crawl_urn_dagster.report.content import Content, churn, rows_of_fit
-from crawl_urn_dagster.report.markdown import escape, format_cell, format_estimate, markdown_table
+from crawl_urn_dagster.report.markdown import escape, format_cell, format_estimate, format_quantity, markdown_table
 from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES, UNREPORTED_STATUSES, ReasonCode
 from crawl_urn_dagster.urn.results.reasons import split_codes
 
@@ -26,9 +27,10 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.config.collection import Collection
 
 #: Tables that the comparison needs from each collection.
-COMPARED_TABLES = ("crawls", "parameters", "operator_terms", "diagnosis")
+COMPARED_TABLES = ("crawls", "parameters", "operator_terms", *ASSESSMENT_TABLES)
 # Ratio of mean gaps, or of spans, above which quantities that depend on them are not comparable.
 _SIMILAR = 1.5
+_QUANTITIES = ("completeness", "population", "growth", "survival", "kappa", "core_share")
 _SHARES = {
     "core_share": "core share of a crawl, μ",
     "kappa": "core fraction of the urn, κ",
@@ -73,15 +75,16 @@ class Compared:
     def fit(self) -> dict[str, Any] | None:
         """Row of table `parameters` of the selected fit on the clock `year`, with its churn; None if it was not fitted.
 
-        If the headline is not reported, the row has its status and reason.
+        If nothing is concluded from the headline, the row has its status and reason, and no estimates.
         """
         headline = self.content.fit
         rows = rows_of_fit(self.frames["parameters"], {**headline, "clock": "year"})
         if rows.empty:
             return None
         row = dict(rows.iloc[-1])
-        if headline["status"] in UNREPORTED_STATUSES:
+        if self.content.withheld_reason:
             row |= {name: headline[name] for name in ("status", "reason", "reason_code")}
+            row |= {f"{name}{end}": nan for name in SYMBOLS for end in ("", "_low", "_high")}
         if ReasonCode.ALL_CORE in split_codes(row["reason_code"]):
             row |= {f"{name}{end}": nan for name in ("alpha", "coverage") for end in ("", "_low", "_high")}
         return row | churn(row)
@@ -89,7 +92,8 @@ class Compared:
     @cached_property
     def terms(self) -> dict[str, Any] | None:
         """Row of table `operator_terms` that belongs to `fit`, with its status."""
-        if self.fit is None or ReasonCode.ALL_CORE in split_codes(self.fit["reason_code"]):
+        all_core = self.fit is not None and ReasonCode.ALL_CORE in split_codes(self.fit["reason_code"])
+        if self.fit is None or all_core or self.content.withheld_reason:
             return None
         return {**rows_of_fit(self.frames["operator_terms"], self.fit).iloc[0], "status": self.fit["status"]}
 
@@ -108,10 +112,11 @@ def comparison_page(compared: Sequence[Compared], picture: Picture | None = None
     complete = [one for one in compared if one.has_run]
     missing = ", ".join(escape(one.collection.name) for one in compared if not one.has_run)
     lead: list[Block] = [
-        "The table shows the same quantities of each collection per year, so different cadences are comparable. Each "
-        "column comes from the collection's selected fit, refitted on clock `year`, with 95 % confidence intervals. If "
-        "the model has no core, the shell is the whole urn. A dash means that the quantity is not reported or not part "
-        "of the model.",
+        "The table shows the verdict on each collection and the numbers that may be quoted. Below them are parameters "
+        "of the curves per year, so that different cadences are comparable: the selected fit, refitted on clock "
+        "`year`. A collection whose tests refute this fit has none of them. Intervals are 95 % confidence intervals. "
+        "If the fit has no core, the shell is the whole urn. A dash means that the quantity is not reported or not in "
+        "the model.",
     ]
     if missing:
         lead.append(f"Not run yet: {missing}.")
@@ -147,9 +152,12 @@ def _table(complete: Sequence[Compared]) -> pd.DataFrame:
             "elements": content.noun + "s",
             "crawls": f"{len(content.crawls)}, {first} to {last}",
             "days between crawls": format_cell(content.mean_gap_days),
-            "fit": "none on this clock" if fit is None else f"{fit['model']}, {fit['projection']}",
-            "status": UNKNOWN if fit is None else str(fit["status"]),
+            "numbers may be quoted": content.verdict.quotable.value,
             "verdict": content.verdict.name,
+            "model": escape(content.assessment.model or "none"),
+            **_quantities(content),
+            "fit of the curves": "none on this clock" if fit is None else f"{fit['model']}, {fit['projection']}",
+            "status": UNKNOWN if fit is None else str(fit["status"]),
         }
         for name, title in _SHARES.items():
             column[title] = UNKNOWN if fit is None else format_estimate(fit, name, share=True)
@@ -157,6 +165,12 @@ def _table(complete: Sequence[Compared]) -> pd.DataFrame:
             column[title] = _term(one, name)
         columns[one.collection.name] = column
     return pd.DataFrame(columns).rename_axis("quantity").reset_index()
+
+
+def _quantities(content: Content) -> dict[str, str]:
+    """Return the quantities that may be quoted, formatted, by title."""
+    rows = {row["quantity"]: row for row in content.frames["quantities"].to_dict("records")}
+    return {QUANTITY_LABELS[name][0]: format_quantity(rows[name]) if name in rows else UNKNOWN for name in _QUANTITIES}
 
 
 def _term(one: Compared, name: str) -> str:

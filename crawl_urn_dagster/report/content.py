@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from crawl_urn_dagster.estimates.assessment.reading import curves_withheld_reason, read_assessment
 from crawl_urn_dagster.estimates.diagnosis import read_verdict
 from crawl_urn_dagster.estimates.headline import read_headline
 from crawl_urn_dagster.formatting import replace_element_noun
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from crawl_urn_dagster.config.collection import Collection
+    from crawl_urn_dagster.estimates.assessment.result import Assessment
     from crawl_urn_dagster.estimates.assessment.verdicts import Verdict
     from crawl_urn_dagster.estimates.headline import Headline
     from crawl_urn_dagster.report.blocks import Picture
@@ -42,8 +44,9 @@ class Content:
     collection
         Configuration of the collection.
     frames
-        Tables by name: crawls, parameters, operator_terms, diagnosis, model_comparison, revisit_regimes, drift,
-        forecast, planning, revisions, findings and inputs. Also containment, discovery_curve, first_returns,
+        Tables by name: crawls, quantities, classes, population, adequacy_tests, candidate_models, parameters,
+        operator_terms, diagnosis, model_comparison, revisit_regimes, parameter_history, drift, forecast, planning,
+        revisions, findings and inputs. Also containment, discovery_curve, first_returns,
         capture_recapture, comparators, publications and truth if the collection has them, and strata as returned by
         `estimates.strata.stratum_sizes`.
     broken_rules
@@ -80,13 +83,23 @@ class Content:
 
     @cached_property
     def headline(self) -> Headline:
-        """Numbers of the selected fit."""
+        """Numbers of the selected fit of the curves."""
         return read_headline(self.frames["parameters"])
 
     @cached_property
     def verdict(self) -> Verdict:
-        """Overall result of the goodness-of-fit tests."""
+        """Overall result of the tests."""
         return read_verdict(self.frames["diagnosis"])
+
+    @cached_property
+    def assessment(self) -> Assessment:
+        """What may be quoted of the collection."""
+        return read_assessment(self.frames)
+
+    @cached_property
+    def withheld_reason(self) -> str | None:
+        """Why nothing is concluded from the selected fit of the curves; None if it may be used."""
+        return curves_withheld_reason(self.headline, self.verdict)
 
     @property
     def has_core(self) -> bool:

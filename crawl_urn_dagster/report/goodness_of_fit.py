@@ -42,6 +42,17 @@ crawl-to-crawl variation. A comparison fails if its p-value is below {LEVEL} div
 test; `violation` has its own rule. A comparison is not tested if the error of its difference is unknown, or if the
 difference of two shares has a confidence interval wider than 0.5, which excludes almost nothing. Intervals are 95 %
 confidence intervals."""
+_ADEQUACY = (
+    "The tests of the capture histories decide whether a model may be quoted. A test fails if its effect is both "
+    "larger than an effect that matters and not explained by sampling. *Smallest effect seen* is the effect that the "
+    "test finds with probability 0.8: above the *relevant effect*, the test is too weak. Effects of `dependence` and "
+    "`transience` are log odds ratios, of `population_trend` the growth over all crawls on the log scale, of `cells` "
+    "the share of elements in the wrong cell."
+)
+_MODELS = (
+    "The simplest adequate model is selected. Later stages are tried only if no model of the earlier ones is adequate. "
+    "`criterion` is relative to the best model; `variance_inflation` multiplies the variances."
+)
 _FITS = (
     "One row per fit, or per shell if there are two. `projection` is the observable: `joint` uses all pairs and "
     "windows at once, `discovery_tail` is a straight line through the end of the discovery curve, and "
@@ -50,18 +61,19 @@ _FITS = (
     "model has no core. `residual_rms` is the root mean square residual in units of the observable. The 95 % "
     "confidence intervals repeat the whole sequence of crawls and are corrected for the bias of the fit; the estimates "
     "are not. An estimate at a bound has no interval. With form `paper`, `kappa` is the core share. If a status is not "
-    "ok, rely only on what its reason allows."
+    "ok, rely only on what its reason allows; tests of the collection contradict a fit of status `refuted`."
 )
 
 
 def fit_section(content: Content) -> Section:
-    """Return every test with its most extreme comparison, and all fits."""
+    """Return the tests of the histories, every test of the curves with its most extreme comparison, and all fits."""
     tests = content.frames["diagnosis"]
     tests = tests[tests["test"] != "collection"]
     failed = tests[tests["verdict"] == "fails"].sort_values("p_value", kind="stable")
     extremes = tests.sort_values("p_value", kind="stable").drop_duplicates("test").sort_index()
     blocks: list[Block] = [
-        _result(content, tests, failed),
+        *_adequacy(content),
+        f"{_comparisons(tests)} {_result(content, tests, failed)}",
         content.adapt(_TESTS),
         _tests_table(content, extremes, tests),
     ]
@@ -76,11 +88,33 @@ def fit_section(content: Content) -> Section:
     return Section("Goodness of fit", blocks)
 
 
+def _adequacy(content: Content) -> list[Block]:
+    """Return the tests that decide on the verdict, and the models that were fitted; empty without histories."""
+    tests, models = content.frames["adequacy_tests"], content.frames["candidate_models"]
+    if tests.empty:
+        return ["There are no tests of capture histories, so the verdict rests on the curves."]
+    shown = format_estimates(tests, ["effect"]).assign(verdict=tests["verdict"].str.replace("_", " "))
+    columns = ["test", "subject", "effect", "smallest_seen", "relevant", "p_value", "verdict"]
+    names = {"smallest_seen": "smallest effect seen", "relevant": "relevant effect"}
+    table = markdown_table(shown[columns].rename(columns=names), formatted=["effect"])
+    folded = Folded("Models fitted to the capture histories", [_MODELS, markdown_table(models)])
+    return [_ADEQUACY, table, *([folded] if len(models) else [])]
+
+
+def _comparisons(tests: pd.DataFrame) -> str:
+    """State how many comparisons of the curves failed."""
+    untested, failed = (int((tests["verdict"] == verdict).sum()) for verdict in ("not_tested", "fails"))
+    if untested == len(tests):
+        return "The curves could not be tested."
+    rest = f"; {untested} could not be tested" if untested else ""
+    return f"Curves: {failed} of {count_noun(len(tests) - untested, 'comparison')} failed{rest}."
+
+
 def _result(content: Content, tests: pd.DataFrame, failed: pd.DataFrame) -> str:
     if (tests["verdict"] == "not_tested").all():
-        return "Nothing could be tested; column *meaning* gives the reasons."
+        return "Column *meaning* gives the reasons."
     if failed.empty:
-        return "No comparison contradicts the model."
+        return "No comparison contradicts the fit of the curves."
     row = failed.iloc[0]
     subject, meaning = (content.escape(row[column]) for column in ("subject", "meaning"))
     return f"{count_noun(len(failed), 'comparison')} failed, most clearly: {escape(row['test'])}, {subject}. {meaning}"
@@ -173,7 +207,7 @@ def observables_section(content: Content) -> Section:
     blocks += content.figures("identifiability")
     drawn = content.figures("containment_by_lag", "discovery_curves_by_start", "discovery_heat_map")
     if drawn:
-        blocks += fold_unless(not content.headline.is_reported, "Figures of the observables", drawn)
+        blocks += fold_unless(not content.assessment.has_numbers, "Figures of the observables", drawn)
     return Section("Estimates by observable", blocks)
 
 
@@ -240,8 +274,9 @@ def strata_section(content: Content) -> Section | None:
     rows = sizes.merge(format_estimates(parameters[is_headline], _NAMES), on="stratum")
     columns = [*sizes.columns, "projection", "model", *_NAMES, "status", "reason"]
     note = (
-        "Each stratum is analysed as a separate collection. The table shows its selected fit, chosen by the same rule "
-        "as for all elements, with 95 % confidence intervals. An element belongs to one stratum only, even if its "
+        "The table shows the selected fit of the curves of each stratum, with 95 % confidence intervals. Strata are "
+        "not assessed: if the verdict refutes the fit of all elements, do not rely on these. An element belongs to one "
+        "stratum only, even if its "
         "value changes. `elements` counts the elements captured at least once, `in_first` and `in_last` those of the "
         "first and the last crawl, and `in_all` those of every crawl. If `in_last` differs greatly from `in_first`, "
         "the stratum does not keep its size, which contradicts the model."

@@ -13,7 +13,7 @@ import pandas as pd
 
 from crawl_urn_dagster.formatting import NOT_IDENTIFIED, UNKNOWN, format_interval, format_number, format_percent
 from crawl_urn_dagster.observables.schema import SYMBOLS
-from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES, UNREPORTED_STATUSES, Interval
+from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES, UNREPORTED_STATUSES, Interval, Status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -87,6 +87,35 @@ def format_estimate(row: Row, name: str, *, share: bool = False) -> str:
     if (share or name in SYMBOLS) and Interval(row[f"{name}_low"], row[f"{name}_high"]).is_uninformative:
         return f"{NOT_IDENTIFIED} ({interval})"
     return f"{point} ({interval})" if has_point else f"{interval}{' %' if share else ''}"
+
+
+def format_quantity(row: Row, name: str = "value") -> str:
+    """Return the value of a row of table `quantities` with its interval, shares in percent.
+
+    If the value is not reported, only the interval is given.
+
+    Parameters
+    ----------
+    row
+        Row of the table.
+    name
+        ``value``, or ``inner`` for the interval if the assumption holds, without the value.
+
+    Examples
+    --------
+    >>> format_quantity({"unit": "fraction", "value": 0.4, "value_low": 0.35, "value_high": 0.44})
+    '40 % (35 to 44)'
+    """
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    value = row["value"] if name == "value" else None
+    has_interval = not pd.isna(low)
+    shown = {
+        name: (low + high) / 2 if pd.isna(value) and has_interval else value,
+        f"{name}_low": low,
+        f"{name}_high": high,
+        "status": Status.NOT_IDENTIFIED if pd.isna(value) else None,
+    }
+    return format_estimate(shown, name, share=row["unit"].startswith("fraction"))
 
 
 def state_estimate(row: Row, name: str, of: str = "", *, share: bool = False, interval: str = "95 % CI") -> str:

@@ -27,7 +27,7 @@ def model_free_section(content: Content) -> Section | None:
         blocks += [
             "The table shows the mean share of a crawl that is first recaptured at each lag, with its standard error. "
             "Under an urn model with constant coverage, this share does not increase with the lag.",
-            *fold_unless(not content.headline.is_reported, "First returns", [table]),
+            *fold_unless(content.withheld_reason is not None, "First returns", [table]),
         ]
     if (frames["revisit_regimes"]["delay_crawls"] > 0).any():
         blocks += _revisit_delays(content)

@@ -12,7 +12,7 @@ import pandas as pd
 from crawl_urn_dagster.formatting import NOT_IDENTIFIED, UNKNOWN
 from crawl_urn_dagster.report.blocks import Section
 from crawl_urn_dagster.report.content import churn
-from crawl_urn_dagster.report.markdown import format_estimate, markdown_table
+from crawl_urn_dagster.report.markdown import format_estimate, format_quantity, markdown_table
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.report.content import Content
@@ -25,9 +25,9 @@ _VALUE = "value (95 % CI)"
 def operator_terms_section(content: Content) -> Section:
     """Return every quantity with its unit, interval, meaning and what moves it."""
     headline = content.headline
-    if not headline.is_reported:
-        reason = content.escape(headline.reason)
-        return Section(_TITLE, [f"Not reported ({headline.status}): {reason}. See *Results without the urn model*."])
+    if content.withheld_reason:
+        reason = content.escape(content.withheld_reason)
+        return Section(_TITLE, [f"Not reported ({reason}). See *Results without the urn model*."])
     if headline.is_all_core:
         return Section(
             _TITLE, ["The whole collection is core: nothing is replaced, so these quantities are undefined."]
@@ -58,7 +58,7 @@ def _share_rows(content: Content) -> list[tuple[str, str, str, str, str]]:
     permanent = f"{noun}s that every crawl captures" if content.headline.is_core_permanent else f"longest-lived {noun}s"
     return [
         (
-            "crawl completeness",
+            "captured share of the urn",
             _derived(content, shares, "crawl_size", share=True),
             "of the urn",
             f"share of the eligible {noun}s that one crawl captures{', core included' if content.has_core else ''}",
@@ -66,14 +66,14 @@ def _share_rows(content: Content) -> list[tuple[str, str, str, str, str]]:
         ),
         (
             "core share of a crawl, μ",
-            format_estimate(fit, "core_share", share=True),
+            _quoted(content, "core_share"),
             "of one crawl",
             permanent,
             "seeds and lists that are always fetched raise it; a higher shell coverage lowers it",
         ),
         (
             "core fraction of the urn, κ",
-            format_estimate(fit, "kappa", share=True),
+            _quoted(content, "kappa"),
             "of the urn",
             "the same core as a fraction of the eligible population",
             "like μ, but shell coverage does not change it",
@@ -122,6 +122,14 @@ def _time_rows(content: Content) -> list[tuple[str, str, str, str, str]]:
         ),
     )
     return [(title, _derived(content, terms, name), unit, meaning, moved) for title, name, meaning, moved in rows]
+
+
+def _quoted(content: Content, name: str) -> str:
+    """Format the core as it may be quoted; as fitted to the curves if the assessment has no such quantity."""
+    quoted = content.frames["quantities"].set_index("quantity")
+    if name in quoted.index:
+        return format_quantity(quoted.loc[name].to_dict())
+    return format_estimate(content.fit, name, share=True)
 
 
 def _derived(content: Content, row: Row | None, name: str, *, share: bool = False) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: Columns of table `planning` that are shown, with their titles.
 _TITLES = {
-    "crawl_size": "crawl completeness",
+    "crawl_size": "captured share of the urn",
     "crawls_to_seen": "crawls until 90 % of the shell was captured",
     "seen_at_last": "long-run captured share of the shell",
     "nu_inf": "unique rate",
@@ -36,7 +36,7 @@ def planning_section(content: Content) -> Section | None:
     """Return the effects of other coverages and gaps; None if table `planning` has no rows."""
     planning, title = content.frames["planning"], "Planning: other coverages and gaps"
     current = planning[planning["current"].astype(bool)]
-    if not content.headline.is_reported or current.empty:
+    if content.withheld_reason or current.empty:
         return None
     now = dict(current.iloc[0])
     if now["status"] == "not_identified":

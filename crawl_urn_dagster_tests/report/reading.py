@@ -8,7 +8,8 @@ from crawl_urn_dagster.report import Page, to_markdown
 
 N_CRAWLS = 16
 TABLES = (
-    *("crawls", "parameters", "operator_terms", "diagnosis", "model_comparison", "revisit_regimes", "drift"),
+    *("crawls", "quantities", "classes", "population", "adequacy_tests", "candidate_models", "parameters"),
+    *("operator_terms", "diagnosis", "model_comparison", "revisit_regimes", "drift"),
     *("forecast", "planning", "revisions", "findings", "inputs", "control_chart", "parameter_history", "containment"),
     *("discovery_curve", "first_returns", "capture_recapture", "comparators"),
 )

@@ -35,7 +35,7 @@ from crawl_urn_dagster.estimates.assessment.result import Assessment
 from crawl_urn_dagster.estimates.assessment.verdicts import Quotable, VerdictName, state_verdict
 from crawl_urn_dagster.estimates.diagnosis import curves_verdict
 from crawl_urn_dagster.observables.tables import unions_matrix
-from crawl_urn_dagster.urn import recaptures_from_unions
+from crawl_urn_dagster.urn import Status, recaptures_from_unions
 from crawl_urn_dagster.urn.capture_recapture.population_trend import PopulationTrend, population_trend
 from crawl_urn_dagster.urn.state_space.core_test import CoreVerdict
 
@@ -75,7 +75,7 @@ def assess_curves(data: CollectionData, fitted: FittedCollection, headline: AnyF
     if verdict.quotable is not Quotable.NO and rows and rows[0]["verdict"] == "fails":
         verdict = state_verdict(VerdictName.MISFIT, "The population grows or shrinks.")
     if verdict.quotable is Quotable.NO:
-        refuted = CURVE_MODELS if headline.is_reported else frozenset[str]()
+        refuted = CURVE_MODELS if verdict.status is Status.REFUTED else frozenset[str]()
         return Assessment(verdict, tests=rows, refuted=refuted)
     years = data.crawls["years"]
     mean_gap = float(years.iloc[-1]) / (len(years) - 1) if headline.kind.clock == "year" else 1.0

@@ -117,6 +117,11 @@ class Assessment:
         return {name: one.interval for name, one in self.quantities.items() if one.interval is not None}
 
     @property
+    def has_numbers(self) -> bool:
+        """Whether any quantity has a value or an interval that may be quoted."""
+        return any(one.value is not None or one.interval is not None for one in self.quantities.values())
+
+    @property
     def status(self) -> Status:
         """Status of the numbers."""
         return self.verdict.status

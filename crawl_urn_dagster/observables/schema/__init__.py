@@ -5,6 +5,7 @@ Does not compute or store tables; see `observables.tables`, `estimates` and `obs
 
 from crawl_urn_dagster.observables.schema.assessment import (
     ADEQUACY_TESTS,
+    ASSESSMENT_TABLES,
     CANDIDATE_MODELS,
     CLASSES,
     POPULATION,
@@ -33,6 +34,7 @@ from crawl_urn_dagster.observables.schema.observables import (
 
 __all__ = [
     "ADEQUACY_TESTS",
+    "ASSESSMENT_TABLES",
     "CANDIDATE_MODELS",
     "CAPTURE_HISTORY_COUNTS",
     "CAPTURE_RECAPTURE",

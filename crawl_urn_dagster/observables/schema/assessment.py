@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from crawl_urn_dagster.observables.schema.columns import Column, Table, required, with_interval
 
+#: Tables from which `estimates.assessment.reading` reads an assessment.
+ASSESSMENT_TABLES = ("diagnosis", "quantities", "adequacy_tests")
+
 QUANTITIES = Table(
     "quantities",
     "What may be quoted of the collection: one row per quantity of the selected model.",

@@ -45,17 +45,21 @@ def _history(collection: Collection) -> dg.AssetsDefinition:
 
 def _drift(collection: Collection) -> dg.AssetsDefinition:
     specs = [
-        asset_spec(collection, name, kinds=FITTED, deps=["crawls", "parameters", *collection.fitted_observables])
+        asset_spec(
+            collection, name, kinds=FITTED, deps=["crawls", "parameters", "diagnosis", *collection.fitted_observables]
+        )
         for name in ("drift", "control_chart")
     ]
 
     @assets_of(collection, "drift", specs)
     def drift(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None]]:
+        from crawl_urn_dagster.estimates.assessment.reading import curves_withheld_reason
+        from crawl_urn_dagster.estimates.diagnosis import read_verdict
         from crawl_urn_dagster.estimates.drift import drift_tables
         from crawl_urn_dagster.estimates.headline import read_headline
 
         file = home_of(context, collection).observables
-        found = read_headline(file.read("parameters"))
+        headline, verdict = read_headline(file.read("parameters")), read_verdict(file.read("diagnosis"))
         tables = drift_tables(
             file.read("crawls"),
             *read_fitted_observables(collection, file),
@@ -63,7 +67,7 @@ def _drift(collection: Collection) -> dg.AssetsDefinition:
             error=collection.counting_error,
             window_crawls=collection.drift.window_crawls,
             reference_from=collection.drift.reference_from,
-            unreported_reason=None if found.is_reported else f"{found.status}: {found.reason}",
+            unreported_reason=curves_withheld_reason(headline, verdict),
         )
         file.replace(tables)
         for name, table in tables.items():

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 
 from crawl_urn_dagster.config.collection import Collection
+from crawl_urn_dagster.observables.schema import ASSESSMENT_TABLES
 from crawl_urn_dagster.orchestration.asset_keys import (
     asset_spec,
     assets_of,
@@ -65,8 +66,8 @@ def _inference(collection: Collection) -> dg.AssetsDefinition:
 
     @assets_of(collection, "parameters", specs)
     def parameters(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None]]:
+        from crawl_urn_dagster.estimates.assessment.reading import read_assessment, state_assessment
         from crawl_urn_dagster.estimates.collection_data import CollectionData
-        from crawl_urn_dagster.estimates.diagnosis import read_verdict
         from crawl_urn_dagster.estimates.estimation import estimate
         from crawl_urn_dagster.estimates.strata import stack, stratum_tables
         from crawl_urn_dagster.observables.tables import read_capture_histories, read_strata
@@ -89,8 +90,10 @@ def _inference(collection: Collection) -> dg.AssetsDefinition:
             context.log.info(f"{fit['projection']}, {fit['model']}, {fit['form']}, {fit['clock']}: {fit['status']}")
         counts = {"fits": len(fits), "fits_ok": int((fits["status"] == "ok").sum())}
         counts |= {"strata": len(strata)} if strata else {}
-        verdict = read_verdict(tables["diagnosis"])
+        assessment = read_assessment(tables)
+        verdict = assessment.verdict
         metadata: dict[str, dict[str, Any]] = {
+            "quantities": {"in_words": dg.MetadataValue.md(state_assessment(assessment))},
             "parameters": counts,
             "operator_terms": counts,
             "diagnosis": {"verdict": verdict.name.value, "meaning": dg.MetadataValue.md(verdict.meaning)},
@@ -131,28 +134,44 @@ def _headline(collection: Collection) -> dg.AssetsDefinition:
         collection,
         "headline",
         kinds={"duckdb"},
-        deps=["parameters"],
-        description="The selected fit of the collection: a view of the headline rows of `parameters`.",
+        deps=["parameters", *ASSESSMENT_TABLES],
+        description="What may be quoted of the collection, in the metadata, and the paper's reading of the curves: a "
+        "view of the headline rows of `parameters`.",
         columns_of="parameters",
     )
 
     @assets_of(collection, "headline", [headline_spec])
     def headline(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
+        from crawl_urn_dagster.estimates.assessment.reading import (
+            curves_withheld_reason,
+            read_assessment,
+            state_assessment,
+        )
         from crawl_urn_dagster.estimates.headline import read_headline
         from crawl_urn_dagster.observables.tables import create_headline_view
 
         file = home_of(context, collection).observables
         create_headline_view(file)
-        found = read_headline(file.read("parameters"))
+        curves, assessment = read_headline(file.read("parameters")), read_assessment(file.read_all(ASSESSMENT_TABLES))
+        verdict = assessment.verdict
+        is_used = curves_withheld_reason(curves, verdict) is None
+        of_shell = {"alpha", "coverage"} & curves.estimates.keys() if is_used else set[str]()
+        values = {name: curves.estimates[name] for name in of_shell}
+        values |= {name: one.value for name, one in assessment.quantities.items()}
+        intervals = {name: curves.intervals[name] for name in of_shell & curves.intervals.keys()}
+        intervals |= assessment.intervals
         return dg.MaterializeResult(
             metadata={
                 **column_lineage(collection, "headline"),
-                "fit": found.fit_name,
-                "status": found.status.value,
-                "in_words": dg.MetadataValue.md(found.sentence),
-                **numeric_metadata(**found.estimates),
-                **numeric_metadata(**{f"{name}_low": low for name, (low, _) in found.intervals.items()}),
-                **numeric_metadata(**{f"{name}_high": high for name, (_, high) in found.intervals.items()}),
+                "verdict": verdict.name.value,
+                "quotable": verdict.quotable.value,
+                "model": assessment.model or "none",
+                "fit": curves.fit_name,
+                "status": curves.status.value,
+                "in_words": dg.MetadataValue.md(state_assessment(assessment)),
+                **numeric_metadata(**values),
+                **numeric_metadata(**{f"{name}_low": low for name, (low, _) in intervals.items()}),
+                **numeric_metadata(**{f"{name}_high": high for name, (_, high) in intervals.items()}),
             }
         )
 

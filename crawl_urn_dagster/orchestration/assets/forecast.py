@@ -14,7 +14,7 @@ def forecast_assets(collection: Collection) -> list[dg.AssetsDefinition]:
     """Return the assets on future crawls."""
     observables = ["crawls", *collection.fitted_observables]
     forecast_spec = asset_spec(collection, "forecast", kinds=FITTED, deps=observables)
-    planning_spec = asset_spec(collection, "planning", kinds=FITTED, deps=["parameters", *observables])
+    planning_spec = asset_spec(collection, "planning", kinds=FITTED, deps=["parameters", "diagnosis", *observables])
 
     @assets_of(collection, "forecast", [forecast_spec])
     def forecast(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
@@ -27,16 +27,19 @@ def forecast_assets(collection: Collection) -> list[dg.AssetsDefinition]:
 
     @assets_of(collection, "planning", [planning_spec])
     def planning(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
+        from crawl_urn_dagster.estimates.assessment.reading import curves_withheld_reason
+        from crawl_urn_dagster.estimates.diagnosis import read_verdict
         from crawl_urn_dagster.estimates.forecast import planning_table
         from crawl_urn_dagster.estimates.headline import read_headline
 
         file = home_of(context, collection).observables
+        headline, verdict = read_headline(file.read("parameters")), read_verdict(file.read("diagnosis"))
         table = planning_table(
             file.read("crawls"),
             *read_fitted_observables(collection, file),
             clock=collection.clock,
             error=collection.counting_error,
-            reported=read_headline(file.read("parameters")).is_reported,
+            reported=curves_withheld_reason(headline, verdict) is None,
         )
         file.replace({"planning": table})
         return table_result(collection, "planning", table)

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.report import Page, Picture
 
 _ALWAYS = (
-    *("crawls", "parameters", "operator_terms", "diagnosis", "model_comparison", "revisit_regimes"),
+    *("crawls", "quantities", "classes", "population", "adequacy_tests", "candidate_models", "parameters"),
+    *("operator_terms", "diagnosis", "model_comparison", "revisit_regimes", "parameter_history"),
     *("drift", "forecast", "planning"),
 )
 
@@ -45,12 +46,12 @@ def report_asset(collection: Collection) -> dg.AssetsDefinition:
         "report",
         kinds={"markdown", "html"},
         deps=[*read, *observed],
-        description="Report in HTML and Markdown: headline, reliability, drift, tables and figures.",
+        description="Report in HTML and Markdown: verdict, quotable numbers, drift, tables and figures.",
     )
 
     @assets_of(collection, "report", [spec])
     def report(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
-        from crawl_urn_dagster.estimates.headline import read_headline
+        from crawl_urn_dagster.estimates.assessment.reading import read_assessment, state_assessment
         from crawl_urn_dagster.estimates.strata import stratum_sizes
         from crawl_urn_dagster.figures.files import remove_figure
         from crawl_urn_dagster.observables.quality import broken_rules
@@ -62,22 +63,22 @@ def report_asset(collection: Collection) -> dg.AssetsDefinition:
         frames = home.observables.read_all([*read, *TABLES_WITH_CRAWLS])
         if collection.stratum:
             frames["strata"] = stratum_sizes(read_strata(home.observables))
-        headline = read_headline(frames["parameters"])
-        if not headline.is_reported:
-            # Figures of an earlier update would show estimates that are no longer reported.
+        assessment = read_assessment(frames)
+        if not assessment.has_numbers:
+            # The blocking check skips these figures, so those on disk are of an earlier update.
             for name in PARAMETER_FIGURES:
                 remove_figure(home.figures / name)
         broken = broken_rules(
             frames["crawls"], frames.get("containment"), frames.get("discovery_curve"), collection.source.relative_error
         )
-        pictures = _pictures(collection, frames, names if headline.is_reported else observed)
+        pictures = _pictures(collection, frames, names if assessment.has_numbers else observed)
         read_at = _read_at(context.instance, collection)
         content = Content(collection, frames, broken_rules=broken, pictures=pictures, read_at=read_at)
         paths = write_page(report_page(content), home.report)
         inputs = tuple(InputFile(*row) for row in frames["inputs"].itertuples(index=False))
         return dg.MaterializeResult(
             metadata={
-                "in_words": dg.MetadataValue.md(headline.sentence),
+                "in_words": dg.MetadataValue.md(state_assessment(assessment)),
                 **paths,
                 FINGERPRINT: fingerprint(inputs),
             }

@@ -1,4 +1,4 @@
-"""Check the fits, the headline, and whether containment and the discovery curve agree.
+"""Check the assessment, the fits, and whether containment and the discovery curve agree.
 
 Does not check whether parameters change over time; see `checks.drift`.
 """
@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any, cast
 import dagster as dg
 
 from crawl_urn_dagster.config.collection import Collection
+from crawl_urn_dagster.observables.schema import ASSESSMENT_TABLES
 from crawl_urn_dagster.orchestration.asset_keys import asset_key, home_key, home_of, numeric_metadata, pool
 from crawl_urn_dagster.orchestration.checks.results import ERROR, WARN, check_result, not_assessed, table_check
 from crawl_urn_dagster.orchestration.resources import CollectionHome
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from crawl_urn_dagster.estimates.assessment.result import Assessment
 
 
 def estimate_checks(collection: Collection) -> list[dg.AssetChecksDefinition]:
@@ -24,10 +27,16 @@ def estimate_checks(collection: Collection) -> list[dg.AssetChecksDefinition]:
             collection,
             "headline",
             "headline_fit",
-            "The status of the headline fit allows estimates to be reported. If this check fails, no figures of "
-            "parameters are created.",
-            _headline_is_reported,
+            "The assessment gives numbers. If this check fails, no figures of parameters are created.",
+            _assessment_gives_numbers,
             blocking=True,
+        ),
+        table_check(
+            collection,
+            "quantities",
+            "numbers_may_be_quoted",
+            "The numbers of the collection may be quoted without a reservation.",
+            _numbers_may_be_quoted,
         ),
         _fit_checks(collection),
     ]
@@ -44,20 +53,42 @@ def estimate_checks(collection: Collection) -> list[dg.AssetChecksDefinition]:
     return checks
 
 
-def _headline_is_reported(home: CollectionHome) -> dg.AssetCheckResult:
-    from crawl_urn_dagster.estimates.headline import read_headline
+def _assessment_gives_numbers(home: CollectionHome) -> dg.AssetCheckResult:
+    from crawl_urn_dagster.estimates.assessment.reading import state_assessment
 
-    headline = read_headline(home.observables.read("parameters"))
+    assessment = _read_assessment(home)
     return check_result(
-        passed=headline.is_reported,
+        passed=assessment.has_numbers,
         severity=ERROR,
-        observed=headline.status.value,
-        threshold="ok, at_bound or not_identified",
-        reason=headline.sentence,
-        todo="Check the figures of the observables: they show where the data depart from the model, or that more "
-        "crawls are needed.",
-        fit=headline.fit_name,
+        observed=assessment.verdict.name.value,
+        threshold="a verdict with numbers",
+        reason=state_assessment(assessment),
+        todo="Check the failed tests and the figures of the observables.",
+        model=assessment.model or "none",
     )
+
+
+def _numbers_may_be_quoted(home: CollectionHome) -> dg.AssetCheckResult:
+    from crawl_urn_dagster.estimates.assessment.verdicts import Quotable
+
+    verdict = _read_assessment(home).verdict
+    return check_result(
+        passed=verdict.quotable is Quotable.YES,
+        severity=WARN,
+        observed=verdict.quotable.value,
+        threshold=Quotable.YES.value,
+        reason=f"Verdict {verdict.name}: {verdict.meaning}",
+        todo="Quote no number without this reservation."
+        if verdict.quotable is Quotable.WITH_RESERVATION
+        else "Quote no number of this collection.",
+        cause=verdict.name.value,
+    )
+
+
+def _read_assessment(home: CollectionHome) -> "Assessment":
+    from crawl_urn_dagster.estimates.assessment.reading import read_assessment
+
+    return read_assessment(home.observables.read_all(ASSESSMENT_TABLES))
 
 
 def _projections_agree(home: CollectionHome) -> dg.AssetCheckResult:
@@ -116,13 +147,15 @@ def _fit_checks(collection: Collection) -> dg.AssetChecksDefinition:
 
 
 def _fit_is_ok(row: "pd.Series") -> dg.AssetCheckResult:
-    from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES, UNREPORTED_STATUSES
+    from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES, UNREPORTED_STATUSES, Status
 
     has_reservation = isinstance(row["reason_code"], str)
     observed = "ok with reservation" if row["status"] == "ok" and has_reservation else str(row["status"])
     passed = observed == "ok"
     if row["status"] in UNREPORTED_STATUSES:
         todo = "No numbers of this fit are reported."
+    elif row["status"] == Status.REFUTED:
+        todo = "Draw no conclusion from its numbers."
     elif row["status"] in NO_POINT_ESTIMATE_STATUSES:
         todo = "Only confidence intervals of this fit are reported."
     else:

@@ -1,0 +1,87 @@
+"""Read the assessment of a collection back from its tables, and word it.
+
+Does not assess; see `assess`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from crawl_urn_dagster.estimates.assessment.result import Assessment, format_quantity, read_quantities
+from crawl_urn_dagster.estimates.assessment.verdicts import Quotable
+from crawl_urn_dagster.estimates.diagnosis import read_verdict
+from crawl_urn_dagster.formatting import format_interval
+from crawl_urn_dagster.urn import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pandas as pd
+
+    from crawl_urn_dagster.estimates.assessment.result import Quantity
+    from crawl_urn_dagster.estimates.assessment.verdicts import Verdict
+    from crawl_urn_dagster.estimates.headline import Headline
+
+#: What every untestable assumption states; see column ``assumption`` of table `quantities`.
+ASSUMPTIONS = {
+    "newborn_coverage": "elements are covered in their first crawl as later",
+    "entrants": "new elements are available to crawls at once",
+}
+
+
+def read_assessment(tables: Mapping[str, pd.DataFrame]) -> Assessment:
+    """Return verdict, model, quantities, crawls set aside and break of scope from the tables of an assessment.
+
+    Parameters
+    ----------
+    tables
+        Those of `observables.schema.ASSESSMENT_TABLES` by name.
+    """
+    quantities, tests = tables["quantities"], tables["adequacy_tests"]
+    failed = tests[tests["verdict"] == "fails"].groupby("test")["subject"].agg(tuple).to_dict()
+    return Assessment(
+        read_verdict(tables["diagnosis"]),
+        model=str(quantities["model"].iloc[0]) if len(quantities) else None,
+        quantities=read_quantities(quantities),
+        set_aside=failed.get("outlying_crawl", ()),
+        scope_break=next(iter(failed.get("scope_break", ())), None),
+    )
+
+
+def state_numbers(assessment: Assessment) -> str:
+    """Return the quantities that may be quoted, with 95 % confidence intervals, in one line."""
+    if not assessment.has_numbers:
+        return "no number may be quoted"
+    return "; ".join(f"{format_quantity(name, one)}{_state_inner(one)}" for name, one in assessment.quantities.items())
+
+
+def _state_inner(quantity: Quantity) -> str:
+    """Return the interval if the untestable assumption holds, as words; empty without an assumption."""
+    if quantity.inner is None:
+        return ""
+    low, high = format_interval(sum(quantity.inner) / 2, *quantity.inner)[1:]
+    return f", or {low} to {high} if {ASSUMPTIONS[str(quantity.assumption)]}"
+
+
+def state_assessment(assessment: Assessment) -> str:
+    """Return in sentences whether numbers may be quoted, the verdict, and the numbers."""
+    verdict, numbers = assessment.verdict, state_numbers(assessment)
+    return (
+        f"Numbers may be quoted: {verdict.quotable.value}. Verdict {verdict.name}: {verdict.meaning} "
+        f"{numbers[:1].upper()}{numbers[1:]}."
+    )
+
+
+def curves_withheld_reason(headline: Headline, verdict: Verdict) -> str | None:
+    """Return why nothing may be concluded from the selected fit of the curves; None if it may be used.
+
+    Parameters
+    ----------
+    headline
+        The selected fit of the curves.
+    verdict
+        Verdict on the collection.
+    """
+    if not headline.is_reported or headline.status == Status.REFUTED:
+        return f"{headline.status}: {headline.reason}"
+    return f"{verdict.name}: {verdict.meaning.rstrip('.')}" if verdict.quotable is Quotable.NO else None

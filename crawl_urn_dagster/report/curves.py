@@ -1,0 +1,197 @@
+"""Report section on the paper's reading: the urn that is fitted to the curves, and how it depends on the window.
+
+Does not state what may be quoted; see `summary`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from crawl_urn_dagster.formatting import format_number
+from crawl_urn_dagster.observables.schema import SYMBOLS
+from crawl_urn_dagster.report.blocks import Block, Section
+from crawl_urn_dagster.report.markdown import escape, format_cell, format_estimate, state_estimate
+from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES
+from crawl_urn_dagster.urn.curves.model import DAYS_PER_YEAR
+
+if TYPE_CHECKING:
+    from crawl_urn_dagster.report.content import Content
+
+TITLE = "The paper's reading of the curves"
+# Ratio of longest to shortest gap above which gaps are uneven, and factor of improvement above which the report
+# recommends the per-year fit.
+_UNEVEN, _IMPROVEMENT = 2, 2
+
+
+def curves_section(content: Content) -> Section:
+    """Return the selected fit of the curves with its status, and what follows from it unless it is withheld."""
+    headline = content.headline
+    withheld = content.withheld_reason
+    blocks: list[Block] = [
+        "The urn of the paper, fitted to containment and the discovery curve. Selected fit: "
+        f"{escape(headline.fit_name)}; status **{headline.status}**. {content.escape(headline.sentence)}"
+    ]
+    blocks += filter(None, [_window_dependence(content)])
+    if withheld:
+        blocks.append("Nothing else on this page is concluded from this fit.")
+    else:
+        follows = (_population(content) or _completeness(content), _lifetime(content), _core_measures(content))
+        blocks += filter(None, (*follows, _uneven_gaps(content), _biased_intervals(content)))
+    return Section(TITLE, [*blocks, _definitions(content)])
+
+
+def _window_dependence(content: Content) -> str | None:
+    """State how κ differs between windows and the whole period; None if it does not, or if no window was fitted."""
+    history = content.frames["parameter_history"]
+    history = history[history["headline"].astype(bool) & history["stratum"].isna()]
+    fits = [row for row in [*history.to_dict("records"), content.fit] if _has_kappa_interval(row)]
+    if len(fits) < 2:
+        return None
+    least, most = (choose(fits, key=lambda row: row["kappa"]) for choose in (min, max))
+    if least["kappa_high"] >= most["kappa_low"]:
+        return None
+    stated = " and ".join(
+        f"{format_estimate({**row, 'status': None}, 'kappa')} for {escape(row['first_crawl'])} to "
+        f"{escape(row['last_crawl'])}"
+        for row in (least, most)
+    )
+    return (
+        f"**κ depends on the window**: it is {stated} (95 % confidence intervals). A permanent core would have the "
+        "same κ in all of them."
+    )
+
+
+def _has_kappa_interval(row: dict[str, object]) -> bool:
+    return row["status"] not in NO_POINT_ESTIMATE_STATUSES and not pd.isna(row["kappa_low"])
+
+
+def _completeness(content: Content) -> str | None:
+    """State the captured share of the urn; None if it is unknown or the headline states it."""
+    shares = content.crawl_shares
+    if shares is None or not content.has_core or not content.headline.is_identified or pd.isna(shares["crawl_size"]):
+        return None
+    eligible = f"of the eligible {content.noun}s"
+    return f"One crawl captures {state_estimate(shares, 'crawl_size', eligible, share=True)}."
+
+
+def _population(content: Content) -> str | None:
+    """State the number of eligible elements and the size of the core; None if the captured share is unknown."""
+    shares, noun, size = content.crawl_shares, content.noun, content.mean_size
+    if not content.headline.is_identified:
+        return (
+            "The eligible population and the residual lifetime are not reported because the parameters are not "
+            "identified."
+        )
+    if shares is None or pd.isna(shares["crawl_size"]) or pd.isna(size):
+        return None
+    eligible = {
+        "eligible": size / shares["crawl_size"],
+        "eligible_low": size / shares["crawl_size_high"],
+        "eligible_high": size / shares["crawl_size_low"],
+    }
+    captured = state_estimate(shares, "crawl_size", f"of the eligible {noun}s", share=True)
+    text = (
+        f"A crawl of mean size ({format_cell(round(size))} {noun}s) captures {captured}. This implies "
+        f"{state_estimate(eligible, 'eligible', f'eligible {noun}s')}"
+    )
+    if not content.has_core:
+        return f"{text}."
+    core = {f"core{end}": size * content.fit[f"core_share{end}"] for end in ("", "_low", "_high")}
+    part = "core" if content.headline.is_core_permanent else "longest-lived part"
+    return f"{text}, of which the {part} has {state_estimate(core, 'core')}."
+
+
+def _lifetime(content: Content) -> str | None:
+    """State the mean residual lifetime; None if it is unknown."""
+    terms, gap, noun = content.terms, content.mean_gap_days, content.noun
+    if content.headline.is_all_core or not content.headline.is_identified or pd.isna(terms["life_expectancy"]):
+        return None
+    subject = f"Shell {noun}s" if content.has_core else f"{noun[:1].upper()}{noun[1:]}s"
+    left = state_estimate(terms, "life_expectancy", terms["unit"])
+    if terms["unit"] != "crawls":
+        return f"{subject} stay eligible for another {left} on average, until the last crawl that can capture them."
+    text = f"{subject} stay eligible for another {left} on average, not counting the present crawl."
+    if not gap > 0:
+        return text
+    days = {name: gap * value for name, value in terms.items() if name.startswith("life_expectancy")}
+    return f"{text} At the present cadence that is {state_estimate(days, 'life_expectancy', 'days')}."
+
+
+def _core_measures(content: Content) -> str | None:
+    """Distinguish the two measures of the core."""
+    headline = content.headline
+    if not content.has_core or headline.is_all_core:
+        return None
+    text = (
+        "κ and μ both measure the core: κ as a fraction of the urn, μ as a share of one crawl. In the model μ is at "
+        "least κ."
+    )
+    widths = {
+        name: (headline.intervals[name].high - headline.intervals[name].low) / headline.estimates[name]
+        for name in ("kappa", "core_share")
+        if name in headline.intervals and headline.estimates[name] > 0
+    }
+    if not headline.is_identified or len(widths) < 2:
+        return text
+    precise = SYMBOLS[min(widths, key=widths.__getitem__)]
+    return f"{text} Here {precise} is estimated more precisely (narrower relative interval)."
+
+
+def _uneven_gaps(content: Content) -> str | None:
+    """Recommend the per-year fit if gaps are uneven and it has smaller residuals or a narrower interval."""
+    fit, yearly = content.fit, content.yearly_fit
+    gaps = content.crawls["years"].diff().dropna()
+    if yearly is None or fit["clock"] == "year" or not gaps.max() > _UNEVEN * gaps.min():
+        return None
+    at_gap = {name: yearly[name] ** gaps.mean() for name in ("alpha", "alpha_low", "alpha_high")}
+    closer = fit["residual_rms"] / yearly["residual_rms"]
+    narrower = (fit["alpha_high"] - fit["alpha_low"]) / (at_gap["alpha_high"] - at_gap["alpha_low"])
+    gains = [f"its residuals are {closer:.2g} times smaller"] if closer > _IMPROVEMENT else []
+    gains += [f"its interval is {narrower:.2g} times narrower"] if narrower > _IMPROVEMENT else []
+    if not gains:
+        return None
+    shortest, longest = (format_number(round(DAYS_PER_YEAR * gap)) for gap in (gaps.min(), gaps.max()))
+    return (
+        f"**Crawls are {shortest} to {longest} days apart, but the per-crawl fit assumes equal gaps.** The per-year "
+        f"fit gives a survival of {state_estimate(yearly, 'alpha', share=True)} per year, or "
+        f"{state_estimate(at_gap, 'alpha', share=True)} per mean gap; {' and '.join(gains)}. Set `clock: year` in the "
+        "configuration to make it the headline."
+    )
+
+
+def _biased_intervals(content: Content) -> str | None:
+    """Name the estimates outside their own intervals."""
+    headline = content.headline
+    names = [
+        SYMBOLS[name] for name, (low, high) in headline.intervals.items() if not low <= headline.estimates[name] <= high
+    ]
+    if not names or not headline.is_identified:
+        return None
+    return (
+        f"**The interval for {' and '.join(names)} does not contain the estimate** because only the interval is "
+        "corrected for bias. Use the interval."
+    )
+
+
+def _definitions(content: Content) -> str:
+    """Define urn, core and shell, and state what the model assumes."""
+    headline, noun = content.headline, content.noun
+    core, part = "", "urn"
+    if not headline.is_reported or content.has_core:
+        part = "shell"
+        core = (
+            f"The *core* consists of the {noun}s that every crawl captures"
+            if content.headline.is_core_permanent
+            else f"The *core* is the longest-lived part of the urn, but not permanent: its {noun}s leave or are missed "
+            "at times"
+        )
+        core += f"; all other {noun}s form the *shell*. "
+    later = "the next crawl" if headline.kind.clock == "crawl" else "a year later"
+    coverage = "shell coverage" if part == "shell" else "coverage"
+    return (
+        f"The eligible {noun}s form the *urn*. {core}The model assumes that each crawl captures the same share of the "
+        f"{part} ({coverage}, c) and that the same share of the {part} is still eligible at {later} (survival, α). New "
+        f"{noun}s replace those that leave, so the urn keeps its size."
+    )
