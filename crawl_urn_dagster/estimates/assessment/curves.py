@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawl_urn_dagster.estimates.assessment.result import Quantity
-from crawl_urn_dagster.urn import Interval
+from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES, Interval
 from crawl_urn_dagster.urn.data.normal_intervals import logit_interval
 from crawl_urn_dagster.urn.open_population.classes import PopulationClass
 from crawl_urn_dagster.urn.open_population.quantities import kappa_over_newborn_coverage
@@ -31,6 +31,8 @@ def curve_quantities(
     fitted: FittedCollection, headline: AnyFit, *, mean_gap: float, status: Status
 ) -> dict[str, Quantity]:
     """Return the quantities that a fit to the curves gives; empty if survival or coverage is unknown.
+
+    A fit that is not identified gives intervals only.
 
     Parameters
     ----------
@@ -60,6 +62,8 @@ def curve_quantities(
         outer = None if inner is None else kappa_over_newborn_coverage(inner, [shell])
         found["kappa"] = Quantity(estimates["kappa"], outer, inner, "newborn_coverage", status)
         found["core_share"] = Quantity(estimates["core_share"], headline.intervals.get("core_share"), status=status)
+    if headline.status in NO_POINT_ESTIMATE_STATUSES:
+        return {name: one._replace(value=None, reason_code=headline.status.value) for name, one in found.items()}
     return found
 
 

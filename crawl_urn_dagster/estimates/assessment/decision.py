@@ -74,6 +74,7 @@ _RULES: tuple[tuple[Callable[[Findings], bool], VerdictName], ...] = (
             "core_shell_growing",
             "two_shells_no_core_growing",
             "core_missed_growing",
+            "core_two_shells_growing",
             "long_lived_growing",
         ),
         VerdictName.POPULATION_CHANGES,
