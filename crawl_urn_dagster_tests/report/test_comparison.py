@@ -68,6 +68,27 @@ def test_numbers_are_those_of_the_yearly_fit(compared, page):
     assert found["status"] == fit["status"]
 
 
+def test_quotable_numbers_are_the_assessment(compared, page):
+    found = quantities(page, "sound")
+    assert (found["numbers may be quoted"], found["verdict"], found["model"]) == ("yes", "sound", "core_shell")
+    expected = compared[0].frames["quantities"].set_index("quantity")
+    for name, title in (("completeness", "crawl completeness"), ("kappa", "κ"), ("core_share", "μ")):
+        assert_written(found[title], columns(expected.loc[name], "value"), share=True)
+    assert_written(found["known living elements"], columns(expected.loc["population"], "value"))
+
+
+def test_refuted_fit_has_no_numbers(compared):
+    one = compared[0]
+    parameters = one.frames["parameters"]
+    refuted = parameters.assign(status=parameters["status"].mask(parameters["headline"], "refuted"))
+    changed = Compared(one.collection, {**one.frames, "parameters": refuted})
+    found = quantities(to_markdown(comparison_page([changed])), "sound")
+    assert found["status"] == "refuted"
+    assert found["crawl completeness"] != "–"
+    assert {text for name, text in found.items() if "shell" in name or "time" in name} == {"–"}
+    assert compared_parameters([changed])[["kappa", "alpha", "coverage"]].isna().all(axis=None)
+
+
 def test_unreported_fits_have_no_numbers_absent_ones_are_named(page):
     found = quantities(page, "avoiding")
     assert found["status"] == "model_violation"

@@ -3,7 +3,7 @@
 import re
 
 from crawl_urn_dagster.report.drift import drift_section
-from crawl_urn_dagster.report.summary import reliability_section
+from crawl_urn_dagster.report.summary import lead
 from crawl_urn_dagster_tests.report.reading import N_CRAWLS, assert_written, columns, render, rows, section
 
 
@@ -47,10 +47,10 @@ def test_alarm_names_its_chart_and_the_attributed_parameter(tables, content_with
 def test_alarm_of_another_urn_is_not_attributed(tables, content_with):
     another = alarm(tables).assign(attributed=False, note="the crawls since are of another urn")
     content = content_with(drift=another)
-    text = render(drift_section(content), reliability_section(content))
+    text = "\n".join([render(drift_section(content)), *lead(content)])
     assert "**The urn itself changed**: the crawls since are of another urn." in text
     assert "not attributed to a parameter yet" not in text
-    assert f"**A change began with {another['since_crawl'][0]}, but the estimates describe all crawls" in text
+    assert f"**A change began with {another['since_crawl'][0]}, but the numbers describe all crawls" in text
     unattributed = render(drift_section(content_with(drift=another.assign(note=None))))
     assert "**An alarm was raised**, but the change is not attributed to a parameter yet." in unattributed
 

@@ -114,3 +114,35 @@ def test_strata_section_has_the_selected_fit_of_each_stratum(tables, content_wit
     assert [row["stratum"] for row in shown] == ["com", "org"]
     for row in shown:
         assert_written(row["kappa"], columns(headline_row(tables), "kappa"))
+
+
+def test_tests_of_histories_are_the_table(tables, page):
+    tests = tables["adequacy_tests"]
+    text = section(page, "Goodness of fit")
+    shown = rows(text, "smallest effect seen")
+    for row, test in zip(shown, tests.to_dict("records"), strict=True):
+        assert (row["test"], row["subject"]) == (test["test"], test["subject"])
+        assert row["verdict"] == test["verdict"].replace("_", " ")
+        if not pd.isna(test["effect_low"]):
+            assert_written(row["effect"], columns(test, "effect"))
+        if not pd.isna(test["smallest_seen"]):
+            assert number(row["smallest effect seen"]) == pytest.approx(test["smallest_seen"], rel=1e-3)
+    models = rows(text, "adequate")
+    assert [row["model"] for row in models] == tables["candidate_models"]["model"].tolist()
+    assert [row["model"] for row in models if row["selected"] == "yes"] == ["core_shell"]
+
+
+def test_collection_without_histories_has_no_tests_of_them(tables, content_with):
+    content = content_with(adequacy_tests=tables["adequacy_tests"].iloc[:0])
+    assert "There are no tests of capture histories" in render(fit_section(content))
+
+
+def test_comparisons_are_counted_by_verdict(tables, content_with):
+    diagnosis = tables["diagnosis"]
+    n = len(diagnosis.query("test != 'collection' and verdict != 'not_tested'"))
+    assert f"Curves: 0 of {n} comparisons failed. No comparison contradicts" in render(fit_section(content_with()))
+    verdicts = ["not_tested", "fails", "fails", *diagnosis["verdict"][3:]]
+    text = render(fit_section(content_with(diagnosis=diagnosis.assign(verdict=verdicts))))
+    assert f"Curves: 2 of {n - 1} comparisons failed; 1 could not be tested. 2 comparisons failed, most clearly" in text
+    untestable = diagnosis.assign(verdict=diagnosis["verdict"].where(diagnosis["test"] == "collection", "not_tested"))
+    assert "The curves could not be tested." in render(fit_section(content_with(diagnosis=untestable)))

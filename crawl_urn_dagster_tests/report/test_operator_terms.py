@@ -19,10 +19,11 @@ def test_operator_terms_are_the_tables(tables, page):
     fit, planning = headline_row(tables), tables["planning"]
     now = planning[planning["current"]].iloc[0]
     terms = rows_of_fit(tables["operator_terms"], fit).iloc[0]
+    quantities = tables["quantities"].set_index("quantity")
     expected = {
-        "crawl completeness": (columns(now, "crawl_size"), True),
-        "core share of a crawl, μ": (columns(fit, "core_share"), True),
-        "core fraction of the urn, κ": (columns(fit, "kappa"), True),
+        "captured share of the urn": (columns(now, "crawl_size"), True),
+        "core share of a crawl, μ": (columns(quantities.loc["core_share"], "value"), True),
+        "core fraction of the urn, κ": (columns(quantities.loc["kappa"], "value"), True),
         "shell coverage, c": (columns(fit, "coverage"), True),
         "churn, 1 − α": (tuple(1 - np.array(columns(fit, "alpha"))[[0, 2, 1]]), True),
         "unique rate": (columns(now, "nu_inf"), True),
@@ -44,4 +45,12 @@ def test_terms_of_unidentified_parameters_are_not_identified(tables, content_wit
     page = render(operator_terms_section(content_with(parameters=parameters.assign(status=status))))
     shown = {row["quantity"]: row[VALUE] for row in rows(page, "quantity")}
     not_identified = [quantity for quantity, value in shown.items() if value == "not identified"]
-    assert not_identified == ["crawl completeness", "unique rate", *TIMES]
+    assert not_identified == ["captured share of the urn", "unique rate", *TIMES]
+
+
+def test_refuted_fit_gives_no_terms(tables, content_with):
+    parameters = tables["parameters"]
+    headline = parameters["headline"]
+    status, reason = parameters["status"].mask(headline, "refuted"), parameters["reason"].mask(headline, "why.")
+    (text,) = operator_terms_section(content_with(parameters=parameters.assign(status=status, reason=reason))).blocks
+    assert text == "Not reported (refuted: why). See *Results without the urn model*."

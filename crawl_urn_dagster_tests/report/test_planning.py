@@ -11,7 +11,7 @@ from crawl_urn_dagster_tests.report.reading import assert_written, columns, numb
 
 TITLE = "Planning: other coverages and gaps"
 COLUMNS = {
-    "crawl completeness": "crawl_size",
+    "captured share of the urn": "crawl_size",
     "crawls until 90 % of the shell was captured": "crawls_to_seen",
     "long-run captured share of the shell": "seen_at_last",
     "unique rate": "nu_inf",
@@ -59,3 +59,9 @@ def test_unidentified_joint_fit_gives_no_plan(tables, content_with):
     planning = tables["planning"].assign(status="not_identified")
     (text,) = planning_section(content_with(planning=planning)).blocks
     assert text == "Not planned: the joint core–shell fit is not identified."
+
+
+def test_refuted_fit_gives_no_planning_section(tables, content_with):
+    parameters = tables["parameters"]
+    status = parameters["status"].mask(parameters["headline"], "refuted")
+    assert planning_section(content_with(parameters=parameters.assign(status=status))) is None
