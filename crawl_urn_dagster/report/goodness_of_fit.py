@@ -117,7 +117,7 @@ def _result(content: Content, tests: pd.DataFrame, failed: pd.DataFrame) -> str:
         return "No comparison contradicts the fit of the curves."
     row = failed.iloc[0]
     subject, meaning = (content.escape(row[column]) for column in ("subject", "meaning"))
-    return f"{count_noun(len(failed), 'comparison')} failed, most clearly: {escape(row['test'])}, {subject}. {meaning}"
+    return f"Most clearly: {escape(row['test'])}, {subject}. {meaning}"
 
 
 def _tests_table(content: Content, rows: pd.DataFrame, tests: pd.DataFrame, source: str | None = None) -> str:

@@ -8,7 +8,12 @@ from filelock import FileLock
 
 from crawl_urn_dagster.figures.files import SUFFIXES
 from crawl_urn_dagster.orchestration.resources import CollectionHome
-from crawl_urn_dagster_tests.collections_for_tests import avoiding_histories, histories, presence_collection
+from crawl_urn_dagster_tests.collections_for_tests import (
+    avoiding_histories,
+    histories,
+    presence_collection,
+    tables_collection,
+)
 from crawl_urn_dagster_tests.command import configure, crawl_urn
 
 N_CRAWLS, URN = 10, 1_000
@@ -16,7 +21,7 @@ N_CRAWLS, URN = 10, 1_000
 
 @pytest.fixture(scope="session")
 def command_run(tmp_path_factory, worker_id):
-    """The folder and result of one run of two collections: the model fits one of them, and not the other.
+    """The folder and result of one run of two collections: a list that the model fits, and counts that it does not fit.
 
     Nine of the ten crawls of the first were ingested before, and the second has a figure of an earlier update. All test
     processes share the run.
@@ -34,7 +39,7 @@ def command_run(tmp_path_factory, worker_id):
 
 def _run(folder):
     fitting = presence_collection(folder, histories(N_CRAWLS, urn=URN), name="fitting")
-    avoiding = presence_collection(folder, avoiding_histories(N_CRAWLS, urn=URN), name="avoiding")
+    avoiding = tables_collection(folder, avoiding_histories(N_CRAWLS, urn=URN), name="avoiding")
     home = CollectionHome(folder=str(folder / "home"), collection=fitting.name)
     revisions = fitting.source.list_crawls(home.files, fitting.selection).revisions
     earlier = list(revisions)[:-1]

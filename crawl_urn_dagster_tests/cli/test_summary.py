@@ -20,15 +20,16 @@ def test_failed_check_is_not_an_error(command_run):
     assert "ERROR" not in result.stdout
 
 
-def test_summary_shows_headline_verdict_and_paths(command_run):
+def test_summary_shows_verdict_numbers_and_paths(command_run):
     folder, result = command_run
     text = " ".join(result.stdout.split())
-    assert re.search(r"\(0.*│ ok +│ sound +│ home/fitting", text)
-    assert re.search(r"│ model_violation +│ no_urn +│ home/avoiding", text)
-    assert "fitting (core_shell joint, exact form, per crawl): The core makes up " in text
-    assert "per crawl): The urn model does not fit this collection (model_violation), so no parameters are" in text
-    assert "reported. Reason: Elements first return more often" in text
-    assert "| home/fitting/report.html" in text.replace("│", "|")
+    assert re.search(r"│ yes, with a +│ not_tested_enough +│ crawl ", text)
+    assert re.search(r"κ 0\.\d+ \(0.*│ home/fitting/report", text)
+    assert re.search(r"│ no +│ no_urn +│ +│ home/avoiding", text)
+    assert "fitting: Numbers may be quoted: yes, with a reservation. Verdict not_tested_enough: " in text
+    assert "Reading of the curves (core_shell joint, exact form, per crawl): ok." in text
+    assert "avoiding: Numbers may be quoted: no. Verdict no_urn: The urn model with constant coverage does not" in text
+    assert "Reading of the curves (core_shell joint, exact form, per crawl): model_violation." in text
     assert f"in its folder under {folder / 'home'}" in text
     assert "Comparison of all collections: home/comparison.html" in text
 

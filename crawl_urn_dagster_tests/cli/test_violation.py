@@ -21,7 +21,7 @@ def test_failed_headline_is_a_finding_and_not_an_error(command_run):
     assert outcome.errors == ()
     headline_check = next(check for check in outcome.failed_checks if check.check == "headline_fit")
     assert headline_check.severity == "ERROR"
-    assert "model_violation" in headline_check.description
+    assert "Verdict no_urn: " in headline_check.description
 
 
 def test_only_figures_of_observables_are_left(command_run):
@@ -33,10 +33,11 @@ def test_only_figures_of_observables_are_left(command_run):
 
 def test_report_has_no_estimates(command_run):
     page = (command_run[0] / "home" / "avoiding" / "report.md").read_text()
-    assert "Parameters are not reported. Reason: " in page
+    assert "status **model_violation**. The urn model does not fit this collection" in page
     assert "after 2 crawls than after 1" in page
     assert "core_shell_fits.png" not in page
-    assert "**No estimates reported** (`no_urn`)" in page
+    assert "> **Numbers may be quoted: no (`no_urn`).** " in page
+    assert "This page quotes no number of the population." in page
     assert "Not reported (model_violation)" in section(page, "Quantities for operators")
     assert "## Planning: other coverages and gaps" not in page
     assert "The crawler avoids recent fetches." in section(page, "Results without the urn model")

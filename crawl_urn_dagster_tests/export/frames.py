@@ -3,10 +3,32 @@
 import numpy as np
 import pandas as pd
 
+from crawl_urn_dagster.estimates.assessment.result import Assessment, Quantity
+from crawl_urn_dagster.estimates.assessment.verdicts import VerdictName, state_verdict
+from crawl_urn_dagster.estimates.diagnosis import with_verdict
 from crawl_urn_dagster.observables.schema import TABLES
+from crawl_urn_dagster.urn import Interval, Status
 
 SPECIAL_CHARACTERS = 'a,"b"\n% & # _ $ {x} ~ ^ \\ <é>'
-EXPORTED = ["crawls", "capture_history_counts", "parameters", "operator_terms", "revisions"]
+EXPORTED = [
+    "crawls",
+    "capture_history_counts",
+    "quantities",
+    "adequacy_tests",
+    "diagnosis",
+    "parameters",
+    "operator_terms",
+    "revisions",
+]
+# κ over an assumption, a quantity without an interval, and one that is withheld.
+QUANTITIES = {
+    "population": Quantity(1402.0, Interval(1390.4, 1415.1)),
+    "kappa": Quantity(0.444, Interval(0.394, 0.48), Interval(0.439, 0.451), "newborn_coverage"),
+    "core_share": Quantity(None, Interval(0.5, 0.7), status=Status.NOT_IDENTIFIED, reason_code="inconclusive"),
+    "core_limit": Quantity(0.02),
+    "survival": Quantity(None, status=Status.NOT_IDENTIFIED, reason_code="not_identified"),
+}
+ASSESSMENT = Assessment(state_verdict(VerdictName.UNEVEN_SHELL), "core_two_shells", QUANTITIES)
 
 
 def fit(**values):
@@ -60,6 +82,8 @@ def exported_frames():
     return {
         "crawls": pd.DataFrame(crawls),
         "capture_history_counts": pd.DataFrame(histories),
+        **{name: table for name, table in ASSESSMENT.tables().items() if name in EXPORTED},
+        "diagnosis": with_verdict(frame("diagnosis", []).astype(object), "crawl", ASSESSMENT.verdict),
         "parameters": frame("parameters", fits),
         "operator_terms": frame("operator_terms", fits),
         "revisions": pd.DataFrame(columns=TABLES["revisions"].column_names),

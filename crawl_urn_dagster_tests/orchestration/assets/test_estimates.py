@@ -31,3 +31,10 @@ def test_headline_is_near_the_truth_and_in_the_metadata(listed):
     for name in ("kappa", "core_share", "alpha", "coverage"):
         assert metadata[f"{name}_low"] < metadata[name] < metadata[f"{name}_high"]
     assert metadata["fit"] == "core_shell joint, exact form, per crawl"
+    assert (metadata["verdict"], metadata["quotable"], metadata["model"]) == ("sound", "yes", "core_shell")
+    quantities = listed.home.observables.read("quantities").set_index("quantity")
+    for name in ("completeness", "population", "kappa"):
+        assert [metadata[f"{name}{end}"] for end in ("", "_low", "_high")] == [
+            quantities.loc[name, f"value{end}"] for end in ("", "_low", "_high")
+        ]
+    assert f"Crawl completeness {metadata['completeness']:.2f}" in metadata["in_words"]

@@ -10,12 +10,21 @@ pytestmark = pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "change", "check", "severity", "message"),
     [
-        (
-            "parameters",
-            lambda table: table.assign(status="not_converged", reason="no end was found"),
-            "headline_fit",
-            "ERROR",
-            "no end was found",
+        ("quantities", lambda table: table.iloc[:0], "headline_fit", "ERROR", "No number may be quoted."),
+        *(
+            (
+                "diagnosis",
+                lambda table, verdict=verdict: table.assign(
+                    verdict=table["verdict"].mask(table["test"] == "collection", verdict)
+                ),
+                "numbers_may_be_quoted",
+                "WARN",
+                message,
+            )
+            for verdict, message in (
+                ("uneven_shell", "Quote no number without this reservation."),
+                ("misfit", "Quote no number of this collection."),
+            )
         ),
         (
             "parameters",
@@ -47,6 +56,7 @@ pytestmark = pytest.mark.slow
             )
             for status, message in (
                 ("model_violation", "model_violation: for a test. No numbers of this fit are reported."),
+                ("refuted", "refuted: for a test. Draw no conclusion from its numbers."),
                 ("at_bound", "at_bound: for a test. Use its numbers with this reservation."),
                 (
                     "not_identified",

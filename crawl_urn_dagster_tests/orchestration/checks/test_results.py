@@ -16,6 +16,7 @@ def test_all_checks_pass_on_a_valid_collection(checked):
             "in_range",
             "observables_equal_sql",
             "headline_fit",
+            "numbers_may_be_quoted",
             "coverage_drop",
             "revised_history",
             "projections_agree",
