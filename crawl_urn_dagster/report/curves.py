@@ -18,6 +18,7 @@ from crawl_urn_dagster.urn.curves.model import DAYS_PER_YEAR
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.report.content import Content
+    from crawl_urn_dagster.report.markdown import Row
 
 TITLE = "The paper's reading of the curves"
 # Ratio of longest to shortest gap above which gaps are uneven, and factor of improvement above which the report
@@ -46,7 +47,8 @@ def _window_dependence(content: Content) -> str | None:
     """State how κ differs between windows and the whole period; None if it does not, or if no window was fitted."""
     history = content.frames["parameter_history"]
     history = history[history["headline"].astype(bool) & history["stratum"].isna()]
-    fits = [row for row in [*history.to_dict("records"), content.fit] if _has_kappa_interval(row)]
+    rows: list[Row] = [*history.to_dict("records"), content.fit]
+    fits = [row for row in rows if _has_kappa_interval(row)]
     if len(fits) < 2:
         return None
     least, most = (choose(fits, key=lambda row: row["kappa"]) for choose in (min, max))
@@ -63,7 +65,7 @@ def _window_dependence(content: Content) -> str | None:
     )
 
 
-def _has_kappa_interval(row: dict[str, object]) -> bool:
+def _has_kappa_interval(row: Row) -> bool:
     return row["status"] not in NO_POINT_ESTIMATE_STATUSES and not pd.isna(row["kappa_low"])
 
 

@@ -163,6 +163,15 @@ def test_fit_that_is_not_ok_is_dashed_with_its_status(made):
     assert legend_entry(figure, "fit of the discovery curve")[1].get_linestyle() == "-"
 
 
+def test_refuted_fit_is_drawn_dashed_and_labelled(made):
+    fits = parameters(core_shell(status="refuted", reason="Tests of the collection refute this model."))
+    figure = draw(core_shell_fits, fits, made)
+    label, handle = legend_entry(figure, "fit of containment, exact")
+    assert "κ = " in label
+    assert label.endswith("\nrefuted: Tests of the collection refute this model.")
+    assert handle.get_linestyle() == "--"
+
+
 @pytest.mark.parametrize("status", ["model_violation", "too_few_points", "not_converged"])
 def test_unreported_fit_has_no_curve_and_no_numbers(made, status):
     reason = "elements return more often after 2 crawls than after 1"

@@ -38,6 +38,7 @@ def test_valid_parameters_are_between_0_and_1():
 def test_status_note_has_the_reason():
     assert status_note({"status": "ok", "reason": None}) == ""
     assert status_note({"status": "at_bound", "reason": np.nan}) == "at_bound"
+    assert status_note({"status": "refuted", "reason": np.nan}) == "refuted"
     note = status_note({"status": "at_bound", "reason": "alpha is at its bound 1. " * 50})
     assert note.startswith("at_bound: alpha is at its bound 1. alpha")
     assert len(note.splitlines()) == 3

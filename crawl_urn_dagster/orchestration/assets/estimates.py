@@ -156,7 +156,7 @@ def _headline(collection: Collection) -> dg.AssetsDefinition:
         verdict = assessment.verdict
         is_used = curves_withheld_reason(curves, verdict) is None
         of_shell = {"alpha", "coverage"} & curves.estimates.keys() if is_used else set[str]()
-        values = {name: curves.estimates[name] for name in of_shell}
+        values: dict[str, float | None] = {name: curves.estimates[name] for name in of_shell}
         values |= {name: one.value for name, one in assessment.quantities.items()}
         intervals = {name: curves.intervals[name] for name in of_shell & curves.intervals.keys()}
         intervals |= assessment.intervals
