@@ -175,7 +175,7 @@ def test_the_example_of_the_concepts():
     assert f"capture it, and {terms.hidden_time:.1f} miss it." in text
     assert f"that is {1 / (1 - ALPHA):.0f} crawls, of which {COVERAGE / (1 - ALPHA):.1f} capture it" in text
     assert (
-        f"crawl completeness is {100 * seen:.0f} %, and the core share μ of each crawl is {100 * share:.0f} %" in text
+        f"the captured share is {100 * seen:.0f} %, and the core share μ of each crawl is {100 * share:.0f} %" in text
     )
     shell_rate = float(terms.nu_inf)
     assert f"The shell unique rate is {100 * shell_rate:.0f} %, which corresponds to a unique rate of" in text
