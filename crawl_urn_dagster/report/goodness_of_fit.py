@@ -43,11 +43,11 @@ test; `violation` has its own rule. A comparison is not tested if the error of i
 difference of two shares has a confidence interval wider than 0.5, which excludes almost nothing. Intervals are 95 %
 confidence intervals."""
 _ADEQUACY = (
-    "The tests of the capture histories decide whether a model may be quoted. A test fails if its effect is both "
-    "larger than an effect that matters and not explained by sampling. *Smallest effect seen* is the effect that the "
-    "test finds with probability 0.8: above the *relevant effect*, the test is too weak. Effects of `dependence` and "
-    "`transience` are log odds ratios, of `population_trend` the growth over all crawls on the log scale, of `cells` "
-    "the share of elements in the wrong cell."
+    "These tests decide whether a model may be quoted; without capture histories, those of the curves below decide "
+    "too. A test fails if its effect is both larger than an effect that matters and not explained by sampling. "
+    "*Smallest effect seen* is the effect that the test finds with probability 0.8: above the *relevant effect*, the "
+    "test is too weak. Effects of `dependence` and `transience` are log odds ratios, of `population_trend` the growth "
+    "over all crawls on the log scale, of `cells` the share of elements in the wrong cell."
 )
 _MODELS = (
     "The simplest adequate model is selected. Later stages are tried only if no model of the earlier ones is adequate. "
@@ -92,7 +92,7 @@ def _adequacy(content: Content) -> list[Block]:
     """Return the tests that decide on the verdict, and the models that were fitted; empty without histories."""
     tests, models = content.frames["adequacy_tests"], content.frames["candidate_models"]
     if tests.empty:
-        return ["There are no tests of capture histories, so the verdict rests on the curves."]
+        return ["The verdict rests on the tests of the curves alone."]
     shown = format_estimates(tests, ["effect"]).assign(verdict=tests["verdict"].str.replace("_", " "))
     columns = ["test", "subject", "effect", "smallest_seen", "relevant", "p_value", "verdict"]
     names = {"smallest_seen": "smallest effect seen", "relevant": "relevant effect"}

@@ -135,7 +135,7 @@ def test_tests_of_histories_are_the_table(tables, page):
 
 def test_collection_without_histories_has_no_tests_of_them(tables, content_with):
     content = content_with(adequacy_tests=tables["adequacy_tests"].iloc[:0])
-    assert "There are no tests of capture histories" in render(fit_section(content))
+    assert "The verdict rests on the tests of the curves alone." in render(fit_section(content))
 
 
 def test_comparisons_are_counted_by_verdict(tables, content_with):
