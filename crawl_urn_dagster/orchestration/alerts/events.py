@@ -47,6 +47,8 @@ _MAX_EVALUATIONS = 50
 _MAX_UPDATES = 100
 _MAX_CHARACTERS = 4000
 _MAX_CHECKS_NAMED = 3
+# Many collections have a reservation from the start; only a later one is news.
+_NO_EVENT_AT_FIRST = {"numbers_may_be_quoted"}
 
 
 def new_alerts(
@@ -106,14 +108,16 @@ def _new_outcome(instance: dg.DagsterInstance, collection: Collection, run: dg.D
 
 
 def _failed_before(instance: dg.DagsterInstance, run_id: str, check: FailedCheck) -> bool:
-    """Return whether the evaluation before this run failed for the same cause."""
+    """Return whether the evaluation before this run failed for the same cause; a first reservation is no event."""
     key = dg.AssetCheckKey(dg.AssetKey.from_user_string(check.asset), check.check)
     records = instance.event_log_storage.get_asset_check_execution_history(
         key, limit=_MAX_EVALUATIONS, status=_EVALUATED
     )
     earlier = dropwhile(lambda one: one.run_id == run_id, dropwhile(lambda one: one.run_id != run_id, records))
     before = next(earlier, None)
-    if before is None or before.event is None or before.event.dagster_event is None:
+    if before is None:
+        return check.check in _NO_EVENT_AT_FIRST
+    if before.event is None or before.event.dagster_event is None:
         return False
     evaluation = before.event.dagster_event.asset_check_evaluation_data
     cause = evaluation.metadata.get("cause")

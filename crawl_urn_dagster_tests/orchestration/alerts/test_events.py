@@ -22,6 +22,7 @@ from crawl_urn_dagster_tests.collections_for_tests import (
     tables_collection,
 )
 from crawl_urn_dagster_tests.orchestration.alerts.evaluating import run_check, set_drift, tick
+from crawl_urn_dagster_tests.orchestration.checks.running import Broken
 from crawl_urn_dagster_tests.pipeline import ALL_BUT_FITS, ALL_BUT_OBSERVABLES, Pipeline
 
 pytestmark = pytest.mark.slow
@@ -33,10 +34,9 @@ def test_failed_headline_is_one_alert_and_not_a_failed_run(tmp_path, receiver):
     run_id = pipeline.instance.get_runs(dg.RunsFilter(job_name="avoiding_update"))[0].run_id
     assert tick(pipeline, receiver.address) == "Sent 1 alert."
     (message,) = receiver.received
-    assert message["title"] == "avoiding: numbers_may_be_quoted, headline_fit failed"
+    assert message["title"] == "avoiding: headline_fit failed"
     assert message["type"] == "failure"
     assert "ERROR headline_fit: Numbers may be quoted: no. Verdict no_urn: " in message["message"]
-    assert "WARN numbers_may_be_quoted: Verdict no_urn: " in message["message"]
     assert message["message"].splitlines()[-2:] == [
         f"Run: http://ui.example/runs/{run_id}",
         "Figure: http://ui.example/assets/avoiding/containment_by_lag",
@@ -65,8 +65,22 @@ def test_failed_fit_outside_the_headline_sends_no_alert(tmp_path, receiver):
     pipeline.run(without=ALL_BUT_FITS)
     assert "discovery_curve_core_shell_exact_per_crawl" in {check.check for check in pipeline.outcome.failed_checks}
     tick(pipeline, receiver.address)
-    assert set(receiver.titles) <= {"tabled: numbers_may_be_quoted failed"}
-    assert not any("discovery_curve" in one["message"] for one in receiver.received)
+    assert receiver.received == []
+
+
+def test_change_of_verdict_sends_one_alert(tabled, receiver):
+    diagnosis = tabled.home.observables.read("diagnosis")
+    tick(tabled, receiver.address)
+    assert receiver.received == []
+    changed = diagnosis["verdict"].mask(diagnosis["test"] == "collection", "uneven_shell")
+    with Broken(tabled, "diagnosis", lambda table: table.assign(verdict=changed)):
+        for _ in range(2):
+            assert run_check(tabled, "quantities", "numbers_may_be_quoted")
+            tick(tabled, receiver.address)
+    (message,) = receiver.received
+    assert message["title"] == "tabled: numbers_may_be_quoted failed"
+    assert "WARN numbers_may_be_quoted: Verdict uneven_shell: " in message["message"]
+    assert message["type"] == "warning"
 
 
 def test_retried_error_sends_one_alert(tmp_path, receiver):
