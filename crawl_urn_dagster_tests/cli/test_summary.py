@@ -23,9 +23,9 @@ def test_failed_check_is_not_an_error(command_run):
 def test_summary_shows_verdict_numbers_and_paths(command_run):
     folder, result = command_run
     text = " ".join(result.stdout.split())
-    assert re.search(r"│ yes, with a +│ not_tested_enough +│ crawl ", text)
-    assert re.search(r"κ 0\.\d+ \(0.*│ home/fitting/report", text)
-    assert re.search(r"│ no +│ no_urn +│ +│ home/avoiding", text)
+    assert re.search(r"│ yes, with a reservation │ not_tested_enough │ crawl completeness 0\.\d+ \(", text)
+    assert "│ home/fitting/report.html │" in text
+    assert "│ no │ no_urn │ │ home/avoiding/report.html │" in text
     assert "fitting: Numbers may be quoted: yes, with a reservation. Verdict not_tested_enough: " in text
     assert "Reading of the curves (core_shell joint, exact form, per crawl): ok." in text
     assert "avoiding: Numbers may be quoted: no. Verdict no_urn: The urn model with constant coverage does not" in text
