@@ -231,12 +231,12 @@ def fit(
     >>> import numpy as np
     >>> import pandas as pd
     >>> rng = np.random.default_rng(1)
-    >>> shell = {crawl: rng.random(300) < 0.6 for crawl in ("2024-01", "2024-02", "2024-03", "2024-04", "2024-05")}
-    >>> rows = [(crawl, f"core-{k}") for crawl in shell for k in range(200)]
+    >>> shell = {f"2024-0{month}": rng.random(3000) < 0.6 for month in range(1, 7)}
+    >>> rows = [(crawl, f"core-{k}") for crawl in shell for k in range(2000)]
     >>> rows += [(crawl, f"shell-{k}") for crawl, captured in shell.items() for k in np.flatnonzero(captured)]
     >>> fitted = fit(pd.DataFrame(rows, columns=["crawl", "element"]), n_resamples=20)
-    >>> abs(fitted.kappa - 0.4) < 0.05
-    True
+    >>> fitted.verdict.name.value, abs(fitted.kappa - 0.4) < 0.03
+    ('not_tested_enough', True)
 
     References
     ----------

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from threadpoolctl import threadpool_limits
 
 from crawl_urn_dagster.estimates.assessment.assess import assess
 from crawl_urn_dagster.estimates.diagnosis import diagnosis_table, with_verdict
@@ -91,6 +92,14 @@ def estimate(
     report
         Called with the name of each step before the step.
     """
+    # The matrices are small: more threads only wait for each other.
+    with threadpool_limits(limits=1, user_api="blas"):
+        return _estimate(data, clock, n_replicates, seed, report)
+
+
+def _estimate(
+    data: CollectionData, clock: Clock, n_replicates: int, seed: int, report: Callable[[str], object]
+) -> Estimation:
     report("fitting all urns")
     fits = fit_primary(data)
     report(f"refitting {n_replicates} bootstrap replicates on each of {len(CLOCKS)} clocks")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import expit, logit
 
 from crawl_urn_dagster.estimates.assessment.models import RELEVANT_DEPENDENCE
 from crawl_urn_dagster.estimates.assessment.result import ElementClass, Quantity
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 #: Change of the population over the window, on the log scale, that matters for the quoted numbers.
 RELEVANT_GROWTH = 0.1
+_LARGEST_CORRELATION = 0.9
+_OPEN = (1e-12, 1 - 1e-12)
 # Ratio of the effect that is seen with probability 0.8 to its standard error.
 _SEEN = 2.8
 
@@ -62,13 +65,13 @@ def ladder_quantities(
     last = -1 if np.isfinite([living.low[-1], living.high[-1]]).all() else -2
     ends = Interval(one_in * float(living.low[last]), one_in * float(living.high[last]))
     quantities = {
-        "completeness": quantity("completeness"),
+        "completeness": _over_crawls(quantity("completeness"), fit.courses["completeness_by_crawl"]),
         "population": Quantity(one_in * float(living.estimate[last]), ends, status=status),
     }
     growing = _growing_sibling(found, fit)
     if growing is not None:
         quantities["growth"] = quantity("growth", growing.inflated(c_hat))
-    quantities["survival"] = quantity("mean_survival")
+    quantities["survival"] = _over_crawls(quantity("mean_survival"), fit.courses["survival_by_gap"])
     quantities["newcomers"] = quantity("newcomers", scale=one_in)
     if "kappa" not in fit.intervals:
         return quantities
@@ -81,6 +84,27 @@ def ladder_quantities(
     core_share = _hull(found, fit, "core_share", c_hat)
     quantities["core_share"] = Quantity(fit.estimates["core_share"], core_share, status=status)
     return quantities
+
+
+def _over_crawls(quantity: Quantity, course: Course) -> Quantity:
+    """Return a mean share whose interval also covers the variation from crawl to crawl, as of other crawls.
+
+    The variation beyond sampling is taken for a first-order autoregressive process.
+    """
+    values, errors = course.estimate[np.isfinite(course.standard_error)], course.standard_error
+    if quantity.value is None or quantity.interval is None or len(values) < 3:
+        return quantity
+    residual = values - values.mean()
+    excess = max(float(residual @ residual / (len(values) - 1) - np.nanmean(errors**2)), 0.0)
+    correlation = float(
+        np.clip(residual[1:] @ residual[:-1] / max(residual @ residual, 1e-300), 0, _LARGEST_CORRELATION)
+    )
+    of_mean = excess / len(values) * (1 + correlation) / (1 - correlation)
+    low, high = logit(np.clip(quantity.interval, *_OPEN))
+    middle = logit(np.clip(quantity.value, *_OPEN))
+    spread = NORMAL_QUANTILE**2 * of_mean / (quantity.value * (1 - quantity.value)) ** 2 if of_mean else 0.0
+    ends = middle - np.hypot(middle - low, np.sqrt(spread)), middle + np.hypot(high - middle, np.sqrt(spread))
+    return quantity._replace(interval=Interval(*(float(expit(end)) for end in ends)))
 
 
 def _growing_sibling(found: TestedLadder, fit: OpenPopulationFit) -> OpenPopulationFit | None:
