@@ -1,0 +1,112 @@
+"""Measure how often the intervals of a state-space urn contain the truth, with effort noise and with growth.
+
+Run ``python -m crawl_urn_dagster_tests.benchmarks.state_space_intervals --collections 100``. It prints a table.
+The urn has two Markov classes. It is simulated for 60 crawls before the first one that is fitted, so that the known
+living of every crawl are those of an old urn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+
+from crawl_urn_dagster.urn import CaptureHistoryCounts
+from crawl_urn_dagster.urn.state_space.classes import StateSpaceClass
+from crawl_urn_dagster.urn.state_space.family import fit_family, quantities
+
+CLASSES = (
+    StateSpaceClass.markov("stable", survival=0.995, after_capture=0.98, after_miss=0.4),
+    StateSpaceClass.markov("intermittent", survival=0.966, after_capture=0.82, after_miss=0.15),
+)
+SHARES = (0.8, 0.2)
+SIZE = 2_000
+BURN_IN = 60
+
+
+class Simulated(NamedTuple):
+    """Capture histories, and what is true of each crawl."""
+
+    histories: CaptureHistoryCounts
+    known_living: np.ndarray
+    survival: np.ndarray
+
+
+def simulate(rng: np.random.Generator, n_crawls: int, effort_sd: float, growth: float) -> Simulated:
+    """Simulate an urn, and keep the last crawls."""
+    total = BURN_IN + n_crawls
+    effort = effort_sd * rng.standard_normal(total)
+    known_living, lost, parts = np.zeros(n_crawls), np.zeros(n_crawls), []
+    for element, share in zip(CLASSES, SHARES, strict=True):
+        eligible = SIZE * share / element.availability * growth**-BURN_IN
+        births = rng.poisson(eligible * (growth - element.survival) * growth ** np.arange(total - 1))
+        birth = np.repeat(np.arange(total), np.append(rng.poisson(eligible), births))
+        alive, known = np.ones(birth.size, bool), np.zeros(birth.size, bool)
+        available = rng.random(birth.size) < element.availability
+        seen = np.zeros((birth.size, n_crawls), bool)
+        for t in range(total):
+            is_old, before = birth < t, alive.copy()
+            alive &= ~is_old | (rng.random(birth.size) < element.survival)
+            stays, returns = (_shifted(p, effort[t]) for p in (1 - element.departure, element.reactivation))
+            moved = rng.random(birth.size) < np.where(available, stays, returns)
+            available = np.where(is_old, moved, available)
+            captured = alive & available & (birth <= t)
+            lost_now = (before & ~alive & known).sum()
+            known |= captured
+            if t >= BURN_IN:
+                at = t - BURN_IN
+                seen[:, at] = captured
+                known_living[at] += (alive & known).sum()
+                lost[at] += lost_now
+        parts.append(seen)
+    seen = np.concatenate(parts)
+    rows, elements = np.unique(seen[seen.any(axis=1)], axis=0, return_counts=True)
+    return Simulated(CaptureHistoryCounts(rows, elements), known_living, 1 - lost[1:] / known_living[:-1])
+
+
+def _shifted(probability: float, effort: float) -> float:
+    return float(1 / (1 + (1 / probability - 1) * np.exp(-effort)))
+
+
+def contains_truth(simulated: Simulated, growth: float, seed: int) -> dict[str, float]:
+    """Return by quantity whether its interval contains the truth; of the population, the share of the crawls."""
+    family = fit_family(simulated.histories, seed=seed)
+    assert family is not None
+    population = family.population
+    truth = {
+        "completeness": float((population.sizes / simulated.known_living).mean()),
+        "survival": float(simulated.survival.mean()),
+        "growth": growth,
+    }
+    found = {
+        one.name: float(one.low <= truth[one.name] <= one.high)
+        for one in quantities(family, seed=seed)
+        if one.class_name is None and one.name in truth
+    }
+    half = 1.96 * population.se
+    inside = abs(population.living - simulated.known_living) <= half
+    quarter = len(inside) // 4
+    return found | {"population, last quarter": float(inside[-quarter:].mean()), "population, last": float(inside[-1])}
+
+
+def main() -> None:
+    """Simulate collections in every cell, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--collections", type=int, default=100, help="simulated collections in a cell")
+    parser.add_argument("--crawls", type=int, nargs="+", default=[12, 24, 51], help="crawls of a collection")
+    arguments = parser.parse_args()
+    print("| crawls | effort sd | growth | completeness | survival | growth | population, last quarter | last |")
+    print("|---|---|---|---|---|---|---|---|")
+    for n_crawls, effort_sd, growth in itertools.product(arguments.crawls, (0.0, 0.3), (1.0, 1.02)):
+        rows = []
+        for number in range(arguments.collections):
+            rng = np.random.default_rng([n_crawls, int(10 * effort_sd), int(100 * growth), number])
+            rows.append(contains_truth(simulate(rng, n_crawls, effort_sd, growth), growth, number))
+        shares = " | ".join(f"{np.mean([row[name] for row in rows]):.2f}" for name in rows[0])
+        print(f"| {n_crawls} | {effort_sd:g} | {growth:g} | {shares} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
