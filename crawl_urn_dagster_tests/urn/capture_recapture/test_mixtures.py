@@ -96,7 +96,7 @@ def test_urn_of_core_and_shell_is_recovered():
 
 
 def test_standard_errors_match_repeated_urns():
-    repeats = 100
+    repeats = 50
     urn = {"times": np.arange(6), "core": 200, "shell": 1_000, "alpha": 0.7, "coverage": 0.5}
     found = [fit_core_and_shell(simulate(**urn, seed=seed).counts()) for seed in range(repeats)]
     # The urns have the same core, but not the same core share of the first crawl, so α and c are compared.

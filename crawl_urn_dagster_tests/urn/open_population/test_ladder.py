@@ -102,7 +102,7 @@ def test_inflated_limit_of_a_core_that_is_not_needed_is_wider(simulate):
 def _random_counts(seed):
     """Return a list of an arbitrary pattern: random, with silent crawls, with a core, all alike, or with lives."""
     rng = np.random.default_rng(seed)
-    n_crawls, rows = int(rng.integers(1, 8)), int(np.exp(rng.uniform(0, 6)))
+    n_crawls, rows = int(rng.integers(1, 6)), int(np.exp(rng.uniform(0, 5)))
     seen = rng.random((rows, n_crawls)) < rng.random()
     pattern = seed % 5
     if pattern == 1:

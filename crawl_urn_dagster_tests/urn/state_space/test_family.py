@@ -132,7 +132,7 @@ def test_too_few_crawls_or_captures_give_none():
 @pytest.mark.parametrize("kind", range(5))
 def test_random_lists_give_finite_populations(kind):
     rng = np.random.default_rng(kind)
-    n, crawls = int(rng.integers(1, 60)), int(rng.integers(3, 16))
+    n, crawls = int(rng.integers(1, 60)), int(rng.integers(3, 12))
     seen = rng.random((n, crawls)) < rng.beta(0.4, 0.4)
     if kind == 1:
         seen = np.sort(seen, axis=1)
