@@ -27,7 +27,7 @@ _UNEVEN, _IMPROVEMENT = 2, 2
 
 
 def curves_section(content: Content) -> Section:
-    """Return the selected fit of the curves with its status, and what follows from it unless it is withheld."""
+    """Return the selected fit of the curves with its status, and what follows from it if it may be used."""
     headline = content.headline
     withheld = content.withheld_reason
     blocks: list[Block] = [

@@ -71,7 +71,7 @@ def _assumptions(content: Content) -> list[str]:
     """State the assumption that no test can check, over which intervals of the table range."""
     codes = content.frames["quantities"]["assumption"].dropna().unique()
     return [
-        f"No test can check whether {content.adapt(ASSUMPTIONS[code])}. The interval beside the value allows for this."
+        f"No test can check whether {content.adapt(ASSUMPTIONS[code])}. The wider interval allows for this."
         for code in codes
     ]
 

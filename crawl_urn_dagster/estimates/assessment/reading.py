@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.estimates.assessment.verdicts import Verdict
     from crawl_urn_dagster.estimates.headline import Headline
 
-#: What every untestable assumption states; see column ``assumption`` of table `quantities`.
+#: Statement of every assumption that no test can check; see column ``assumption`` of table `quantities`.
 ASSUMPTIONS = {
     "newborn_coverage": "elements are covered in their first crawl as later",
     "entrants": "new elements are available to crawls at once",
