@@ -13,7 +13,7 @@ from crawl_urn_dagster.formatting import format_number
 from crawl_urn_dagster.observables.schema import SYMBOLS
 from crawl_urn_dagster.report.blocks import Block, Section
 from crawl_urn_dagster.report.markdown import escape, format_cell, format_estimate, state_estimate
-from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES
+from crawl_urn_dagster.urn import UNREPORTED_STATUSES
 from crawl_urn_dagster.urn.curves.model import DAYS_PER_YEAR
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ def curves_section(content: Content) -> Section:
     else:
         follows = (_population(content) or _completeness(content), _lifetime(content), _core_measures(content))
         blocks += filter(None, (*follows, _uneven_gaps(content), _biased_intervals(content)))
-    return Section(TITLE, [*blocks, _definitions(content)])
+    pictures = content.figures("parameters_over_time") if len(content.frames["parameter_history"]) else []
+    return Section(TITLE, [*blocks, _definitions(content), *pictures])
 
 
 def _window_dependence(content: Content) -> str | None:
@@ -48,25 +49,20 @@ def _window_dependence(content: Content) -> str | None:
     history = content.frames["parameter_history"]
     history = history[history["headline"].astype(bool) & history["stratum"].isna()]
     rows: list[Row] = [*history.to_dict("records"), content.fit]
-    fits = [row for row in rows if _has_kappa_interval(row)]
-    if len(fits) < 2:
+    fits = [row for row in rows if row["status"] not in UNREPORTED_STATUSES and not pd.isna(row["kappa_low"])]
+    if not fits:
         return None
-    least, most = (choose(fits, key=lambda row: row["kappa"]) for choose in (min, max))
+    least, most = min(fits, key=lambda row: row["kappa_high"]), max(fits, key=lambda row: row["kappa_low"])
     if least["kappa_high"] >= most["kappa_low"]:
         return None
     stated = " and ".join(
-        f"{format_estimate({**row, 'status': None}, 'kappa')} for {escape(row['first_crawl'])} to "
-        f"{escape(row['last_crawl'])}"
+        f"{format_estimate(row, 'kappa')} for {escape(row['first_crawl'])} to {escape(row['last_crawl'])}"
         for row in (least, most)
     )
     return (
-        f"**κ depends on the window**: it is {stated} (95 % confidence intervals). A permanent core would have the "
-        "same κ in all of them."
+        f"**κ depends on the window**: it is {stated} (95 % confidence intervals). A permanent core in a population "
+        "of constant size has the same κ in all windows."
     )
-
-
-def _has_kappa_interval(row: Row) -> bool:
-    return row["status"] not in NO_POINT_ESTIMATE_STATUSES and not pd.isna(row["kappa_low"])
 
 
 def _completeness(content: Content) -> str | None:

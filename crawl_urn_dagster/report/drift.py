@@ -25,13 +25,12 @@ _PERIODS = (
 )
 #: Control chart of each parameter; the core share has none.
 _CHARTS = {"kappa": "core", "alpha": "survival", "coverage": "coverage"}
-_FIGURES = {"control_charts": "control_chart", "parameters_over_time": "parameter_history"}
 
 
 def drift_section(content: Content) -> Section:
     """Return the parameters compared with their reference values."""
-    names = [figure for figure, table in _FIGURES.items() if len(content.frames.get(table, ()))]
-    return Section("Drift since the reference period", [*_drift_summary(content), *content.figures(*names)])
+    pictures = content.figures("control_charts") if len(content.frames.get("control_chart", ())) else []
+    return Section("Drift since the reference period", [*_drift_summary(content), *pictures])
 
 
 def _drift_summary(content: Content) -> list[Block]:

@@ -147,7 +147,8 @@ def _fit_checks(collection: Collection) -> dg.AssetChecksDefinition:
 
 
 def _fit_is_ok(row: "pd.Series") -> dg.AssetCheckResult:
-    from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES, UNREPORTED_STATUSES, Status
+    from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES, UNREPORTED_STATUSES, Reason, ReasonCode, Status
+    from crawl_urn_dagster.urn.results.reasons import explain
 
     has_reservation = isinstance(row["reason_code"], str)
     observed = "ok with reservation" if row["status"] == "ok" and has_reservation else str(row["status"])
@@ -160,12 +161,14 @@ def _fit_is_ok(row: "pd.Series") -> dg.AssetCheckResult:
         todo = "Only confidence intervals of this fit are reported."
     else:
         todo = "Use its numbers with this reservation."
+    # Refuted fits have one text, whatever else qualifies them, so that a summary of all checks states it once.
+    why = explain([Reason(ReasonCode.REFUTED)]) if observed == Status.REFUTED else row["reason"]
     return check_result(
         passed=passed,
         severity=WARN,
         observed=observed,
         threshold="ok",
-        reason="The fit is ok." if passed else f"{observed}: {str(row['reason']).rstrip('.')}.",
+        reason="The fit is ok." if passed else f"{observed}: {str(why).rstrip('.')}.",
         todo=f"{todo} {'' if row['headline'] else 'This fit is not the selected fit.'}".rstrip(),
         **numeric_metadata(residual_rms=row["residual_rms"]),
     )

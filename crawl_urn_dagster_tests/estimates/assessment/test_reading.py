@@ -71,7 +71,7 @@ def test_statement_starts_with_the_answer():
         ("ok", "sound", None),
         ("at_bound", "not_identified", None),
         ("not_converged", "sound", "not_converged: why"),
-        ("refuted", "temporary_absence", "refuted: why"),
+        ("refuted", "temporary_absence", "refuted: tests of the collection contradict the fit of the curves"),
         ("ok", "too_short", "too_short: There are too few crawls to test a model. More crawls are needed"),
     ],
 )

@@ -56,7 +56,7 @@ pytestmark = pytest.mark.slow
             )
             for status, message in (
                 ("model_violation", "model_violation: for a test. No numbers of this fit are reported."),
-                ("refuted", "refuted: for a test. Draw no conclusion from its numbers."),
+                ("refuted", "its numbers describe the curves only. Draw no conclusion from its numbers."),
                 ("at_bound", "at_bound: for a test. Use its numbers with this reservation."),
                 (
                     "not_identified",
