@@ -22,7 +22,6 @@ from crawl_urn_dagster.estimates.headline import read_headline
 from crawl_urn_dagster.estimates.intervals import LEVEL, REPLICATES, SEED
 from crawl_urn_dagster.figures.catalogue import CATALOGUE, draw, drawable
 from crawl_urn_dagster.reading import Crawls, as_crawls, read_counts, read_presence, read_source, warned
-from crawl_urn_dagster.urn import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.estimates.assessment.verdicts import Verdict
     from crawl_urn_dagster.estimates.headline import Headline
     from crawl_urn_dagster.reading import Data
-    from crawl_urn_dagster.urn import Clock, Interval
+    from crawl_urn_dagster.urn import Clock, Interval, Status
 
 __all__ = ["CrawlFit", "Crawls", "fit", "read_counts", "read_presence", "read_source"]
 
@@ -119,7 +118,7 @@ class CrawlFit:
         return self._curve_estimate("coverage")
 
     def _curve_estimate(self, name: str) -> float | None:
-        return None if self.headline.status == Status.REFUTED else self.headline.estimates.get(name)
+        return None if self.headline.is_refuted else self.headline.estimates.get(name)
 
     @property
     def intervals(self) -> Mapping[str, tuple[float, float]]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from crawl_urn_dagster.estimates.fits import primary_fits
 from crawl_urn_dagster.observables.tables import overlaps_matrix, unions_matrix
-from crawl_urn_dagster.urn import Status, apply_violation_rule, recaptures_from_unions
+from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES, Status, apply_violation_rule, recaptures_from_unions
 from crawl_urn_dagster.urn.results.reasons import Reason, ReasonCode
 
 if TYPE_CHECKING:
@@ -74,10 +74,12 @@ def with_violation(fit: AnyFit, violation: Violation | None) -> AnyFit:
 
 
 def with_refutation(fit: AnyFit, refuted: Collection[str]) -> AnyFit:
-    """Return a fit with status ``refuted`` if the tests of the collection refute its model.
+    """Return a fit with status ``refuted`` and the reason first if the tests of the collection refute its model.
 
-    A status that already keeps the estimates from being reported stays.
+    A status that already keeps the estimates from being reported stays; a fit that is not identified gets the reason
+    only, so that its point estimates stay unreported.
     """
     if fit.kind.model not in refuted or not fit.is_reported:
         return fit
-    return fit.with_reasons(Reason(ReasonCode.REFUTED), status=Status.REFUTED)
+    status = fit.status if fit.status in NO_POINT_ESTIMATE_STATUSES else Status.REFUTED
+    return replace(fit, reasons=(Reason(ReasonCode.REFUTED), *fit.reasons), status=status)

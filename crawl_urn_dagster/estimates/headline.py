@@ -72,6 +72,11 @@ class Headline:
         return ReasonCode.ALL_CORE in self.reason_codes
 
     @property
+    def is_refuted(self) -> bool:
+        """Whether tests of the collection refute the model."""
+        return self.status == Status.REFUTED or ReasonCode.REFUTED in self.reason_codes
+
+    @property
     def is_core_permanent(self) -> bool:
         """Whether no test has refuted that the core is in every crawl."""
         return ReasonCode.CORE_NOT_PERMANENT not in self.reason_codes
@@ -118,7 +123,7 @@ class Headline:
                 "Every element appears in every crawl, so the whole collection is core. Shell coverage and shell "
                 f"survival are undefined. Status {self.status}: {self.reason}."
             )
-        if self.status == Status.REFUTED:
+        if self.is_refuted:
             return f"Fitted to the curves alone, the parameters are {self.numbers}. {self.reason}."
         later = "at the next crawl" if self.kind.clock == "crawl" else "a year later"
         if "core_share" not in self.estimates:

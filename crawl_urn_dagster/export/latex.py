@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from crawl_urn_dagster.estimates.assessment.reading import curves_withheld_reason
 from crawl_urn_dagster.estimates.assessment.result import QUANTITY_LABELS
-from crawl_urn_dagster.estimates.assessment.verdicts import Quotable
+from crawl_urn_dagster.estimates.headline import read_headline
 from crawl_urn_dagster.formatting import format_significant
-from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES, UNREPORTED_STATUSES, Status
+from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES, UNREPORTED_STATUSES
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
@@ -128,7 +129,7 @@ def _terms_table(assessment: Assessment, operator_terms: pd.DataFrame, parameter
     is_of_fit = operator_terms["stratum"].isna() & (operator_terms[_FIT_KEY] == fit[_FIT_KEY]).all(axis=1)
     row = operator_terms[is_of_fit].to_dict("records")[0]
     units = dict.fromkeys(("nu_inf", "rho_inf"), "fraction")
-    is_withheld = row["status"] == Status.REFUTED or assessment.verdict.quotable is Quotable.NO
+    is_withheld = curves_withheld_reason(read_headline(parameters), assessment.verdict) is not None
     rows = [
         (term, _UNKNOWN if is_withheld else _estimate(row, column), units.get(column, row["unit"]))
         for column, term in _TERMS.items()

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from crawl_urn_dagster.estimates.fitting import with_refutation
 from crawl_urn_dagster.estimates.headline import read_headline
 from crawl_urn_dagster.estimates.parameter_tables import parameters_table
 from crawl_urn_dagster.urn import Interval, Reason, ReasonCode
@@ -132,3 +133,12 @@ def test_table_without_headline_raises():
     table = parameters_table([CONTAINMENT], CONTAINMENT.kind, CRAWLS).assign(headline=False)
     with pytest.raises(ValueError, match="no headline row"):
         read_headline(table)
+
+
+@pytest.mark.parametrize("status", ["ok", "not_identified"])
+def test_refuted_headline_claims_nothing(status):
+    headline = headline_of(with_refutation(fit("containment", status=status), {"core_shell"}))
+    assert headline.is_refuted
+    assert headline.sentence.startswith("Fitted to the curves alone, the parameters are κ ")
+    assert "Tests of the collection refute this model" in headline.sentence
+    assert not headline_of(CONTAINMENT).is_refuted

@@ -82,8 +82,8 @@ def curves_withheld_reason(headline: Headline, verdict: Verdict) -> str | None:
     verdict
         Verdict on the collection.
     """
-    if headline.status == Status.REFUTED:
-        return f"{headline.status}: tests of the collection contradict the fit of the curves"
+    if headline.is_refuted:
+        return f"{Status.REFUTED}: tests of the collection contradict the fit of the curves"
     if not headline.is_reported:
         return f"{headline.status}: {headline.reason}"
     return f"{verdict.name}: {verdict.meaning.rstrip('.')}" if verdict.quotable is Quotable.NO else None
