@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 
 #: Models of the curves, which the tests of the curves refute together.
 CURVE_MODELS = frozenset({"homogeneous", "core_shell"})
+# All models of independent draws that are fitted to the curves or by likelihood, which memory refutes.
+_INDEPENDENT_DRAWS = CURVE_MODELS | {"core_two_shells", "beta_shell"}
 # Ratio of the longest to the shortest gap above which gaps are uneven.
 _UNEVEN = 2.0
 
@@ -156,7 +158,7 @@ def _assess_memory(data: CollectionData, found: TestedLadder, memory: MemoryMode
         | {
             "candidates": [*evidence["candidates"], *memory_candidates(memory, is_selected=True)],
             "tests": [*evidence["tests"], *memory_tests(memory)],
-            "refuted": CURVE_MODELS,
+            "refuted": _INDEPENDENT_DRAWS,
         },
     )
 
@@ -187,7 +189,7 @@ def _assess_ladder(data: CollectionData, found: TestedLadder, memory: MemoryMode
     )
     verdict = state_verdict(name, *_findings(found, labels))
     evidence = _evidence(found, labels)
-    evidence["refuted"] = CURVE_MODELS - {"" if speaks is None else speaks.model}
+    evidence["refuted"] = _INDEPENDENT_DRAWS if speaks is None else CURVE_MODELS - {speaks.model}
     if memory is not None:
         evidence["candidates"] += memory_candidates(memory, is_selected=False)
         evidence["tests"] += memory_tests(memory)

@@ -1,0 +1,30 @@
+"""Which fits an assessment refutes."""
+
+from crawl_urn_dagster.estimates.estimation import estimate
+from crawl_urn_dagster.urn import UNREPORTED_STATUSES
+from crawl_urn_dagster_tests.collections_for_tests import avoiding_histories
+from crawl_urn_dagster_tests.estimates.observed import collection_data, urn
+
+N_REPLICATES = 20
+
+
+def test_dependence_on_the_previous_crawl_refutes_every_urn_of_independent_draws():
+    data = collection_data(avoiding_histories(8, urn=200).counts())
+    estimation = estimate(data, clock="crawl", n_replicates=N_REPLICATES)
+    assessment, fits = estimation.assessment, estimation.tables["parameters"]
+    fits = fits[~fits["status"].isin(UNREPORTED_STATUSES)]
+    assert assessment.verdict.name in {"order_matters", "revisit_avoidance"}
+    assert assessment.estimate("kappa") is None
+    has_delay = fits["model"] == "revisit_delay"
+    assert {"core_shell", "core_two_shells", "beta_shell"} <= set(fits.loc[~has_delay, "model"])
+    assert fits.loc[~has_delay, "reason_code"].str.startswith("refuted").all()
+    assert not fits.loc[has_delay, "reason_code"].str.startswith("refuted").any()
+
+
+def test_short_collection_refutes_nothing():
+    data = collection_data(urn(4, core=400, shell=600, alpha=0.75, coverage=0.6, seed=3))
+    estimation = estimate(data, clock="crawl", n_replicates=N_REPLICATES)
+    assert estimation.assessment.verdict.name == "too_short"
+    assert not estimation.assessment.has_numbers
+    assert estimation.assessment.refuted == frozenset()
+    assert "refuted" not in set(estimation.tables["parameters"]["status"])
