@@ -10,6 +10,7 @@ import pytest
 
 import crawl_urn_dagster as cu
 from crawl_urn_dagster.estimates import fits as registry
+from crawl_urn_dagster.orchestration.assets.estimates import INFERENCE_TABLES
 from crawl_urn_dagster.sources import SourceError
 from crawl_urn_dagster_tests.collections_for_tests import ALPHA, COVERAGE, KAPPA, histories, labels, presence_of
 from crawl_urn_dagster_tests.pipeline import ALL_BUT_OBSERVABLES, Pipeline
@@ -18,9 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples" / "extending"
 N_CRAWLS = 10
 #: Tables of the step that fits.
-OF_PARAMETERS = {
-    *("parameters", "operator_terms", "diagnosis", "model_comparison", "revisit_regimes", "kappa_profile"),
-}
+OF_PARAMETERS = {"parameters", "operator_terms", *INFERENCE_TABLES}
 
 
 def load(name, monkeypatch):
