@@ -19,7 +19,7 @@ from crawl_urn_dagster.urn.open_population.quantities import kappa_over_newborn_
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crawl_urn_dagster.estimates.assessment.models import TestedLadder
+    from crawl_urn_dagster.estimates.assessment.models import ModelTests, TestedLadder
     from crawl_urn_dagster.urn.goodness_of_fit.dependence import DependenceEffect
     from crawl_urn_dagster.urn.open_population.ladder import OpenPopulationFit
     from crawl_urn_dagster.urn.open_population.quantities import Course
@@ -200,25 +200,31 @@ def _columns(name: str, course: Course, position: int, scale: float = 1.0) -> di
 
 def candidate_rows(found: TestedLadder) -> list[dict[str, Any]]:
     """Return the rows of table `candidate_models` for the ladder."""
-    rows = []
-    for fit in found.ladder.candidates:
-        dependence, cells = found.tested.tests(fit)
-        rows.append(
-            {
-                "model": fit.model,
-                "stage": fit.stage,
-                "log_likelihood": fit.log_likelihood,
-                "n_parameters": fit.n_parameters,
-                "criterion": found.ladder.delta_qaicc(fit),
-                "variance_inflation": cells.c_hat,
-                "misplaced": cells.misplaced_excess,
-                "dependence": dependence.trap_dependence.effect,
-                "transience": dependence.transience.effect,
-                "adequate": found.tested.is_adequate(fit),
-                "selected": found.ladder.is_adequate and fit is found.ladder.selected,
-            }
-        )
-    return rows
+    return [
+        {
+            "model": fit.model,
+            "stage": fit.stage,
+            "log_likelihood": fit.log_likelihood,
+            "n_parameters": fit.n_parameters,
+            "criterion": found.ladder.delta_qaicc(fit),
+            **_test_columns(found.tested.known_tests(fit)),
+            "selected": found.ladder.is_adequate and fit is found.ladder.selected,
+        }
+        for fit in found.ladder.candidates
+    ]
+
+
+def _test_columns(tests: ModelTests | None) -> dict[str, Any]:
+    """Return the results of the tests of a model; none if it was not tested."""
+    if tests is None:
+        return {}
+    return {
+        "variance_inflation": tests.cells.c_hat,
+        "misplaced": tests.cells.misplaced_excess,
+        "dependence": tests.dependence.trap_dependence.effect,
+        "transience": tests.dependence.transience.effect,
+        "adequate": tests.is_adequate,
+    }
 
 
 def test_rows(found: TestedLadder, labels: Sequence[str]) -> list[dict[str, Any]]:

@@ -208,7 +208,7 @@ def memory_candidates(found: MemoryModel, *, is_selected: bool) -> list[dict[str
             "log_likelihood": fit.log_likelihood,
             "n_parameters": fit.n_parameters,
             "criterion": fit.bic - least,
-            "adequate": found.is_adequate and fit.model == found.model,
+            "adequate": found.is_adequate if fit.model == found.model else None,
             "selected": is_selected and fit.model == found.model,
         }
         for fit in fits

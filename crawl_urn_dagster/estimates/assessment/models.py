@@ -68,6 +68,10 @@ class TestedHistories:
             self._tests[fit.model] = ModelTests(effects, cells)
         return self._tests[fit.model]
 
+    def known_tests(self, fit: OpenPopulationFit) -> ModelTests | None:
+        """Return the tests of a fitted model; None if it was not tested because another has far more support."""
+        return self._tests.get(fit.model)
+
     def is_adequate(self, fit: OpenPopulationFit) -> bool:
         """Whether no test refutes a fitted model."""
         return self.tests(fit).is_adequate

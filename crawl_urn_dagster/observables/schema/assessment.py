@@ -82,7 +82,11 @@ CANDIDATE_MODELS = Table(
         Column("misplaced", "DOUBLE", "share of elements in the wrong cell beyond sampling", "fraction"),
         Column("dependence", "DOUBLE", "pooled log odds ratio of capture now and next beyond the model", "log odds"),
         Column("transience", "DOUBLE", "pooled log odds ratio of old and seen again beyond the model", "log odds"),
-        required("adequate", "BOOLEAN", "whether no test refutes the model by a relevant effect"),
+        Column(
+            "adequate",
+            "BOOLEAN",
+            "whether no test refutes the model by a relevant effect; null: not tested, as another has far more support",
+        ),
         required("selected", "BOOLEAN", "whether the assessment quotes this model"),
     ),
     ("model",),

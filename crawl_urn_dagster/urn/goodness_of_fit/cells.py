@@ -155,16 +155,18 @@ def compare_cells(observed: FloatArray, expected: FloatArray, n_parameters: int 
     >>> compare_cells(cells, cells).c_hat
     0.0
     """
-    flat = expected.ravel()
+    reachable = np.flatnonzero((expected > 0) | (observed > 0))
+    flat = expected.ravel()[reachable]
     pool, size = _pools(flat)
     o, e = (
-        np.bincount(pool, weights=cells.ravel(), minlength=size).astype(np.float64) for cells in (observed, expected)
+        np.bincount(pool, weights=cells, minlength=size).astype(np.float64)
+        for cells in (observed.ravel()[reachable], flat)
     )
     contributions = np.divide((o - e) ** 2, e, out=np.zeros(size), where=e > 0)
     x2, df = float(contributions.sum()), size - n_parameters
     if df < 1 or not observed.any():
         x2, df = np.nan, 0
-    first, last, captures = np.unravel_index(_largest_cells(flat, pool, size), expected.shape)
+    first, last, captures = np.unravel_index(reachable[_largest_cells(flat, pool, size)], expected.shape)
     worst = np.argsort(-contributions, kind="stable")[:_N_WORST]
     pooled = np.bincount(pool[flat > 0], minlength=size)
     excess: FloatArray = np.zeros(expected.shape[0])
