@@ -3,6 +3,14 @@
 Does not compute the tables; see `observables` and `estimates`.
 """
 
-from crawl_urn_dagster.figures.catalogue import CATALOGUE, PARAMETER_FIGURES, Caption, caption, draw, drawable
+from crawl_urn_dagster.figures.catalogue import (
+    CATALOGUE,
+    PARAMETER_FIGURES,
+    Caption,
+    caption,
+    draw,
+    drawable,
+    inputs_digest,
+)
 
-__all__ = ["CATALOGUE", "PARAMETER_FIGURES", "Caption", "caption", "draw", "drawable"]
+__all__ = ["CATALOGUE", "PARAMETER_FIGURES", "Caption", "caption", "draw", "drawable", "inputs_digest"]

@@ -6,7 +6,9 @@ The modules that draw (one per subject) are imported when a figure is drawn. Doe
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import sha256
 from importlib import import_module
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -257,6 +259,26 @@ def caption(name: str, frames: Mapping[str, pd.DataFrame], *, title: str, clock:
         text, alt = _call(name, f"{name}_caption", frames, clock)
     shows = CATALOGUE[name].shows.replace("element", noun)
     return Caption(f"{title}: {name.replace('_', ' ')}", f"{shows} {text}", alt)
+
+
+def inputs_digest(
+    name: str, frames: Mapping[str, pd.DataFrame], *, title: str, clock: str, noun: str = "element"
+) -> str:
+    """Return a digest of the version of the package and of all that `draw` draws a figure from.
+
+    Parameters
+    ----------
+    name, frames, title, clock, noun
+        As in `draw`.
+    """
+    import pandas as pd
+
+    digest = sha256(repr((version("crawl-urn-dagster"), name, title, clock, noun)).encode())
+    entry = CATALOGUE[name]
+    for table in (*entry.tables, *(table for table in entry.optional_tables if table in frames)):
+        digest.update(repr((table, list(frames[table].columns))).encode())
+        digest.update(pd.util.hash_pandas_object(frames[table], index=False).to_numpy().tobytes())
+    return digest.hexdigest()
 
 
 def _call(name: str, function: str, frames: Mapping[str, pd.DataFrame], clock: str, **options: object) -> Any:

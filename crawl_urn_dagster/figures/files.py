@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 #: Suffixes of a figure's files: two columns wide for screens and for print, one column wide, and the caption.
 SUFFIXES = (".png", ".svg", ".pdf", ".one_column.pdf", ".json")
 _MAX_REDUCTION = 8
+_INPUTS = "Inputs"  # keyword of the digest in the PNG
 _PRINT_DPI = 300  # resolution of dense point clouds and heat maps, which SVG and PDF contain as images
 
 
-def save_figure(wide: Figure, narrow: Figure, stem: Path, caption: Caption) -> list[Path]:
+def save_figure(wide: Figure, narrow: Figure, stem: Path, caption: Caption, *, inputs: str = "") -> list[Path]:
     """Write a figure in every format.
 
     Each file is replaced atomically, so a reader finds either the old or the new one.
@@ -41,6 +42,8 @@ def save_figure(wide: Figure, narrow: Figure, stem: Path, caption: Caption) -> l
         Path without suffix; missing folders are created.
     caption
         Written to the metadata of each file, and to a JSON file with keys title, caption and alt.
+    inputs
+        Digest of what the figure is drawn from, written to the PNG for `saved_png`.
 
     Returns
     -------
@@ -49,7 +52,7 @@ def save_figure(wide: Figure, narrow: Figure, stem: Path, caption: Caption) -> l
     """
     texts = {"title": caption.title, "caption": caption.text, "alt": caption.alt}
     contents = (
-        _render(wide, "png", caption, dpi=PNG_DPI),
+        render_png(wide, caption, inputs=inputs),
         _render(wide, "svg", caption, dpi=_PRINT_DPI),
         _render(wide, "pdf", caption, dpi=_PRINT_DPI),
         _render(narrow, "pdf", caption, dpi=_PRINT_DPI, columns=1),
@@ -68,9 +71,19 @@ def remove_figure(stem: Path) -> None:
         stem.with_name(f"{stem.name}{suffix}").unlink(missing_ok=True)
 
 
-def render_png(figure: Figure) -> bytes:
-    """Render a figure as a PNG of 150 dpi without caption metadata."""
-    return _render(figure, "png", dpi=PNG_DPI)
+def render_png(figure: Figure, caption: Caption | None = None, *, inputs: str = "") -> bytes:
+    """Render a figure as a PNG of 150 dpi; caption and inputs as in `save_figure`."""
+    return _render(figure, "png", caption, dpi=PNG_DPI, inputs=inputs)
+
+
+def saved_png(stem: Path, inputs: str) -> bytes | None:
+    """Return the saved PNG of a figure if it was drawn from inputs of this digest."""
+    try:
+        content = stem.with_name(f"{stem.name}.png").read_bytes()
+        with Image.open(io.BytesIO(content)) as image:
+            return content if image.info.get(_INPUTS) == inputs else None
+    except OSError:  # no file, or not an image
+        return None
 
 
 def preview_png(png: bytes, max_bytes: int = 100_000) -> bytes:
@@ -100,10 +113,19 @@ def _with_palette(image: Image.Image) -> bytes:
     return buffer.getvalue()
 
 
-def _render(figure: Figure, file_format: str, caption: Caption | None = None, *, dpi: int, columns: int = 2) -> bytes:
+def _render(
+    figure: Figure,
+    file_format: str,
+    caption: Caption | None = None,
+    *,
+    dpi: int,
+    columns: int = 2,
+    inputs: str = "",
+) -> bytes:
     buffer = io.BytesIO()
+    metadata = {**_metadata(file_format, caption), **({_INPUTS: inputs} if inputs else {})}
     with page_columns(columns), style():  # ticks are created when a figure is rendered
-        figure.savefig(buffer, format=file_format, dpi=dpi, metadata=_metadata(file_format, caption))
+        figure.savefig(buffer, format=file_format, dpi=dpi, metadata=metadata)
     content = buffer.getvalue()
     if file_format == "svg" and caption is not None:
         # Screen readers use <desc>, which matplotlib does not write.

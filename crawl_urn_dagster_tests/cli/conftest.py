@@ -1,10 +1,6 @@
 """One run of the command, shared by the tests of this folder."""
 
-import json
-import subprocess
-
 import pytest
-from filelock import FileLock
 
 from crawl_urn_dagster.figures.files import SUFFIXES
 from crawl_urn_dagster.orchestration.resources import CollectionHome
@@ -15,6 +11,7 @@ from crawl_urn_dagster_tests.collections_for_tests import (
     tables_collection,
 )
 from crawl_urn_dagster_tests.command import configure, crawl_urn
+from crawl_urn_dagster_tests.sharing import make_once
 
 N_CRAWLS, URN = 10, 1_000
 
@@ -26,15 +23,7 @@ def command_run(tmp_path_factory, worker_id):
     Nine of the ten crawls of the first were ingested before, and the second has a figure of an earlier update. All test
     processes share the run.
     """
-    base = tmp_path_factory.getbasetemp()
-    folder = (base if worker_id == "master" else base.parent) / "command"
-    folder.mkdir(exist_ok=True)
-    finished = folder / "result.json"
-    with FileLock(folder / ".lock"):
-        if not finished.exists():
-            result = _run(folder)
-            finished.write_text(json.dumps([result.returncode, result.stdout, result.stderr]))
-    return folder, subprocess.CompletedProcess("crawl-urn", *json.loads(finished.read_text()))
+    return make_once(tmp_path_factory, worker_id, "command", _run)
 
 
 def _run(folder):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from crawl_urn_dagster.figures import CATALOGUE, PARAMETER_FIGURES, caption, draw, drawable
+from crawl_urn_dagster.figures import CATALOGUE, PARAMETER_FIGURES, caption, draw, drawable, inputs_digest
 from crawl_urn_dagster.figures.files import SUFFIXES
 from crawl_urn_dagster.figures.style import WIDTHS
 from crawl_urn_dagster.observables.database import ObservablesFile
@@ -145,6 +145,17 @@ def test_drawable_returns_figures_whose_tables_exist(frames):
     assert set(PARAMETER_FIGURES) < set(drawable(frames))
     for entry in CATALOGUE.values():
         assert {*entry.tables, *entry.optional_tables} <= set(TABLES)
+
+
+def test_digest_changes_with_all_that_a_figure_is_drawn_from(frames):
+    def digest(name="containment_by_lag", *, clock="crawl", **replaced):
+        return inputs_digest(name, {**frames, **replaced}, title=TITLE, clock=clock)
+
+    changed = frames["containment"].copy()
+    changed.loc[0, "containment"] += 1e-9
+    digests = [digest(), digest(containment=changed), digest(clock="year"), digest("identifiability")]
+    assert len({*digests, digest(containment=frames["containment"].iloc[1:])}) == 5
+    assert digest(parameters=frames["parameters"].iloc[1:]) == digests[0]
 
 
 @pytest.mark.parametrize("name", CATALOGUE)

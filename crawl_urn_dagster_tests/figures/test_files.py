@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from crawl_urn_dagster.figures import Caption, draw
-from crawl_urn_dagster.figures.files import SUFFIXES, preview_png, remove_figure, render_png, save_figure
+from crawl_urn_dagster.figures.files import SUFFIXES, preview_png, remove_figure, render_png, save_figure, saved_png
 from crawl_urn_dagster_tests.figures.frames import TITLE, tables
 
 CAPTION = Caption("gov <hosts> & (κ)", "κ = 0.400 (0.399–0.401) & more.", "A bar: <κ> & μ.")
@@ -94,6 +94,16 @@ def test_save_of_any_figure_replaces_files(tmp_path):
     remove_figure(tmp_path / "lag")
     remove_figure(tmp_path / "lag")
     assert [path.name for path in tmp_path.iterdir()] == ["lag.png.other"]
+
+
+def test_saved_png_is_read_if_its_inputs_are_the_same(tmp_path):
+    stem = tmp_path / "lag"
+    assert saved_png(stem, "one") is None
+    stem.with_suffix(".png").write_bytes(b"no image")
+    assert saved_png(stem, "one") is None
+    save_figure(plain_figure(), plain_figure(), stem, CAPTION, inputs="one")
+    assert saved_png(stem, "one") == render_png(plain_figure(), CAPTION, inputs="one")
+    assert saved_png(stem, "other") is None
 
 
 def test_failed_save_leaves_no_temporary_file(tmp_path):

@@ -1,15 +1,13 @@
 """The tables and the report of one collection of 16 crawls, shared by the tests of the report."""
 
-import pickle
-
 import pytest
-from filelock import FileLock
 
 from crawl_urn_dagster.figures import CATALOGUE
 from crawl_urn_dagster.report import Content, Picture, report_page, to_markdown
 from crawl_urn_dagster_tests.collections_for_tests import histories, presence_collection
 from crawl_urn_dagster_tests.pipeline import FIGURES, Pipeline
 from crawl_urn_dagster_tests.report.reading import N_CRAWLS, TABLES
+from crawl_urn_dagster_tests.sharing import make_once
 
 
 def run_collection(folder):
@@ -21,15 +19,8 @@ def run_collection(folder):
 
 @pytest.fixture(scope="session")
 def collection_and_tables(tmp_path_factory, worker_id):
-    """The collection and its tables; the first test process to need them makes them for all."""
-    folder = tmp_path_factory.getbasetemp()
-    folder = (folder if worker_id == "master" else folder.parent) / "report"
-    folder.mkdir(exist_ok=True)
-    made = folder / "tables.pickle"
-    with FileLock(folder / "lock"):
-        if not made.exists():
-            made.write_bytes(pickle.dumps(run_collection(folder)))
-    return pickle.loads(made.read_bytes())
+    """The collection and its tables."""
+    return make_once(tmp_path_factory, worker_id, "report", run_collection)[1]
 
 
 @pytest.fixture(scope="session")

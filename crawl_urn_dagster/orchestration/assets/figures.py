@@ -5,11 +5,12 @@ blocking check can skip them. Does not draw figures or write captions; see the p
 """
 
 import base64
+from typing import TypedDict
 
 import dagster as dg
 
 from crawl_urn_dagster.config.collection import Collection
-from crawl_urn_dagster.figures import CATALOGUE, caption, draw, drawable
+from crawl_urn_dagster.figures import CATALOGUE, caption, draw, drawable, inputs_digest
 from crawl_urn_dagster.observables.schema import TABLES
 from crawl_urn_dagster.orchestration.asset_keys import asset_spec, assets_of, home_of
 from crawl_urn_dagster.sources import SimulatedSource
@@ -24,9 +25,21 @@ def figure_names(collection: Collection) -> list[str]:
     )
 
 
-def figure_title(collection: Collection) -> str:
-    """Return the name of a collection in its figures."""
-    return f"{collection.name} ({collection.granularity})"
+class FigureLabels(TypedDict):
+    """What figures and captions take from a collection, see `figures.draw`."""
+
+    title: str
+    clock: str
+    noun: str
+
+
+def figure_labels(collection: Collection) -> FigureLabels:
+    """Return what the figures of a collection take from it."""
+    return {
+        "title": f"{collection.name} ({collection.granularity})",
+        "clock": collection.clock,
+        "noun": collection.noun,
+    }
 
 
 def figure_assets(collection: Collection) -> list[dg.AssetsDefinition]:
@@ -63,10 +76,11 @@ def _figure(collection: Collection, name: str) -> dg.AssetsDefinition:
 
         home = home_of(context, collection)
         frames = home.observables.read_all(tables)
-        title, clock, noun = figure_title(collection), collection.clock, collection.noun
-        description = caption(name, frames, title=title, clock=clock, noun=noun)
-        wide, narrow = (draw(name, frames, title=title, clock=clock, noun=noun, columns=columns) for columns in (2, 1))
-        paths = save_figure(wide, narrow, home.figures / name, description)
+        labels = figure_labels(collection)
+        description = caption(name, frames, **labels)
+        wide, narrow = (draw(name, frames, **labels, columns=columns) for columns in (2, 1))
+        inputs = inputs_digest(name, frames, **labels)
+        paths = save_figure(wide, narrow, home.figures / name, description, inputs=inputs)
         preview = base64.b64encode(preview_png(paths[0].read_bytes())).decode("ascii")
         return dg.MaterializeResult(
             metadata={

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import dagster as dg
 
 from crawl_urn_dagster.config.collection import Collection
-from crawl_urn_dagster.figures import PARAMETER_FIGURES, caption, draw
+from crawl_urn_dagster.figures import PARAMETER_FIGURES, caption, draw, inputs_digest
 from crawl_urn_dagster.orchestration.asset_keys import FINGERPRINT, asset_key, asset_spec, assets_of, home_of
-from crawl_urn_dagster.orchestration.assets.figures import figure_names, figure_tables, figure_title
+from crawl_urn_dagster.orchestration.assets.figures import figure_labels, figure_names, figure_tables
 from crawl_urn_dagster.orchestration.assets.source import TABLES_WITH_CRAWLS
 from crawl_urn_dagster.sources import SimulatedSource, TablesSource
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from crawl_urn_dagster.orchestration.resources import CollectionHome
     from crawl_urn_dagster.report import Page, Picture
 
 _ALWAYS = (
@@ -49,7 +50,8 @@ def report_asset(collection: Collection) -> dg.AssetsDefinition:
         description="Report in HTML and Markdown: verdict, quotable numbers, drift, tables and figures.",
     )
 
-    @assets_of(collection, "report", [spec])
+    # Of the steps that may start, figures come first: the report reads those that are drawn, and draws the others.
+    @assets_of(collection, "report", [spec], op_tags={"dagster/priority": "-1"})
     def report(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
         from crawl_urn_dagster.estimates.assessment.reading import read_assessment, state_assessment
         from crawl_urn_dagster.estimates.strata import stratum_sizes
@@ -71,7 +73,7 @@ def report_asset(collection: Collection) -> dg.AssetsDefinition:
         broken = broken_rules(
             frames["crawls"], frames.get("containment"), frames.get("discovery_curve"), collection.source.relative_error
         )
-        pictures = _pictures(collection, frames, names if assessment.has_numbers else observed)
+        pictures = _pictures(collection, home, frames, names if assessment.has_numbers else observed)
         read_at = _read_at(context.instance, collection)
         content = Content(collection, frames, broken_rules=broken, pictures=pictures, read_at=read_at)
         paths = write_page(report_page(content), home.report)
@@ -109,17 +111,18 @@ def write_page(page: "Page", stem: "Path") -> "dict[str, dg.MetadataValue]":
 
 
 def _pictures(
-    collection: Collection, frames: "Mapping[str, pd.DataFrame]", names: "Iterable[str]"
+    collection: Collection, home: "CollectionHome", frames: "Mapping[str, pd.DataFrame]", names: "Iterable[str]"
 ) -> "dict[str, Picture]":
-    """Draw the figures again so that they agree with the numbers on the page."""
-    from crawl_urn_dagster.figures.files import render_png
+    """Read the saved figures, and draw those again that were not drawn from the numbers on the page."""
+    from crawl_urn_dagster.figures.files import render_png, saved_png
     from crawl_urn_dagster.report import Picture
 
-    pictures = {}
+    pictures, labels = {}, figure_labels(collection)
     for name in names:
-        title, clock, noun = figure_title(collection), collection.clock, collection.noun
-        description = caption(name, frames, title=title, clock=clock, noun=noun)
-        figure = draw(name, frames, title=title, clock=clock, noun=noun)
-        png = render_png(figure)
+        description = caption(name, frames, **labels)
+        inputs = inputs_digest(name, frames, **labels)
+        png = saved_png(home.figures / name, inputs)
+        if png is None:
+            png = render_png(draw(name, frames, **labels), description, inputs=inputs)
         pictures[name] = Picture(f"figures/{name}.png", png, description.text, description.alt)
     return pictures

@@ -2,15 +2,20 @@
 
 import pytest
 
-from crawl_urn_dagster_tests.collections_for_tests import (
-    presence_collection,
-)
+from crawl_urn_dagster_tests.collections_for_tests import presence_collection
 from crawl_urn_dagster_tests.pipeline import Pipeline
+from crawl_urn_dagster_tests.sharing import make_once
 
 
 @pytest.fixture(scope="session")
-def listed(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("listed")
-    pipeline = Pipeline(presence_collection(folder), folder)
+def listed(tmp_path_factory, worker_id):
+    """A pipeline after an update, to read from."""
+    folder, collection = make_once(tmp_path_factory, worker_id, "listed", _update)
+    return Pipeline(collection, folder, on_disk=True)
+
+
+def _update(folder):
+    collection = presence_collection(folder)
+    pipeline = Pipeline(collection, folder, on_disk=True)
     assert pipeline.run().success, pipeline.outcome.errors
-    return pipeline
+    return collection
