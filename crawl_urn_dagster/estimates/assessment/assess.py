@@ -5,6 +5,7 @@ Does not test or fit; see `urn.goodness_of_fit`, `urn.open_population`, `urn.sta
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,6 +38,7 @@ from crawl_urn_dagster.estimates.diagnosis import curves_verdict
 from crawl_urn_dagster.observables.tables import unions_matrix
 from crawl_urn_dagster.urn import Status, recaptures_from_unions
 from crawl_urn_dagster.urn.capture_recapture.population_trend import PopulationTrend, population_trend
+from crawl_urn_dagster.urn.goodness_of_fit.scope_break import find_mass_change
 from crawl_urn_dagster.urn.state_space.core_test import CoreVerdict
 
 if TYPE_CHECKING:
@@ -135,8 +137,25 @@ def assess(
     is_uneven = len(gaps) > 0 and (gaps > 0).all() and gaps.max() > _UNEVEN * gaps.min()
     memory = fit_memory(found.tested.histories, gaps / gaps.mean() if is_uneven else None, seed=seed)
     if memory is None or not memory.is_adequate:
-        return _assess_ladder(data, found, memory)
-    return _assess_memory(data, found, memory)
+        return _with_mass_change(_assess_ladder(data, found, memory), data, found)
+    return _with_mass_change(_assess_memory(data, found, memory), data, found)
+
+
+def _with_mass_change(assessed: Assessment, data: CollectionData, found: TestedLadder) -> Assessment:
+    """Name the gap that many more elements than usual did not survive, or at which many more were new.
+
+    Absence in runs hides a break of scope from the tests of the ladder. The numbers are still of all crawls, because
+    the population of each crawl follows from its own histories.
+    """
+    change = find_mass_change(found.tested.histories)
+    if found.scope_break is not None or change.crawl is None:
+        return assessed
+    label = data.labels[found.crawls[change.crawl]]
+    happened = "of the elements left for good" if change.share > 0 else "of the elements were new"
+    finding = f"At {label}, {abs(change.share):.0%} more {happened} than usual, as after a change of scope."
+    verdict = replace(assessed.verdict, meaning=f"{assessed.verdict.meaning} {finding}")
+    row = {"test": "scope_break", "subject": label, "effect": change.share, "verdict": "fails"}
+    return replace(assessed, verdict=verdict, tests=[*assessed.tests, row])
 
 
 def _assess_memory(data: CollectionData, found: TestedLadder, memory: MemoryModel) -> Assessment:

@@ -1,6 +1,7 @@
 """Find the gap at which the scope of a collection changes: many elements leave or enter at once.
 
-Does not fit a model; the caller gives the expected elements of a core and shell without a break.
+Does not fit a model. For independent draws the caller gives the expected elements of a core and shell without a break;
+where absence comes in runs, each gap is compared with the other gaps.
 """
 
 from __future__ import annotations
@@ -8,14 +9,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from scipy.special import logit
 
 if TYPE_CHECKING:
-    from crawl_urn_dagster.urn.data.histories import FloatArray
+    from crawl_urn_dagster.urn.data.histories import BoolArray, CaptureHistoryCounts, FloatArray, IntArray
 
 _FEWEST_ELEMENTS = 25.0
 _SHARE_OF_UBIQUITOUS = 0.005
 _TIMES_OTHER_GAPS = 4.0
 _STANDARD_ERRORS = 4.0
+# Crawls after a gap that must all miss an element before it counts as gone; at most this share of all crawls.
+_MOST_MISSES, _SHARE_OF_MISSES = 8, 3
+_FEWEST_MISSES = 5
+_FEWEST_OTHER_GAPS = 6
+_RELEVANT_SHARE = 0.05
+_TIMES_OTHER_SHARES = 1.5
+# Distance from the median of the other gaps, in robust standard deviations on the logit scale.
+_FAR = 4.0
+_NORMAL_MAD = 1.4826
 
 
 class ScopeBreak(NamedTuple):
@@ -93,3 +104,78 @@ def find_scope_break(observed: FloatArray, expected: FloatArray) -> ScopeBreak:
         _STANDARD_ERRORS * np.sqrt(expected[only_before] + expected[only_after])[1 + largest],
     )
     return result._replace(crawl=largest + 2) if inner[largest] > threshold else result
+
+
+class MassChange(NamedTuple):
+    """A gap at which many more elements leave for good, or are new, than at any other gap.
+
+    Attributes
+    ----------
+    crawl
+        First crawl after the gap; None without such a gap.
+    share
+        Share of the crawl before the gap that left, or minus the share of the crawl after it that is new, beyond the
+        median of the other gaps; NaN without such a gap.
+    """
+
+    crawl: int | None
+    share: float
+
+
+def find_mass_change(histories: CaptureHistoryCounts) -> MassChange:
+    """Find the gap that many more elements than usual do not survive, or at which many more are new.
+
+    An element has left if it is captured by the last crawl before a gap and missed by up to eight crawls after it.
+    A temporary absence counts alike at every gap, so the other gaps with as many crawls after them are the standard. A
+    gap stands out if the share beyond their median exceeds 5 % of the crawl, 25 elements, and 1.5 times that of any other
+    gap, and its logit is more than four robust standard deviations from the median. New elements are those that left
+    when time runs backwards.
+
+    Parameters
+    ----------
+    histories
+        Elements of each capture history.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crawl_urn_dagster.urn import CaptureHistoryCounts
+    >>> seen = np.ones((3, 16), dtype=bool)
+    >>> seen[1, 9:] = seen[2, 4] = False
+    >>> find_mass_change(CaptureHistoryCounts(seen, np.array([700, 200, 100]))).crawl
+    9
+    """
+    left = _standing_out(histories.seen, histories.elements)
+    entered = _standing_out(histories.seen[:, ::-1], histories.elements)
+    if entered.crawl is not None and (left.crawl is None or entered.share > left.share):
+        return MassChange(histories.n_crawls - entered.crawl, -entered.share)
+    return left
+
+
+def _standing_out(seen: BoolArray, elements: IntArray) -> MassChange:
+    n = seen.shape[1]
+    most = min(_MOST_MISSES, n // _SHARE_OF_MISSES)
+    excess, is_far = np.zeros(n), np.zeros(n, dtype=np.bool_)
+    sizes = elements @ seen
+    for misses in range(_FEWEST_MISSES, most + 1):
+        gaps = np.arange(1, n - misses + 1)
+        if len(gaps) <= _FEWEST_OTHER_GAPS:
+            continue
+        gone = np.array([elements @ (seen[:, g - 1] & ~seen[:, g : g + misses].any(axis=1)) for g in gaps])
+        share = gone / np.maximum(sizes[gaps - 1], 1)
+        scaled = logit((gone + 0.5) / (sizes[gaps - 1] + 1))
+        # The last gaps have fewer crawls after them, and each gap is compared with as many as it has.
+        for g in gaps if misses == most else gaps[-1:]:
+            others = np.delete(scaled, g - 1)
+            spread = _NORMAL_MAD * np.median(abs(others - np.median(others)))
+            excess[g] = share[g - 1] - np.median(np.delete(share, g - 1))
+            is_far[g] = scaled[g - 1] - np.median(others) > _FAR * spread
+    largest = int(excess.argmax())
+    next_largest = np.delete(excess, largest).max(initial=0.0)
+    is_relevant = excess[largest] > max(_RELEVANT_SHARE, _TIMES_OTHER_SHARES * next_largest)
+    # Fewer crawls before a gap do not show that the elements were there to stay.
+    if largest < _FEWEST_MISSES or not (is_relevant and is_far[largest]):
+        return MassChange(None, np.nan)
+    if excess[largest] * sizes[largest - 1] <= _FEWEST_ELEMENTS:
+        return MassChange(None, np.nan)
+    return MassChange(largest, float(excess[largest]))

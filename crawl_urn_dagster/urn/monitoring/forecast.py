@@ -5,10 +5,12 @@ Does not evaluate other coverages or gaps (see `planning`) and does not fit urns
 The *profile* ν(k) is the new fraction of a crawl with respect to the k crawls before it: 1 - Σ_(j ≤ k) b_j, where b_j
 is the fraction of a crawl that was last captured exactly j crawls before, Σ_t r_(t-j,t) / Σ_t M_t. Beyond the longest
 known lag, b decreases geometrically. Any urn in its steady state has a profile, with or without a core, with unequal
-elements and under a revisit delay, so the forecast does not depend on a model. On the logit scale, the profile of a
-coming crawl returns from the profile of the last crawl to the mean profile, with the factor `DAMPING` per crawl (a
-damped level, Gardner and McKenzie, 1985). Log sizes do so too. Simulated futures deviate from this forecast as
-stretches of past crawls deviated from the same forecast made before them, with either sign.
+elements and under a revisit delay, and keeps it when all its classes grow alike, so the forecast does not depend on a
+model. On the logit scale, the profile of a coming crawl returns from the profile of the last crawl to the mean profile,
+with the factor `DAMPING` per crawl (a damped level, Gardner and McKenzie, 1985). Log sizes return to the trend of the
+population in the same way, or follow the expected sizes of a model with memory. Simulated futures deviate from this
+forecast as stretches of past crawls deviated from the same forecast made before them, with either sign, and each has
+its own trend, drawn from the error of the estimated trend.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.interpolate import PchipInterpolator
 from scipy.special import expit, logit
+from scipy.stats import norm
 from scipy.stats import t as student_t
 
 if TYPE_CHECKING:
@@ -31,6 +34,8 @@ DAMPING = 0.95
 #: Minimum number of crawls for a forecast: enough for a profile, and for a few stretches of past errors.
 FEWEST = 8
 _LEVEL = 0.95
+# With fewer errors the quantile of Student's t is no guide.
+_FEWEST_ERRORS = 4
 # Distance that fractions keep from 0 and 1, where the logit is infinite.
 _LEAST = 1e-3
 
@@ -41,6 +46,13 @@ class Prediction(NamedTuple):
     value: FloatArray
     low: FloatArray
     high: FloatArray
+
+
+class Trend(NamedTuple):
+    """Change of the log population per crawl, and its standard error."""
+
+    growth: float = 0.0
+    se: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +112,14 @@ class Forecast:
 
 
 def forecast(
-    unions: FloatArray, recaptures: FloatArray, *, horizon: int = 12, n_futures: int = 2000, seed: int = 1
+    unions: FloatArray,
+    recaptures: FloatArray,
+    *,
+    trend: Trend | None = None,
+    expected_sizes: FloatArray | None = None,
+    horizon: int = 12,
+    n_futures: int = 2000,
+    seed: int = 1,
 ) -> Forecast:
     """Forecast the coming crawls.
 
@@ -111,6 +130,11 @@ def forecast(
     recaptures
         Elements r_ij captured by crawl i and next captured by crawl j, shape (n_crawls, n_crawls). Recaptures at lags
         that are unknown for most crawls are not used.
+    trend
+        Trend of the population; None: constant.
+    expected_sizes
+        Sizes of the next crawls that a model expects after each crawl, shape (n_crawls, horizon), NaN where it expects
+        none; see `state_space.prediction.expected_sizes`. None: sizes return to their trend.
     horizon
         Number of coming crawls, at least 1.
     n_futures
@@ -143,15 +167,42 @@ def forecast(
     observed = _observed(sizes, recaptures, longest)
     before = np.minimum(np.arange(1, n), longest)
     departures = logit(observed[np.arange(1, n), before]) - logit(profile[before])
-    log_sizes = np.log(sizes) - np.log(sizes.mean())
     damped = DAMPING ** np.arange(1, horizon + 1)
     rng = np.random.default_rng(seed)
-    size_paths = log_sizes[-1] * damped + _paths(rng, log_sizes, horizon, n_futures)
+    size_paths = _size_paths(rng, sizes, trend or Trend(), expected_sizes, horizon, n_futures)
     last = logit(observed[-1]) - logit(profile[:n])
     last = last[np.minimum(np.arange(n + horizon), longest)]
-    fractions = expit(logit(profile) + last * damped[:, None] + _paths(rng, departures, horizon, n_futures)[..., None])
+    errors = _damped_errors(departures, horizon)
+    fractions = expit(logit(profile) + last * damped[:, None] + _paths(rng, errors, horizon, n_futures)[..., None])
     fractions[..., 0] = 1.0
-    return Forecast(unions, sizes.mean() * np.exp(size_paths), fractions, longest)
+    return Forecast(unions, np.exp(size_paths), fractions, longest)
+
+
+def _size_paths(
+    rng: np.random.Generator,
+    sizes: FloatArray,
+    trend: Trend,
+    expected: FloatArray | None,
+    horizon: int,
+    n: int,
+) -> FloatArray:
+    """Draw log sizes of the coming crawls, shape (1 + n, horizon); the first row is the central future."""
+    ahead = np.arange(1, horizon + 1)
+    drawn = np.append(0.0, trend.se * rng.standard_normal(n))[:, None]
+    if expected is not None:
+        coming = np.arange(len(sizes))[:, None] + ahead
+        later = np.append(np.log(sizes), np.full(horizon, np.nan))[coming]
+        errors = later - np.log(expected)
+        return np.asarray(np.log(expected[-1]) + drawn * ahead + _paths(rng, errors[:-1], horizon, n))
+    age = np.arange(len(sizes)) - (len(sizes) - 1)
+    without_trend = np.log(sizes) - trend.growth * age
+    level = np.log(np.exp(without_trend).mean())
+    departures = without_trend - level
+    damped = DAMPING**ahead
+    # Another trend moves the level at the last crawl, to which sizes return.
+    moved = drawn * (ahead + (1 - damped) * (len(sizes) - 1) / 2)
+    central = level + trend.growth * ahead + departures[-1] * damped
+    return np.asarray(central + moved + _paths(rng, _damped_errors(departures, horizon), horizon, n))
 
 
 def forecast_overlaps(overlaps: FloatArray, *, horizon: int = 12, fewest: int = 4) -> Prediction:
@@ -252,16 +303,22 @@ def _observed(sizes: FloatArray, recaptures: FloatArray, longest: int) -> FloatA
     return np.asarray(np.clip(1 - returned.cumsum(axis=1) / sizes[:, None], _LEAST, 1 - _LEAST))
 
 
-def _paths(rng: np.random.Generator, values: FloatArray, horizon: int, n: int) -> npt.NDArray[np.float64]:
-    """Draw deviations from the damped forecast, shape (1 + n, horizon); the first row is 0.
-
-    If a stretch of the past ends before the horizon, another one follows, damped from its end.
-    """
+def _damped_errors(values: FloatArray, horizon: int) -> FloatArray:
+    """Return the errors of past damped forecasts by origin and crawls ahead, shape (n_crawls - 1, horizon)."""
     origins = len(values) - 1
     padded = np.append(values, np.full(horizon, np.nan))
     ahead = np.arange(1, horizon + 1)
-    errors = padded[np.arange(origins)[:, None] + ahead] - values[:origins, None] * DAMPING**ahead
+    return np.asarray(padded[np.arange(origins)[:, None] + ahead] - values[:origins, None] * DAMPING**ahead)
+
+
+def _paths(rng: np.random.Generator, errors: FloatArray, horizon: int, n: int) -> npt.NDArray[np.float64]:
+    """Draw deviations from the central future, shape (1 + n, horizon); the first row is 0.
+
+    If a stretch of past errors ends before the horizon, another one follows, damped from its end.
+    """
+    ahead = np.arange(1, horizon + 1)
     errors = errors[np.isfinite(errors).any(axis=1)]
+    errors = errors * _small_sample_factor(len(errors))
     if not len(errors):
         raise ValueError(
             "the sizes of the crawls and their new fractions are unknown for all pairs of consecutive crawls"
@@ -276,3 +333,11 @@ def _paths(rng: np.random.Generator, values: FloatArray, horizon: int, n: int) -
             step += len(stretch)
             offset = paths[row, step - 1]
     return paths
+
+
+def _small_sample_factor(n: int) -> float:
+    """Return the factor by which n past errors about their own mean understate the errors to come."""
+    if n < _FEWEST_ERRORS:
+        return 1.0
+    quantile = (1 + _LEVEL) / 2
+    return float(np.sqrt((n + 1) / (n - 1)) * student_t.ppf(quantile, n - 1) / norm.ppf(quantile))

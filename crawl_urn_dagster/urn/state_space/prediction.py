@@ -1,6 +1,6 @@
-"""Predict captures from histories, and score predictions on the last third of the crawls.
+"""Predict captures and crawl sizes from histories, and score predictions on the last third of the crawls.
 
-Does not forecast sizes or overlaps; see `monitoring.forecast`.
+Does not give prediction intervals; see `monitoring.forecast`.
 """
 
 from __future__ import annotations
@@ -81,6 +81,67 @@ def predict(
     """
     *_, last = _filter(mixture, histories, gaps)
     return np.array([_chances(mixture, last, crawls) for crawls in ahead]).T
+
+
+def expected_sizes(
+    mixture: Mixture, histories: CaptureHistoryCounts, horizon: int, *, growth: float = 1.0, gaps: FloatArray | None = None
+) -> FloatArray:
+    """Return the sizes of the coming crawls that are expected after each crawl.
+
+    A size is the sum of the probabilities that elements captured so far are captured again, divided by the share of
+    such elements in a crawl of a population that grows steadily.
+
+    Parameters
+    ----------
+    mixture
+        Classes per mean gap.
+    histories
+        Elements of each capture history.
+    horizon
+        Number of coming crawls, each a mean gap from the one before.
+    growth
+        Factor by which the population grows per crawl.
+    gaps
+        Gaps between the crawls in units of their mean; equal gaps if None.
+
+    Returns
+    -------
+    ndarray
+        Sizes by last crawl used and crawls ahead, shape (n_crawls, horizon); NaN before any capture.
+
+    Examples
+    --------
+    >>> from crawl_urn_dagster.urn.state_space.classes import Mixture, StateSpaceClass
+    >>> urn = Mixture((StateSpaceClass.shell(survival=0.9, coverage=0.8),), (1.0,))
+    >>> histories = CaptureHistoryCounts(np.array([[1, 1], [1, 0], [0, 1]], dtype=bool), np.array([72, 28, 28]))
+    >>> expected_sizes(urn, histories, 2).round(1)
+    array([[100., 100.],
+           [100., 100.]])
+    """
+    n, ahead = histories.n_crawls, range(1, horizon + 1)
+    shares = np.array(mixture.shares)
+    newcomers = np.array([_newcomers(element, growth, n, horizon) for element in mixture.classes])
+    known = 1 - np.einsum("k,kth->th", shares, newcomers)
+    sizes = np.full((n, horizon), np.nan)
+    for t, state in enumerate(_filter(mixture, histories, gaps)):
+        captured = np.array([np.nansum(_chances(mixture, state, crawls) * histories.elements) for crawls in ahead])
+        sizes[t] = np.where(captured > 0, captured / known[t], np.nan)
+    return sizes
+
+
+def _newcomers(element: StateSpaceClass, growth: float, n: int, horizon: int) -> FloatArray:
+    """Return the share of a crawl's captures that no crawl up to the origin made, shape (n, horizon).
+
+    Backwards from a capture, the first return after the crawls between the origin and the crawl starts at one of them.
+    """
+    lags = np.arange(n + horizon)
+    first = np.diff(element.seen_before(n + horizon - 1, growth), prepend=0.0)
+    captured = element.containment(lags) * growth**-lags
+    result = np.empty((n, horizon))
+    for ahead in range(1, horizon + 1):
+        returned = np.array([captured[:ahead] @ first[lag - np.arange(ahead)] for lag in range(ahead, n + ahead)])
+        result[:, ahead - 1] = np.maximum(1 - returned.cumsum(), 0)
+    return result
 
 
 def hold_out(
