@@ -16,17 +16,18 @@ from scipy.stats import norm
 
 from crawl_urn_dagster.estimates.collection_data import CollectionData
 from crawl_urn_dagster.estimates.parameter_history import select_window
+from crawl_urn_dagster.estimates.population_drift import population_drift, scope_break_row
 from crawl_urn_dagster.observables.schema import CONTROL_CHART, DRIFT, SYMBOLS
 from crawl_urn_dagster.observables.tables import unions_matrix
 from crawl_urn_dagster.urn import fit_joint, recaptures_from_unions
-from crawl_urn_dagster.urn.monitoring.attribution import attribute, date_change
+from crawl_urn_dagster.urn.monitoring.attribution import attribute, date_change, date_interval
 from crawl_urn_dagster.urn.monitoring.control_charts import CHARTS, draw_baseline, monitor, to_parameter_scale
 from crawl_urn_dagster.urn.monitoring.regimes import LEVEL, find_levels, find_regimes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crawl_urn_dagster.urn import Clock, CountingError
+    from crawl_urn_dagster.urn import Clock, CountingError, Counts
     from crawl_urn_dagster.urn.monitoring.control_charts import Monitoring
 
 _CHARTS_BY_PARAMETER = {"kappa": "core", "core_share": "core", "alpha": "survival", "coverage": "coverage"}
@@ -53,6 +54,8 @@ def drift_tables(
     window_crawls: int,
     reference_from: str | None,
     unreported_reason: str | None,
+    population: pd.DataFrame | None = None,
+    tests: pd.DataFrame | None = None,
 ) -> dict[str, pd.DataFrame]:
     """Return tables `drift` and `control_chart` by name.
 
@@ -70,6 +73,10 @@ def drift_tables(
         Its first crawl; None: the first of the collection.
     unreported_reason
         Why the collection's parameters are not reported, or None. First returns and sizes are then tested instead.
+    population
+        Table `population`; None or empty: no model was selected, so population and completeness are not tested.
+    tests
+        Table `adequacy_tests`, which names a change of scope; None: not assessed.
 
     Raises
     ------
@@ -86,35 +93,51 @@ def drift_tables(
     since = since.assign(years=since["years"] - since["years"].iloc[0])
     pairs = select_window(containment, since, ("crawl_i", "crawl_j"))
     windows = select_window(discovery_curve, since, ("start_crawl", "end_crawl"))
+    scope = None if tests is None else scope_break_row(tests, since["crawl"].tolist())
+    scope_break = None if scope is None else str(scope["since_crawl"])
+    rows = [] if scope is None else [scope]
+    chart = pd.DataFrame(columns=list(CONTROL_CHART.column_names))
+    if population is not None and not population.empty:
+        inside = population[population["crawl"].isin(since["crawl"])]
+        found = population_drift(inside, window_crawls=window_crawls, scope_break=scope_break)
+        rows, chart = [*found.rows, *rows], found.chart
     reason = unreported_reason
     if reason is None and len(since) <= window_crawls:
         reason = (
             f"a reference period of {window_crawls} crawls needs {window_crawls + 1} crawls; there are {len(since)}"
         )
-    chart = pd.DataFrame(columns=list(CONTROL_CHART.column_names))
     if reason is None:
-        counts = CollectionData(since, pairs, windows, error).counts(clock)
-        if counts is None:
-            reason = "the source does not state the size of every crawl"
+        monitoring = _monitor(CollectionData(since, pairs, windows, error).counts(clock), window_crawls, clock)
+        if isinstance(monitoring, str):
+            reason = monitoring
         else:
-            reference = fit_joint(counts.window(0, window_crawls), model="core_shell", clock=clock)
-            if not reference.is_reported:
-                reason = f"the fit of the reference period is {reference.status}: {reference.reason}".rstrip(".")
-            else:
-                monitoring = monitor(draw_baseline(reference, counts, seed=_SEED), counts)
-                chart = _chart_table(monitoring, since["crawl"].tolist())
-                return {"drift": _drift_table(monitoring, since["crawl"].tolist()), "control_chart": chart}
-    rows = [{"parameter": name, "reason": reason} for name in SYMBOLS]
-    if unreported_reason is not None and windows is not None:
-        rows += _observed(since, windows)
+            of_urn = since["crawl"].tolist()
+            rows = [*_drift_rows(monitoring, of_urn, scope_break), *rows]
+            parts = [part for part in (_chart_table(monitoring, of_urn), chart) if len(part)]
+            chart = pd.concat(parts, ignore_index=True)
+    if reason is not None:
+        rows = [*({"parameter": name, "reason": reason} for name in SYMBOLS), *rows]
+        if unreported_reason is not None and windows is not None:
+            rows += _observed(since, windows)
     table = pd.DataFrame(rows, columns=list(DRIFT.column_names)).assign(last_crawl=labels[-1])
     return {"drift": table, "control_chart": chart}
 
 
-def _drift_table(monitoring: Monitoring, labels: Sequence[str]) -> pd.DataFrame:
+def _monitor(counts: Counts | None, window_crawls: int, clock: Clock) -> Monitoring | str:
+    """Chart the crawls after the reference period, or return why that is not possible."""
+    if counts is None:
+        return "the source does not state the size of every crawl"
+    reference = fit_joint(counts.window(0, window_crawls), model="core_shell", clock=clock)
+    if not reference.is_reported:
+        return f"the fit of the reference period is {reference.status}: {reference.reason}".rstrip(".")
+    return monitor(draw_baseline(reference, counts, seed=_SEED), counts)
+
+
+def _drift_rows(monitoring: Monitoring, labels: Sequence[str], scope_break: str | None) -> list[dict[str, Any]]:
     baseline = monitoring.baseline
     last = monitoring.averages.shape[1] - 1
     since = date_change(monitoring, last)
+    dates = [labels[baseline.n_crawls + crawl] for crawl in date_interval(monitoring, since, last)]
     found = attribute(monitoring, since, last)
     first_since = labels[baseline.n_crawls + since]
     drifted = bool(monitoring.alarmed[:, last].any())
@@ -126,6 +149,9 @@ def _drift_table(monitoring: Monitoring, labels: Sequence[str]) -> pd.DataFrame:
             f"({found.urn_before:,.0f} elements then, {found.urn_since:,.0f} since), as after a change of scope; the "
             "value is a fit to these crawls alone"
         )
+    is_scope = drifted and scope_break in dates
+    if is_scope:
+        note = f"the scope changed at {scope_break}; the change is not one of the urn's parameters"
     rows = []
     for name in SYMBOLS:
         change = found.changes[name]
@@ -149,14 +175,16 @@ def _drift_table(monitoring: Monitoring, labels: Sequence[str]) -> pd.DataFrame:
                 "statistic": float(abs(monitoring.averages[CHARTS.index(_CHARTS_BY_PARAMETER[name]), last])),
                 "threshold": baseline.limit,
                 "drifted": drifted if is_tested else None,
-                "attributed": drifted and change.attributed if is_tested else None,
+                "attributed": drifted and change.attributed and not is_scope if is_tested else None,
                 "value_first_crawl": first_since,
                 "since_crawl": first_since if drifted else None,
+                "since_first_crawl": dates[0] if drifted else None,
+                "since_last_crawl": dates[-1] if drifted else None,
                 "reason": None if is_tested else _BLINDED,
                 "note": note,
             }
         )
-    return pd.DataFrame(rows, columns=list(DRIFT.column_names))
+    return rows
 
 
 def _can_alarm(monitoring: Monitoring, chart: str, crawl: int) -> bool:

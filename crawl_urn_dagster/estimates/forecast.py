@@ -10,18 +10,33 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from crawl_urn_dagster.estimates.assessment.memory import uneven_gaps
+from crawl_urn_dagster.estimates.assessment.result import read_quantities
 from crawl_urn_dagster.estimates.collection_data import CollectionData
 from crawl_urn_dagster.estimates.parameter_history import select_window
 from crawl_urn_dagster.observables.schema import FORECAST, PLANNING
 from crawl_urn_dagster.observables.tables import overlaps_matrix, unions_matrix
 from crawl_urn_dagster.urn import bootstrap_joint, fit_joint, recaptures_from_unions
-from crawl_urn_dagster.urn.monitoring.forecast import FEWEST, forecast, forecast_overlaps, interpolate_windows
+from crawl_urn_dagster.urn.capture_recapture.population_trend import population_trend
+from crawl_urn_dagster.urn.data.normal_intervals import NORMAL_QUANTILE
+from crawl_urn_dagster.urn.monitoring.forecast import (
+    FEWEST,
+    Trend,
+    forecast,
+    forecast_overlaps,
+    interpolate_windows,
+)
 from crawl_urn_dagster.urn.monitoring.planning import QUANTITIES, plan
+from crawl_urn_dagster.urn.state_space.fitting import MODELS, fit_model
+from crawl_urn_dagster.urn.state_space.likelihood import observe
+from crawl_urn_dagster.urn.state_space.prediction import expected_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from crawl_urn_dagster.urn import Clock, CountingError
+    import numpy.typing as npt
+
+    from crawl_urn_dagster.urn import CaptureHistoryCounts, Clock, CountingError
     from crawl_urn_dagster.urn.monitoring.forecast import Forecast, Prediction
 
 HORIZON = 12
@@ -36,19 +51,56 @@ _SEED = 1
 
 
 def forecast_table(
-    crawls: pd.DataFrame, containment: pd.DataFrame | None, discovery_curve: pd.DataFrame | None
+    crawls: pd.DataFrame,
+    containment: pd.DataFrame | None,
+    discovery_curve: pd.DataFrame | None,
+    *,
+    quantities: pd.DataFrame | None = None,
+    histories: CaptureHistoryCounts | None = None,
 ) -> pd.DataFrame:
     """Return table `forecast`: the next 12 crawls from now and from 12 crawls ago, and the last crawl from before it.
 
     Windows start at each of the last 12 crawls, at the first, and at each future crawl. Without unions only overlaps
-    are forecast. Parameters are tables of the contract.
+    are forecast. Sizes follow the trend of the selected model and, if it has memory, its predictions of each element.
+
+    Parameters
+    ----------
+    crawls, containment, discovery_curve
+        Tables of the contract; a source may lack one of the last two.
+    quantities
+        Table `quantities`; None: no model was selected. Forecasts from earlier crawls use the model but not the values,
+        which later crawls determine.
+    histories
+        Capture histories; None: sizes return to their trend under every model.
     """
-    frames = [
-        _from_origin(crawls.iloc[:-back], containment, discovery_curve, horizon=back)
-        for back in (HORIZON, 1)
-        if len(crawls) - back >= FEWEST
-    ]
-    return pd.concat([*frames, _from_origin(crawls, containment, discovery_curve)], ignore_index=True)
+    known = pd.DataFrame({"quantity": [], "model": []}) if quantities is None else quantities
+    model = str(known["model"].iloc[0]) if len(known) else None
+    frames = []
+    for back in (HORIZON, 1, 0):
+        if back and len(crawls) - back < FEWEST:
+            continue
+        until = len(crawls) - back
+        trend = None if back else _selected_trend(known)
+        memory = None
+        if histories is not None and model in MODELS:
+            memory = str(model), histories.of_crawls(range(until))
+        origin = crawls.iloc[:until], containment, discovery_curve
+        frames.append(_from_origin(*origin, horizon=back or HORIZON, trend=trend, memory=memory))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _selected_trend(quantities: pd.DataFrame) -> Trend | None:
+    """Return the growth of the selected model; None if it is not reported."""
+    growth = read_quantities(quantities[quantities["quantity"] == "growth"]).get("growth")
+    if growth is None or growth.value is None or growth.interval is None:
+        return None
+    return Trend(growth.value, (growth.interval.high - growth.interval.low) / (2 * NORMAL_QUANTILE))
+
+
+def _trend_of(sizes: npt.NDArray[np.float64], recaptures: npt.NDArray[np.float64]) -> Trend:
+    """Return the trend of the population without a model, or none if too few crawls determine it."""
+    found = population_trend(sizes, recaptures)
+    return Trend(found.slope, found.se) if found.is_tested else Trend()
 
 
 def planning_table(
@@ -115,9 +167,11 @@ def _from_origin(
     containment: pd.DataFrame | None,
     discovery_curve: pd.DataFrame | None,
     *,
-    horizon: int = HORIZON,
+    horizon: int,
+    trend: Trend | None,
+    memory: tuple[str, CaptureHistoryCounts] | None,
 ) -> pd.DataFrame:
-    """Return rows of the forecast from these crawls only."""
+    """Return rows of the forecast from these crawls only; `memory` names a model and holds the histories."""
     labels, started = crawls["crawl"].tolist(), pd.to_datetime(crawls["started_at"])
     recent = started.iloc[-_GAPS - 1 :]
     gap = (recent.iloc[-1] - recent.iloc[0]) / max(len(recent) - 1, 1)
@@ -130,8 +184,12 @@ def _from_origin(
         sizes = crawls["elements"].to_numpy(dtype=np.float64, na_value=np.nan)
         np.fill_diagonal(unions, np.where(np.isnan(np.diagonal(unions)), sizes, np.diagonal(unions)))
         unions = interpolate_windows(unions)
+        recaptures = recaptures_from_unions(unions)
+        trend = trend or _trend_of(np.diagonal(unions), recaptures)
+        expected = None if memory is None else _expected_sizes(*memory, crawls["years"].to_numpy(), trend, horizon)
         try:
-            rows += _window_rows(forecast(unions, recaptures_from_unions(unions), horizon=horizon), labels, horizon)
+            found = forecast(unions, recaptures, trend=trend, expected_sizes=expected, horizon=horizon)
+            rows += _window_rows(found, labels, horizon)
         except ValueError as error:
             reason = str(error)
     if reason is None and containment is not None:
@@ -143,6 +201,14 @@ def _from_origin(
     frame["origin_crawl"], frame["status"] = labels[-1], "too_few_points" if reason else "ok"
     frame["expected_at"] = started.iloc[-1] + frame["crawls_ahead"] * gap
     return frame
+
+
+def _expected_sizes(
+    model: str, histories: CaptureHistoryCounts, years: npt.NDArray[np.float64], trend: Trend, horizon: int
+) -> npt.NDArray[np.float64]:
+    gaps = uneven_gaps(years)
+    mixture = fit_model(model, observe(histories, gaps), seed=_SEED).mixture
+    return expected_sizes(mixture, histories, horizon, growth=float(np.exp(trend.growth)), gaps=gaps)
 
 
 def _window_rows(found: Forecast, labels: list[str], horizon: int) -> Iterator[dict[str, Any]]:

@@ -34,6 +34,8 @@ _CHARTS = {
     "core": (Colour.JOINT, "κ of each crawl"),
     "survival": (Colour.CONTAINMENT, "α of the gap before it"),
     "coverage": (Colour.DISCOVERY, "c of each crawl"),
+    "completeness": (Colour.JOINT, "completeness"),
+    "population": (Colour.CONTAINMENT, "known living\nelements"),
 }
 _MIN_RANGE = 0.01  # of an axis of a chart whose points are all equal
 
@@ -91,18 +93,19 @@ def parameters_over_time_caption(history: pd.DataFrame, drift: pd.DataFrame, cra
 
 @in_style
 def control_charts(chart: pd.DataFrame, drift: pd.DataFrame, crawls: pd.DataFrame, *, title: str) -> Figure:
-    """Draw per-crawl estimates of core, survival and coverage, and their moving averages with control limits."""
+    """Draw the per-crawl estimates of every chart, and their moving averages with control limits."""
     if chart.empty:
         reasons = drift["reason"].dropna()
         return message_figure(title, "control charts", ": ".join(["not tested", *reasons.iloc[:1]]))
+    drawn = {name: style for name, style in _CHARTS.items() if name in set(chart["chart"])}
     figure = new_figure(
-        height=5.0,
+        height=1.1 + 1.3 * len(drawn),
         title=title,
         heading="control charts\npoints: estimate of each crawl, hollow in the reference period; line: moving average; "
         "grey: control limits of the moving average",
     )
-    all_axes = figure.subplots(3, 1, sharex=True)
-    for axes, (name, (colour, label)) in zip(all_axes, _CHARTS.items(), strict=True):
+    all_axes = np.atleast_1d(figure.subplots(len(drawn), 1, sharex=True))
+    for axes, (name, (colour, label)) in zip(all_axes, drawn.items(), strict=True):
         rows = chart[chart["chart"] == name].merge(crawls[["crawl", "years"]], on="crawl")
         reference, monitored = (rows[rows["phase"] == phase] for phase in ("reference", "monitored"))
         style = {"color": Colour.MISSING, "markersize": 3, "markerfacecolor": "white", "markeredgewidth": 0.8}
@@ -150,10 +153,11 @@ def control_charts_caption(chart: pd.DataFrame, drift: pd.DataFrame, crawls: pd.
     text = (
         f"{crawl_range(crawls)}. Hollow points: reference period, {reference}; filled: monitoring period, {monitored}. "
         "Lines: moving average. Grey band: control limits of the moving average (may extend beyond the axes). "
-        f"{'Crosses: alarms. ' if counts else ''}The nominal false-alarm rate of the three charts is 2 % per 24 "
-        f"crawls. {found}"
+        f"{'Crosses: alarms. ' if counts else ''}The nominal false-alarm rate is 2 % per 24 crawls, of core, survival "
+        f"and coverage together, and of completeness and population each. {found}"
     )
-    return text, f"Three control charts over time, of core, survival and coverage. {found}"
+    drawn = [name for name in _CHARTS if name in set(chart["chart"])]
+    return text, f"Control charts over time, of {', '.join(drawn)}. {found}"
 
 
 def _reported(history: pd.DataFrame) -> pd.DataFrame:

@@ -30,6 +30,7 @@ from crawl_urn_dagster.estimates.assessment.memory import (
     memory_population,
     memory_quantities,
     memory_tests,
+    uneven_gaps,
 )
 from crawl_urn_dagster.estimates.assessment.models import TestedLadder, climb_tested
 from crawl_urn_dagster.estimates.assessment.result import Assessment
@@ -54,8 +55,6 @@ if TYPE_CHECKING:
 CURVE_MODELS = frozenset({"homogeneous", "core_shell"})
 # All models of independent draws that are fitted to the curves or by likelihood, which memory refutes.
 _INDEPENDENT_DRAWS = CURVE_MODELS | {"core_two_shells", "beta_shell"}
-# Ratio of the longest to the shortest gap above which gaps are uneven.
-_UNEVEN = 2.0
 
 
 def assess_curves(data: CollectionData, fitted: FittedCollection, headline: AnyFit, tests: pd.DataFrame) -> Assessment:
@@ -133,9 +132,7 @@ def assess(
     found = climb_tested(histories)
     if found.ladder.is_adequate:
         return _assess_ladder(data, found)
-    gaps = np.diff(data.times("year")[list(found.crawls)])
-    is_uneven = len(gaps) > 0 and (gaps > 0).all() and gaps.max() > _UNEVEN * gaps.min()
-    memory = fit_memory(found.tested.histories, gaps / gaps.mean() if is_uneven else None, seed=seed)
+    memory = fit_memory(found.tested.histories, uneven_gaps(data.times("year")[list(found.crawls)]), seed=seed)
     if memory is None or not memory.is_adequate:
         return _with_mass_change(_assess_ladder(data, found, memory), data, found)
     return _with_mass_change(_assess_memory(data, found, memory), data, found)

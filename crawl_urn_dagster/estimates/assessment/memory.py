@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 STAGE = 4
 # Largest root mean square by which the mean containment curve may be missed, in crawl sizes.
 _LARGEST_MISS = 0.05
+# Ratio of the longest to the shortest gap above which gaps are uneven.
+_UNEVEN = 2.0
 _COLUMNS = {
     "share": "share_of_crawl",
     "known_share": "share_of_living",
@@ -92,6 +94,13 @@ class MemoryModel:
     def core_verdict(self) -> CoreVerdict | None:
         """Result of the test for a permanent core; None without one."""
         return None if self.family.core is None else self.family.core.verdict
+
+
+def uneven_gaps(times: FloatArray) -> FloatArray | None:
+    """Return the gaps between crawls in units of their mean; None if the longest is at most twice the shortest."""
+    gaps = np.diff(times)
+    is_uneven = len(gaps) > 0 and (gaps > 0).all() and gaps.max() > _UNEVEN * gaps.min()
+    return np.asarray(gaps / gaps.mean()) if is_uneven else None
 
 
 def fit_memory(histories: CaptureHistoryCounts, gaps: FloatArray | None, *, seed: int) -> MemoryModel | None:

@@ -16,7 +16,8 @@ DRIFT = Table(
             "parameter",
             "VARCHAR",
             "kappa, core_share, alpha or coverage; if the urn model does not fit, also first_returns_1 to 3, "
-            "revisit_delay (crawls) and crawl_size (elements)",
+            "revisit_delay (crawls) and crawl_size (elements); completeness and population (elements) of the selected "
+            "model; scope_break if the assessment found one",
         ),
         Column("reference_first_crawl", "VARCHAR", "first crawl of the reference period"),
         Column("reference_last_crawl", "VARCHAR", "last crawl of the reference period"),
@@ -35,17 +36,25 @@ DRIFT = Table(
         Column("drifted", "BOOLEAN", "whether any chart raises an alarm; null: could not be tested, see reason"),
         Column("attributed", "BOOLEAN", "whether the change is attributed to this parameter"),
         Column("since_crawl", "VARCHAR", "crawl with which the change most likely began; null: no alarm"),
+        Column("since_first_crawl", "VARCHAR", "first crawl of the 95 % confidence interval of since_crawl"),
+        Column("since_last_crawl", "VARCHAR", "last crawl of the same interval"),
         Column("reason", "VARCHAR", "why the parameter could not be tested"),
-        Column("note", "VARCHAR", "how to interpret the value if the urn differs since then"),
+        Column("note", "VARCHAR", "how to interpret the row, or the value if the urn differs since then"),
     ),
     ("parameter",),
 )
 
 CONTROL_CHART = Table(
     "control_chart",
-    "Estimates of core, survival and coverage from each crawl alone, and their moving averages with control limits.",
+    "Estimates from each crawl alone, and their moving averages with control limits: core, survival and coverage given "
+    "the reference period, and completeness and population about their trend.",
     (
-        required("chart", "VARCHAR", "core (kappa), survival (alpha) or coverage, given the reference period's fit"),
+        required(
+            "chart",
+            "VARCHAR",
+            "core (kappa), survival (alpha) or coverage, given the reference period's fit; completeness or population "
+            "(elements) of the selected model",
+        ),
         required("crawl", "VARCHAR", "label of the crawl"),
         required("phase", "VARCHAR", "reference or monitored"),
         Column("value", "DOUBLE", "estimate from this crawl alone; null: unknown", "fraction"),

@@ -46,7 +46,13 @@ def _history(collection: Collection) -> dg.AssetsDefinition:
 def _drift(collection: Collection) -> dg.AssetsDefinition:
     specs = [
         asset_spec(
-            collection, name, kinds=FITTED, deps=["crawls", "parameters", "diagnosis", *collection.fitted_observables]
+            collection,
+            name,
+            kinds=FITTED,
+            deps=[
+                *("crawls", "parameters", "diagnosis", "population", "adequacy_tests"),
+                *collection.fitted_observables,
+            ],
         )
         for name in ("drift", "control_chart")
     ]
@@ -68,6 +74,8 @@ def _drift(collection: Collection) -> dg.AssetsDefinition:
             window_crawls=collection.drift.window_crawls,
             reference_from=collection.drift.reference_from,
             unreported_reason=curves_withheld_reason(headline, verdict),
+            population=file.read("population"),
+            tests=file.read("adequacy_tests"),
         )
         file.replace(tables)
         for name, table in tables.items():

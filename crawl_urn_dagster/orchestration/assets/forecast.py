@@ -13,15 +13,24 @@ from crawl_urn_dagster.orchestration.assets.estimates import FITTED, read_fitted
 def forecast_assets(collection: Collection) -> list[dg.AssetsDefinition]:
     """Return the assets on future crawls."""
     observables = ["crawls", *collection.fitted_observables]
-    forecast_spec = asset_spec(collection, "forecast", kinds=FITTED, deps=observables)
+    histories = ["capture_history_counts"] if collection.has_histories else []
+    forecast_spec = asset_spec(
+        collection, "forecast", kinds=FITTED, deps=["crawls", "quantities", *histories, *collection.fitted_observables]
+    )
     planning_spec = asset_spec(collection, "planning", kinds=FITTED, deps=["parameters", "diagnosis", *observables])
 
     @assets_of(collection, "forecast", [forecast_spec])
     def forecast(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
         from crawl_urn_dagster.estimates.forecast import forecast_table
+        from crawl_urn_dagster.observables.tables import read_capture_histories
 
         file = home_of(context, collection).observables
-        table = forecast_table(file.read("crawls"), *read_fitted_observables(collection, file))
+        table = forecast_table(
+            file.read("crawls"),
+            *read_fitted_observables(collection, file),
+            quantities=file.read("quantities"),
+            histories=read_capture_histories(file) if collection.has_histories else None,
+        )
         file.replace({"forecast": table})
         return table_result(collection, "forecast", table)
 

@@ -127,9 +127,9 @@ def find_mass_change(histories: CaptureHistoryCounts) -> MassChange:
 
     An element has left if it is captured by the last crawl before a gap and missed by up to eight crawls after it.
     A temporary absence counts alike at every gap, so the other gaps with as many crawls after them are the standard. A
-    gap stands out if the share beyond their median exceeds 5 % of the crawl, 25 elements, and 1.5 times that of any other
-    gap, and its logit is more than four robust standard deviations from the median. New elements are those that left
-    when time runs backwards.
+    gap stands out if the share beyond their median exceeds 5 % of the crawl, 25 elements, and 1.5 times that of any
+    other gap, and its logit is more than four robust standard deviations from the median. New elements are those that
+    left when time runs backwards.
 
     Parameters
     ----------

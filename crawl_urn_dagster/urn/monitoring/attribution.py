@@ -13,6 +13,7 @@ from crawl_urn_dagster.urn.curves.expectations import ElementClass
 from crawl_urn_dagster.urn.fits.joint import fit_joint
 from crawl_urn_dagster.urn.monitoring.control_charts import CHARTS
 from crawl_urn_dagster.urn.monitoring.overlaps import overlap_variance, overlaps
+from crawl_urn_dagster.urn.monitoring.trend_charts import PROFILE_95
 from crawl_urn_dagster.urn.optimise.levenberg_marquardt import minimise_all
 from crawl_urn_dagster.urn.results.result import Interval
 from crawl_urn_dagster.urn.uncertainty.bootstrap import Bootstrap, bootstrap_joint, difference_interval
@@ -104,14 +105,40 @@ def date_change(monitoring: Monitoring, until: int) -> int:
     charts. Quality Engineering 10, 521-527.
     """
     row = int(abs(monitoring.averages[:, until]).argmax())
-    chart, first = monitoring.by_crawl[row], monitoring.baseline.n_crawls
-    apart = np.nan_to_num(chart[first : first + until + 1] - np.nanmean(chart[:first]))
-    sums, lengths = apart[::-1].cumsum()[::-1], np.arange(until + 1, 0, -1)
-    step = int((sums**2 / lengths).argmax())
+    step = int(_step_gains(monitoring, row, until).argmax())
     if CHARTS[row] == "coverage":
         return step
     near = range(max(step - _NEAR, 0), min(step + _NEAR, until) + 1)
     return min(near, key=lambda since: float(_fit_since(monitoring, since, until)[1][0]))
+
+
+def date_interval(monitoring: Monitoring, since: int, until: int) -> range:
+    """Return the monitored crawls with which a change may have begun: a 95 % confidence interval.
+
+    A step of the mean at one of them has a log-likelihood within 1.92 of the largest, on the chart with the largest
+    average at `until`; those between them and the estimate belong to the interval.
+
+    Parameters
+    ----------
+    monitoring
+        The charts.
+    since
+        Result of `date_change`.
+    until
+        Last monitored crawl to use, counted from 0.
+    """
+    row = int(abs(monitoring.averages[:, until]).argmax())
+    gains = _step_gains(monitoring, row, until)
+    likely = np.append(np.flatnonzero(gains >= gains.max() - PROFILE_95), since)
+    return range(int(likely.min()), int(likely.max()) + 1)
+
+
+def _step_gains(monitoring: Monitoring, row: int, until: int) -> FloatArray:
+    """Return the gain in log-likelihood of a step of a chart's mean at each monitored crawl up to `until`."""
+    chart, first = monitoring.by_crawl[row], monitoring.baseline.n_crawls
+    apart = np.nan_to_num(chart[first : first + until + 1] - np.nanmean(chart[:first]))
+    sums, lengths = apart[::-1].cumsum()[::-1], np.arange(until + 1, 0, -1)
+    return np.asarray(sums**2 / lengths / (2 * np.nanvar(chart[:first], ddof=1)))
 
 
 def attribute(monitoring: Monitoring, since: int, until: int) -> Attribution:

@@ -169,7 +169,8 @@ def forecast(
     departures = logit(observed[np.arange(1, n), before]) - logit(profile[before])
     damped = DAMPING ** np.arange(1, horizon + 1)
     rng = np.random.default_rng(seed)
-    size_paths = _size_paths(rng, sizes, trend or Trend(), expected_sizes, horizon, n_futures)
+    shape = n_futures, horizon
+    size_paths = _size_paths(rng, sizes, trend or Trend(), shape=shape, expected=expected_sizes)
     last = logit(observed[-1]) - logit(profile[:n])
     last = last[np.minimum(np.arange(n + horizon), longest)]
     errors = _damped_errors(departures, horizon)
@@ -182,11 +183,12 @@ def _size_paths(
     rng: np.random.Generator,
     sizes: FloatArray,
     trend: Trend,
+    *,
+    shape: tuple[int, int],
     expected: FloatArray | None,
-    horizon: int,
-    n: int,
 ) -> FloatArray:
     """Draw log sizes of the coming crawls, shape (1 + n, horizon); the first row is the central future."""
+    n, horizon = shape
     ahead = np.arange(1, horizon + 1)
     drawn = np.append(0.0, trend.se * rng.standard_normal(n))[:, None]
     if expected is not None:

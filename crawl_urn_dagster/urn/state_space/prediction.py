@@ -84,7 +84,12 @@ def predict(
 
 
 def expected_sizes(
-    mixture: Mixture, histories: CaptureHistoryCounts, horizon: int, *, growth: float = 1.0, gaps: FloatArray | None = None
+    mixture: Mixture,
+    histories: CaptureHistoryCounts,
+    horizon: int,
+    *,
+    growth: float = 1.0,
+    gaps: FloatArray | None = None,
 ) -> FloatArray:
     """Return the sizes of the coming crawls that are expected after each crawl.
 
