@@ -28,14 +28,13 @@ SCALES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "completeness": (logit, expit),
     "population": (np.log, np.exp),
 }
-#: Row of table `drift` that names a change of scope.
+#: Test, and row of table `drift`, that names a change of scope.
 SCOPE_BREAK = "scope_break"
 _SEED = 1
 # Distance that completeness keeps from 1, where the logit is infinite.
 _LEAST = 1e-6
 # Crawls whose interval is wider than the median by this factor, at the ends of a window, do not determine a trend.
 _TIMES_MEDIAN_WIDTH = 3.0
-_TREND_NOTE = "reference_value is the trend of the reference period, continued to the last crawl"
 
 
 class PopulationDrift(NamedTuple):
@@ -100,8 +99,7 @@ def scope_break_row(tests: pd.DataFrame, labels: Sequence[str]) -> dict[str, Any
         "since_crawl": row["subject"],
         "since_first_crawl": row["subject"],
         "since_last_crawl": row["subject"],
-        "note": "the scope of the collection changed; difference is the share of a crawl that left for good or, if "
-        "negative, was new, beyond the usual",
+        "note": "difference is the share of a crawl that left for good or, if negative, was new, beyond the usual",
     }
 
 
@@ -124,7 +122,6 @@ def _drift_row(name: str, chart: TrendChart, known: pd.DataFrame, scope_break: s
     expected = chart.expected[-1]
     ends = sorted(float(back(expected + end)) for end in chart.error)
     value, usual = float(known[name].iloc[-1]), float(back(expected))
-    note = f"{_TREND_NOTE}; the scope changed at {scope_break}" if is_scope else _TREND_NOTE
     return {
         "parameter": name,
         "reference_first_crawl": labels[0],
@@ -146,7 +143,7 @@ def _drift_row(name: str, chart: TrendChart, known: pd.DataFrame, scope_break: s
         "since_crawl": labels[since] if drifted else None,
         "since_first_crawl": dates[0] if drifted else None,
         "since_last_crawl": dates[-1] if drifted else None,
-        "note": note,
+        "note": f"the scope changed at {scope_break}" if is_scope else None,
     }
 
 

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pandas as pd
+
+from crawl_urn_dagster.estimates.population_drift import SCALES, SCOPE_BREAK
 from crawl_urn_dagster.formatting import count_noun, format_number
 from crawl_urn_dagster.observables.schema import SYMBOLS
 from crawl_urn_dagster.report.blocks import Block, Section
@@ -15,8 +18,6 @@ from crawl_urn_dagster.urn.monitoring.control_charts import FALSE_ALARMS, HORIZO
 from crawl_urn_dagster.urn.monitoring.regimes import FEWEST_FOR_A_CHANGE, LEVEL
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from crawl_urn_dagster.report.content import Content
 
 _PERIODS = (
@@ -33,8 +34,37 @@ def drift_section(content: Content) -> Section:
     return Section("Drift since the reference period", [*_drift_summary(content), *pictures])
 
 
+def _population_changes(drift: pd.DataFrame) -> list[Block]:
+    """State whether the scope changed, and whether population and completeness left their own trend."""
+    sentences = []
+    for row in drift.to_dict("records"):
+        name, since = row["parameter"], escape(str(row["since_crawl"]))
+        if isinstance(row["reason"], str):
+            sentences.append(f"**{name.capitalize()} could not be tested for drift**: {escape(row['reason'])}.")
+        elif name == SCOPE_BREAK:
+            happened = "left for good" if not row["difference"] < 0 else "were new"
+            share = "" if pd.isna(row["difference"]) else f": {100 * abs(row['difference']):.0f} % more than usual "
+            sentences.append(f"**The scope changed with {since}**{share}{happened if share else ''}.")
+        elif row["drifted"]:
+            first, last = (escape(str(row[end])) for end in ("since_first_crawl", "since_last_crawl"))
+            cause = "" if row["attributed"] else ", as the change of scope explains"
+            sentences.append(
+                f"**{name.capitalize()} left its trend** with {since} (95 % CI {first} to {last}){cause}: "
+                f"{format_number(row['value'])} at the last crawl, where the trend of the reference period gives "
+                f"{format_number(row['reference_value'])}."
+            )
+        else:
+            sentences.append(f"{name.capitalize()} follows its trend.")
+    return [" ".join(sentences)] if sentences else []
+
+
 def _drift_summary(content: Content) -> list[Block]:
-    drift = content.frames["drift"]
+    is_of_population = content.frames["drift"]["parameter"].isin([*SCALES, SCOPE_BREAK])
+    drift = content.frames["drift"][~is_of_population]
+    return [*_population_changes(content.frames["drift"][is_of_population]), *_urn_changes(content, drift)]
+
+
+def _urn_changes(content: Content, drift: pd.DataFrame) -> list[Block]:
     tested = drift[drift["reason"].isna()]
     has_charts = bool(tested["parameter"].isin(SYMBOLS).any())
     parts = [

@@ -2,6 +2,9 @@
 
 import re
 
+import pandas as pd
+
+from crawl_urn_dagster.observables.schema import SYMBOLS
 from crawl_urn_dagster.report.drift import drift_section
 from crawl_urn_dagster.report.summary import lead
 from crawl_urn_dagster_tests.report.reading import N_CRAWLS, assert_written, columns, render, rows, section
@@ -23,8 +26,13 @@ def test_drift_section_has_the_values_of_the_table(tables, page):
         assert set(row) == {"parameter", "reference_value", "value", "difference"} or drift["drifted"].any()
 
 
+def of_urn(tables):
+    """Return the rows of table `drift` on the parameters of the urn."""
+    return tables["drift"][tables["drift"]["parameter"].isin(SYMBOLS)]
+
+
 def alarm(tables):
-    drifted = tables["drift"].assign(
+    drifted = of_urn(tables).assign(
         reason=None,
         drifted=True,
         statistic=[7.25, 7.25, 1.5, 1.5],
@@ -56,6 +64,32 @@ def test_alarm_of_another_urn_is_not_attributed(tables, content_with):
 
 
 def test_untestable_parameters_have_a_reason_only(tables, content_with):
-    untestable = tables["drift"].assign(reason="the reference varies too much", drifted=None)
+    untestable = of_urn(tables).assign(reason="the reference varies too much", drifted=None)
     (text,) = drift_section(content_with(drift=untestable)).blocks
     assert text == "**The parameters could not be tested for drift**: the reference varies too much."
+
+
+def test_change_of_scope_and_of_population_are_named(tables, content_with):
+    scope = {"parameter": "scope_break", "difference": 0.15, "drifted": True, "attributed": True, "since_crawl": "B"}
+    population = {
+        "parameter": "population",
+        "value": 640.0,
+        "reference_value": 800.0,
+        "drifted": True,
+        "attributed": False,
+        "since_crawl": "B",
+        "since_first_crawl": "A",
+        "since_last_crawl": "C",
+    }
+    completeness = {"parameter": "completeness", "drifted": False, "attributed": False}
+    rows_of_table = pd.DataFrame([scope, population, completeness]).reindex(columns=tables["drift"].columns)
+    untestable = of_urn(tables).assign(reason="refuted", drifted=None)
+    content = content_with(drift=pd.concat([untestable, rows_of_table.astype(object)]))
+    first, *rest = drift_section(content).blocks
+    assert "**The scope changed with B**: 15 % more than usual left for good." in first
+    assert "**Population left its trend** with B (95 % CI A to C), as the change of scope explains: 640 " in first
+    assert "trend of the reference period gives 800." in first
+    assert "Completeness follows its trend." in first
+    assert rest == ["**The parameters could not be tested for drift**: refuted."]
+    of_new = content_with(drift=pd.concat([untestable, rows_of_table.iloc[:1].assign(difference=-0.5)]))
+    assert "50 % more than usual were new." in drift_section(of_new).blocks[0]

@@ -21,7 +21,11 @@ DRIFT = Table(
         ),
         Column("reference_first_crawl", "VARCHAR", "first crawl of the reference period"),
         Column("reference_last_crawl", "VARCHAR", "last crawl of the reference period"),
-        *with_interval("reference_value", "value in the reference period", "unit of the parameter"),
+        *with_interval(
+            "reference_value",
+            "value in the reference period; for completeness and population its trend, continued to the last crawl",
+            "unit of the parameter",
+        ),
         *with_interval("value", "value in the crawls from value_first_crawl on", "unit of the parameter"),
         Column("value_first_crawl", "VARCHAR", "first crawl of value: most likely start of a change, if there is one"),
         *with_interval("difference", "value minus reference_value", "unit of the parameter"),

@@ -26,8 +26,8 @@ def drift_checks(collection: Collection) -> list[dg.AssetChecksDefinition]:
             collection,
             "drift",
             "observed_drift",
-            "If the urn model does not fit: first returns, the revisit delay derived from them, and crawl sizes have "
-            "not changed since the reference period.",
+            "Completeness and population follow their trend, and the scope has not changed. If the urn model does not "
+            "fit: first returns, the revisit delay derived from them, and crawl sizes have not changed either.",
             _observables_are_unchanged,
         ),
     ]
@@ -70,11 +70,14 @@ def _parameter_drift(collection: Collection, parameter: str) -> dg.AssetChecksDe
 
 def _observables_are_unchanged(home: CollectionHome) -> dg.AssetCheckResult:
     table = home.observables.read("drift")
-    observed = table[~table["parameter"].isin(SYMBOLS)]
+    observed = table[~table["parameter"].isin(SYMBOLS) & table["reason"].isna()]
     if observed.empty:
-        return not_assessed("The urn model fits this collection, so drift is tested on its parameters.")
+        return not_assessed("No model of the population was selected; drift is tested on the urn's parameters.")
     return no_rows_result(
-        observed.loc[observed["drifted"].astype(bool), ["parameter", "since_crawl", "reference_value", "value"]],
+        observed.loc[
+            observed["drifted"].fillna(value=False).astype(bool),
+            ["parameter", "since_crawl", "reference_value", "value"],
+        ],
         rule="first returns and crawl sizes must not change",
         todo="Check the crawler's revisit policy and budget since then. If the change is permanent, set "
         "drift.reference_from to its first crawl.",

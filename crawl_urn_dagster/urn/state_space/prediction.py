@@ -105,7 +105,8 @@ def expected_sizes(
     horizon
         Number of coming crawls, each a mean gap from the one before.
     growth
-        Factor by which the population grows per crawl.
+        Factor by which the population grows per crawl. It determines the newcomers; the class of an element follows
+        from the mixture.
     gaps
         Gaps between the crawls in units of their mean; equal gaps if None.
 

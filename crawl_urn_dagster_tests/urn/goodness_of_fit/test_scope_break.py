@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from crawl_urn_dagster.urn.goodness_of_fit.cells import expected_cells, observed_cells
-from crawl_urn_dagster.urn.goodness_of_fit.scope_break import find_scope_break
+from crawl_urn_dagster.urn.goodness_of_fit.scope_break import find_mass_change, find_scope_break
 from crawl_urn_dagster_tests.urn.goodness_of_fit.populations import EMPTY, as_counts, group, presence
 
 
@@ -61,3 +61,37 @@ def test_short_collections_are_not_tested(n_crawls):
 def test_empty_collection_gives_no_break():
     assert find_scope_break(np.zeros((0, 0, 1)), np.zeros((0, 0, 1))).crawl is None
     assert find_scope_break(observed_cells(EMPTY), expected_cells(classes_of(3))).crawl is None
+
+
+def with_absences(n_crawls, share, crawl, rng, n_elements=2_000):
+    """Return presences in runs: elements are absent for a while, die, and a share leaves for good before a crawl."""
+    present, alive = np.ones(n_elements, bool), np.ones(n_elements, bool)
+    leaving = rng.random(n_elements) < share
+    seen = np.empty((n_elements, n_crawls), bool)
+    for t in range(n_crawls):
+        alive &= (rng.random(n_elements) < 0.98) & ~(leaving & (t >= crawl))
+        present = np.where(present, rng.random(n_elements) < 0.95, rng.random(n_elements) < 0.2)
+        seen[:, t] = alive & present
+    return seen[seen.any(axis=1)]
+
+
+@pytest.mark.parametrize(("crawl", "reverse"), [(9, False), (20, False), (9, True)])
+def test_mass_change_is_found_in_spite_of_absences(crawl, reverse):
+    seen = with_absences(30, 0.15, crawl, np.random.default_rng(crawl))
+    found = find_mass_change(as_counts(seen[:, ::-1] if reverse else seen))
+    assert found.crawl == (30 - crawl if reverse else crawl)
+    assert abs(found.share) == pytest.approx(0.15, abs=0.04)
+    assert (found.share < 0) == reverse
+
+
+def test_absences_alone_give_no_mass_change():
+    for seed in range(20):
+        seen = with_absences(30, 0.0, 15, np.random.default_rng(seed))
+        assert find_mass_change(as_counts(seen)).crawl is None
+
+
+@pytest.mark.parametrize("n_crawls", [1, 5, 14])
+def test_mass_change_needs_crawls_on_both_sides(n_crawls):
+    seen = with_absences(n_crawls, 0.5, n_crawls // 2, np.random.default_rng(0))
+    assert find_mass_change(as_counts(seen)).crawl is None
+    assert find_mass_change(EMPTY).crawl is None

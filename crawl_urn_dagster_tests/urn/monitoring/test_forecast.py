@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from crawl_urn_dagster.urn import CoreShellUrn, recaptures_from_unions, simulate
+from crawl_urn_dagster.urn import CaptureHistoryCounts, CoreShellUrn, recaptures_from_unions, simulate
+from crawl_urn_dagster.urn.capture_recapture.population_trend import population_trend
 from crawl_urn_dagster.urn.curves.revisit import RevisitDelayUrn
-from crawl_urn_dagster.urn.monitoring.forecast import FEWEST, forecast, forecast_overlaps, interpolate_windows
+from crawl_urn_dagster.urn.monitoring.forecast import FEWEST, Trend, forecast, forecast_overlaps, interpolate_windows
 
 KAPPA, ALPHA, COVERAGE, URN = 0.4, 0.75, 0.6, 20_000
 N, HORIZON = 24, 12
@@ -103,3 +104,56 @@ def test_forecast_without_sizes_is_refused():
     unions = np.where(np.eye(N, dtype=bool), np.nan, counts.unions().astype(float))
     with pytest.raises(ValueError, match="sizes of the crawls"):
         forecast(unions, counts.recaptures().astype(float))
+
+
+def grown(seed, growth, noise):
+    """Return the unions of a core and shell that grow, with noisy coverages on the logit scale."""
+    rng, n = np.random.default_rng(seed), N + 6
+    is_core, alive, seen = np.zeros(0, bool), np.zeros(0, bool), np.zeros((0, n), bool)
+    for t in range(n):
+        alive &= is_core | (rng.random(len(alive)) < ALPHA)
+        for of_core, start in ((True, 800), (False, 1_200)):
+            born = round(start * (1 + growth) ** t) - int((alive & (is_core == of_core)).sum())
+            is_core, alive = np.append(is_core, np.full(born, of_core)), np.append(alive, np.ones(born, bool))
+            seen = np.concatenate([seen, np.zeros((born, n), bool)])
+        coverage = 1 / (1 + np.exp(-np.log(COVERAGE / (1 - COVERAGE)) - noise * rng.standard_normal()))
+        seen[:, t] = alive & (is_core | (rng.random(len(alive)) < coverage))
+    seen = seen[seen.any(axis=1)]
+    return CaptureHistoryCounts(seen, np.ones(len(seen), dtype=int)).unions().astype(float)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+def test_intervals_of_a_growing_population_hold_on_both_sides(noise):
+    below, above = [], []
+    for seed in range(12):
+        unions = grown(seed, 0.02, noise)
+        known = unions[:N, :N]
+        recaptures = recaptures_from_unions(known)
+        trend = population_trend(np.diagonal(known), recaptures)
+        found = forecast(known, recaptures, trend=Trend(trend.slope, trend.se), horizon=6, n_futures=200)
+        for prediction, later in ((found.crawl_sizes(), np.diagonal(unions)[N:]), (found.distinct(0), unions[0, N:])):
+            below.append((later < prediction.low)[[0, 2, 5]])
+            above.append((later > prediction.high)[[0, 2, 5]])
+    # A constant population would leave most sizes above the intervals. The 12 collections determine the error.
+    assert np.mean(below) + np.mean(above) < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 12)
+    assert abs(np.mean(above) - np.mean(below)) < 3 * np.sqrt(0.05 / 12)
+
+
+def test_error_of_the_trend_widens_the_forecast_with_the_horizon():
+    unions = counts_of(N).unions().astype(float)
+    recaptures = recaptures_from_unions(unions)
+    known, unknown = (forecast(unions, recaptures, trend=Trend(0.0, se)).crawl_sizes() for se in (0.0, 0.01))
+    wider = np.log(unknown.high / unknown.low) - np.log(known.high / known.low)
+    assert (wider > 0).all()
+    assert wider[-1] > 4 * wider[0]
+    np.testing.assert_array_equal(known.value, unknown.value)
+
+
+def test_sizes_follow_the_expectation_of_a_model_and_its_past_errors():
+    unions = counts_of(N).unions().astype(float)
+    recaptures, sizes = recaptures_from_unions(unions), np.diagonal(unions)
+    expected = np.tile(sizes[:, None], (1, HORIZON)) * 0.99 ** np.arange(1, HORIZON + 1)
+    found = forecast(unions, recaptures, expected_sizes=expected).crawl_sizes()
+    np.testing.assert_allclose(found.value, expected[-1])
+    # The expectation was 11 % too low for crawls 12 ahead, so its interval reaches as far.
+    assert found.high[-1] > found.value[-1] * 1.1

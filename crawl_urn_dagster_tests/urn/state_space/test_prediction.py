@@ -6,7 +6,8 @@ import pytest
 from crawl_urn_dagster.urn.data.histories import CaptureHistoryCounts
 from crawl_urn_dagster.urn.state_space.classes import Mixture, StateSpaceClass
 from crawl_urn_dagster.urn.state_space.likelihood import Layout, Likelihood, observe
-from crawl_urn_dagster.urn.state_space.prediction import LAST_FOUR, hold_out, predict
+from crawl_urn_dagster.urn.state_space.prediction import LAST_FOUR, expected_sizes, hold_out, predict
+from crawl_urn_dagster_tests.urn.state_space.simulated import simulate_classes
 
 HIDDEN = StateSpaceClass("a", 0.95, 0.8, 0.1, 0.3)
 MARKOV = StateSpaceClass.markov("b", survival=0.96, after_capture=0.85, after_miss=0.25)
@@ -59,3 +60,36 @@ def test_short_list_is_not_scored():
     assert (
         hold_out(CaptureHistoryCounts(np.ones((1, 6), dtype=bool), np.ones(1, dtype=int)), ["markov_1"], seed=1) == ()
     )
+
+
+@pytest.mark.parametrize(("growth", "rtol"), [(1.0, 1e-9), (0.98, 1e-3)])
+def test_newcomers_make_up_for_the_elements_that_are_lost(growth, rtol):
+    """Without noise, a population in its steady state keeps its size, or changes it by the growth per crawl."""
+    n = 5
+    seen = np.array(np.unravel_index(np.arange(1, 2**n), (2,) * n)).T.astype(bool)
+    first, elements = seen.argmax(axis=1), np.zeros(len(seen))
+    for share, element in zip(URN.shares, URN.classes, strict=True):
+        urn = Mixture((element,), (1.0,))
+        new = 1 - element.seen_before(n - 1, growth)
+        chance = np.ones(len(seen))
+        for t in range(1, n):
+            is_known = first < t
+            captured = np.zeros(len(seen))
+            so_far = CaptureHistoryCounts(seen[is_known][:, :t], np.ones(is_known.sum(), dtype=int))
+            captured[is_known] = predict(urn, so_far, [1])[:, 0]
+            chance *= np.where(is_known, np.where(seen[:, t], captured, 1 - captured), 1.0)
+        elements += share * growth**first * new[first] * chance
+    # The class of an element at its first capture is that of a constant population, as in the fit.
+    sizes = expected_sizes(URN, CaptureHistoryCounts(seen, 1e6 * elements), 3, growth=growth)
+    np.testing.assert_allclose(sizes, 1e6 * growth ** np.add.outer(np.arange(n), np.arange(1, 4)), rtol=rtol)
+
+
+def test_expected_sizes_are_unbiased_in_simulation():
+    urn = Mixture((MARKOV,), (1.0,))
+    errors = []
+    for seed in range(20):
+        histories = simulate_classes(urn, 1_000, 15, seed=seed)
+        sizes = histories.elements @ histories.seen
+        errors.append(np.log(sizes[-1] / expected_sizes(urn, histories, 3)[-4, 2]))
+    assert abs(np.mean(errors)) < 4 * np.std(errors) / np.sqrt(len(errors))
+    assert np.std(errors) < 0.1
