@@ -5,10 +5,11 @@ Does not compute forecasts and plans; see `urn.monitoring`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.special import expit, logit
 
 from crawl_urn_dagster.estimates.assessment.memory import uneven_gaps
 from crawl_urn_dagster.estimates.assessment.result import read_quantities
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crawl_urn_dagster.urn import CaptureHistoryCounts, Clock, CountingError
+    from crawl_urn_dagster.urn import CaptureHistoryCounts, Clock, CountingError, Counts
     from crawl_urn_dagster.urn.monitoring.forecast import Forecast, Prediction
 
 HORIZON = 12
@@ -46,6 +47,9 @@ _SAME_COVERAGE = 0.02
 _CADENCES = (0.5, 1.0, 2.0)
 # Columns whose name differs from that of the quantity.
 _COLUMNS = {"crawl_completeness": "crawl_size"}
+# Models of one core and one shell whose size changes.
+_CHANGING = frozenset({"core_shell_growing", "core_shell_fluctuating"})
+_LEAST_SHARE = 1e-6
 _REPLICATES = 200
 _SEED = 1
 
@@ -111,13 +115,16 @@ def planning_table(
     clock: Clock,
     error: CountingError,
     reported: bool,
+    quantities: pd.DataFrame | None = None,
+    classes: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """Return table `planning`: coverages from 0.1 to 0.9, at half, once and twice the present mean gap.
 
     The present coverage replaces the nearest of these coverages if it is close to it, and is added otherwise.
 
-    Intervals are between quantiles of the bias-corrected replicates of the joint core-shell fit
-    (`Bootstrap.corrected`), for fixed coverage and gap.
+    Intervals are between quantiles, for fixed coverage and gap: of the bias-corrected replicates of the joint
+    core-shell fit (`Bootstrap.corrected`) or, if the selected model is a core and a shell of changing size, of draws
+    from the confidence intervals of its core fraction and shell survival.
 
     Parameters
     ----------
@@ -128,31 +135,33 @@ def planning_table(
     error
         How the elements were counted.
     reported
-        Whether the parameters of the collection are reported. If they are not, or if the joint fit is not reported,
-        the table is empty.
+        Whether the fits of the curves may be used. If they may not, or if the joint fit is not reported, only a
+        selected model of changing size gives plans.
+    quantities, classes
+        Tables of the assessment; None: not assessed. If the selected model does not have one core and one shell, the
+        table is empty; see `unplanned_reason`.
     """
-    empty = pd.DataFrame(columns=list(PLANNING.column_names))
     counts = CollectionData(crawls, containment, discovery_curve, error).counts(clock)
-    if not reported or counts is None:
-        return empty
-    fit = fit_joint(counts, model="core_shell", clock=clock)
-    if not fit.is_reported or fit.is_all_core:
-        return empty
-    if fit.kappa is None or fit.alpha is None or fit.coverage is None:
-        return empty
-    replicated = bootstrap_joint(fit, seed=_SEED, n_replicates=_REPLICATES).corrected
-    apart = abs(_COVERAGES - fit.coverage) > _SAME_COVERAGE
-    coverages = np.sort(np.append(_COVERAGES[apart], fit.coverage))
+    urn = None
+    if counts is not None and (quantities is None or unplanned_reason(quantities) is None):
+        changing = (
+            None if quantities is None or classes is None else _changing_urn(quantities, classes, counts.mean_gap)
+        )
+        urn = changing or (_joint_urn(counts, clock) if reported else None)
+    if counts is None or urn is None:
+        return pd.DataFrame(columns=list(PLANNING.column_names))
+    apart = abs(_COVERAGES - urn.coverage) > _SAME_COVERAGE
+    coverages = np.sort(np.append(_COVERAGES[apart], urn.coverage))
     coverage, cadence = (grid.ravel() for grid in np.meshgrid(coverages, _CADENCES, indexing="ij"))
     gap = cadence * counts.mean_gap
-    planned = plan(fit.kappa, fit.alpha, coverage, gap=gap)
-    spread = plan(replicated["kappa"][:, None], replicated["alpha"][:, None], coverage, gap=gap)
+    planned = plan(urn.kappa[0], urn.alpha[0], coverage, gap=gap)
+    spread = plan(urn.kappa[1:, None], urn.alpha[1:, None], coverage, gap=gap)
     columns: dict[str, Any] = {
         "coverage": coverage,
         "gap": gap,
-        "current": (coverage == fit.coverage) & (cadence == 1),
+        "current": (coverage == urn.coverage) & (cadence == 1),
         "clock": clock,
-        "status": fit.status.value,
+        "status": urn.status,
     }
     for name in QUANTITIES:
         # Infinite values cannot be interpolated.
@@ -160,6 +169,60 @@ def planning_table(
         column = _COLUMNS.get(name, name)
         columns |= {column: getattr(planned, name), f"{column}_low": low, f"{column}_high": high}
     return pd.DataFrame(columns)[list(PLANNING.column_names)]
+
+
+class _PlannedUrn(NamedTuple):
+    """Urn that plans vary: core fraction and survival per unit of the clock, the estimate first, then replicates."""
+
+    kappa: npt.NDArray[np.float64]
+    alpha: npt.NDArray[np.float64]
+    coverage: float
+    status: str
+
+
+def unplanned_reason(quantities: pd.DataFrame) -> str | None:
+    """Return why the selected model gives no plans; None if it has one core and one shell.
+
+    Parameters
+    ----------
+    quantities
+        Table `quantities`.
+    """
+    if quantities.empty:
+        return "No model of the collection was selected."
+    model = quantities["model"].iloc[0]
+    if model in {"core_shell", *_CHANGING}:
+        return None
+    return f"Plans need one core and one shell; the selected model is {model}."
+
+
+def _joint_urn(counts: Counts, clock: Clock) -> _PlannedUrn | None:
+    fit = fit_joint(counts, model="core_shell", clock=clock)
+    if not fit.is_reported or fit.is_all_core or fit.kappa is None or fit.alpha is None or fit.coverage is None:
+        return None
+    replicated = bootstrap_joint(fit, seed=_SEED, n_replicates=_REPLICATES).corrected
+    kappa, alpha = np.append(fit.kappa, replicated["kappa"]), np.append(fit.alpha, replicated["alpha"])
+    return _PlannedUrn(kappa, alpha, fit.coverage, fit.status.value)
+
+
+def _changing_urn(quantities: pd.DataFrame, classes: pd.DataFrame, mean_gap: float) -> _PlannedUrn | None:
+    """Return the core and shell of a selected model of changing size; None for other models."""
+    kappa = read_quantities(quantities).get("kappa")
+    shell = classes[classes["class"] == "shell"]
+    is_changing = quantities["model"].isin(_CHANGING).any() and len(shell) == 1
+    if not is_changing or kappa is None or kappa.value is None or kappa.inner is None:
+        return None
+    row, rng = shell.iloc[0], np.random.default_rng(_SEED)
+    survival = _drawn(rng, float(row["survival"]), (float(row["survival_low"]), float(row["survival_high"])))
+    coverage = 1 / float(row["mean_absence"])
+    return _PlannedUrn(_drawn(rng, kappa.value, kappa.inner), survival ** (1 / mean_gap), coverage, kappa.status.value)
+
+
+def _drawn(rng: np.random.Generator, value: float, interval: tuple[float, float]) -> npt.NDArray[np.float64]:
+    """Return a share and draws from its 95 % confidence interval, normal on the logit scale."""
+    low, high = logit(np.clip(interval, _LEAST_SHARE, 1 - _LEAST_SHARE))
+    draws = expit(logit(value) + (high - low) / (2 * NORMAL_QUANTILE) * rng.standard_normal(_REPLICATES))
+    return np.append(value, draws)
 
 
 def _from_origin(

@@ -149,7 +149,7 @@ def _with_mass_change(assessed: Assessment, data: CollectionData, found: TestedL
         return assessed
     label = data.labels[found.crawls[change.crawl]]
     happened = "of the elements left for good" if change.share > 0 else "of the elements were new"
-    finding = f"At {label}, {abs(change.share):.0%} more {happened} than usual, as after a change of scope."
+    finding = f"At {label}, {100 * abs(change.share):.0f} % more {happened} than usual, as after a change of scope."
     verdict = replace(assessed.verdict, meaning=f"{assessed.verdict.meaning} {finding}")
     row = {"test": "scope_break", "subject": label, "effect": change.share, "verdict": "fails"}
     return replace(assessed, verdict=verdict, tests=[*assessed.tests, row])
@@ -220,7 +220,7 @@ def _assess_ladder(data: CollectionData, found: TestedLadder, memory: MemoryMode
         verdict,
         speaks.model,
         quantities,
-        ladder_classes(speaks),
+        ladder_classes(found, speaks),
         population_rows(found, speaks, labels, one_in),
         **evidence,
     )

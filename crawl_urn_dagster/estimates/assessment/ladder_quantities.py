@@ -151,14 +151,15 @@ def _growth_test(found: TestedLadder) -> OpenPopulationFit | None:
     return next((one for one in growing if "growth" in one.intervals), None)
 
 
-def ladder_classes(fit: OpenPopulationFit) -> tuple[ElementClass, ...]:
-    """Return the classes of a model of the ladder, as means over the crawls."""
+def ladder_classes(found: TestedLadder, fit: OpenPopulationFit) -> tuple[ElementClass, ...]:
+    """Return the classes of a model of the ladder, as means over the crawls, with the intervals of an only shell."""
+    fit = fit.inflated(variance_inflation(found))
     sizes = sum(one.living * one.coverage for one in fit.classes)
     known = [one.living * (1 - (1 - one.coverage) * one.never_before) for one in fit.classes]
-    found = []
+    classes = []
     for one, known_of_class in zip(fit.classes, known, strict=True):
         survival, coverage = float(one.survival.mean()), float(one.coverage.mean())
-        found.append(
+        classes.append(
             ElementClass(
                 one.name,
                 {
@@ -169,10 +170,17 @@ def ladder_classes(fit: OpenPopulationFit) -> tuple[ElementClass, ...]:
                     "mean_run": np.inf if coverage == 1 else 1 / (1 - coverage),
                     "mean_absence": 1 / coverage if coverage else np.inf,
                 },
-                {},
+                _only_shell_intervals(fit) if one.name == "shell" else {},
             )
         )
-    return tuple(found)
+    return tuple(classes)
+
+
+def _only_shell_intervals(fit: OpenPopulationFit) -> dict[str, Interval]:
+    """Return the intervals of the only shell of a model, whose survival and coverage are those of all shells."""
+    survival, coverage = fit.intervals["survival"], fit.intervals["coverage"]
+    absence = Interval(*(1 / end if end else np.inf for end in reversed(coverage)))
+    return {"survival": survival, "mean_absence": absence}
 
 
 def population_rows(

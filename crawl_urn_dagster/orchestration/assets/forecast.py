@@ -17,7 +17,9 @@ def forecast_assets(collection: Collection) -> list[dg.AssetsDefinition]:
     forecast_spec = asset_spec(
         collection, "forecast", kinds=FITTED, deps=["crawls", "quantities", *histories, *collection.fitted_observables]
     )
-    planning_spec = asset_spec(collection, "planning", kinds=FITTED, deps=["parameters", "diagnosis", *observables])
+    planning_spec = asset_spec(
+        collection, "planning", kinds=FITTED, deps=["parameters", "diagnosis", "quantities", "classes", *observables]
+    )
 
     @assets_of(collection, "forecast", [forecast_spec])
     def forecast(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
@@ -38,19 +40,23 @@ def forecast_assets(collection: Collection) -> list[dg.AssetsDefinition]:
     def planning(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
         from crawl_urn_dagster.estimates.assessment.reading import curves_withheld_reason
         from crawl_urn_dagster.estimates.diagnosis import read_verdict
-        from crawl_urn_dagster.estimates.forecast import planning_table
+        from crawl_urn_dagster.estimates.forecast import planning_table, unplanned_reason
         from crawl_urn_dagster.estimates.headline import read_headline
 
         file = home_of(context, collection).observables
         headline, verdict = read_headline(file.read("parameters")), read_verdict(file.read("diagnosis"))
+        quantities = file.read("quantities")
         table = planning_table(
             file.read("crawls"),
             *read_fitted_observables(collection, file),
             clock=collection.clock,
             error=collection.counting_error,
             reported=curves_withheld_reason(headline, verdict) is None,
+            quantities=quantities,
+            classes=file.read("classes"),
         )
         file.replace({"planning": table})
-        return table_result(collection, "planning", table)
+        reason = unplanned_reason(quantities)
+        return table_result(collection, "planning", table, **({} if reason is None else {"reason": reason}))
 
     return [forecast, planning]
