@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crawl_urn_dagster.estimates.estimation import estimate
+from crawl_urn_dagster.estimates.assessment.assess import assess_histories
 from crawl_urn_dagster.urn import CaptureHistoryCounts
 from crawl_urn_dagster_tests.conftest import SHARED
 from crawl_urn_dagster_tests.estimates.observed import collection_data
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from crawl_urn_dagster.estimates.assessment.result import Assessment
-
-# Bootstrap of the fits of curves, which the assessment of capture histories does not read.
-_REPLICATES = 20
 
 
 def simulator() -> ModuleType:
@@ -41,8 +38,8 @@ def assess_scenario(module: ModuleType, settings: dict[str, Any], seed: int) -> 
     """Simulate a scenario and assess it."""
     seen = module.simulate(np.random.default_rng(seed), **settings)
     rows, elements = np.unique(seen, axis=0, return_counts=True)
-    data = collection_data(CaptureHistoryCounts(rows, elements))
-    return estimate(data, clock="crawl", n_replicates=_REPLICATES).assessment
+    counts = CaptureHistoryCounts(rows, elements)
+    return assess_histories(collection_data(counts), counts, seed=seed)
 
 
 def main() -> None:

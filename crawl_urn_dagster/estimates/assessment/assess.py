@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
     from crawl_urn_dagster.estimates.collection_data import CollectionData
     from crawl_urn_dagster.estimates.intervals import FittedCollection
+    from crawl_urn_dagster.urn import CaptureHistoryCounts
     from crawl_urn_dagster.urn.results.result import AnyFit
 
 #: Models of the curves, which the tests of the curves refute together.
@@ -129,6 +130,21 @@ def assess(
     histories = data.counted_histories
     if histories is None or histories.n_crawls < FEWEST_CRAWLS or histories.in_all == histories.distinct_elements:
         return assess_curves(data, fitted, headline, tests)
+    return assess_histories(data, histories, seed=seed)
+
+
+def assess_histories(data: CollectionData, histories: CaptureHistoryCounts, *, seed: int) -> Assessment:
+    """Assess a collection by its capture histories alone.
+
+    Parameters
+    ----------
+    data
+        The collection, for its labels, times and sampling.
+    histories
+        Capture histories of the counted elements, of at least 5 crawls.
+    seed
+        Seed of simulated replicates.
+    """
     found = climb_tested(histories)
     if found.ladder.is_adequate:
         return _assess_ladder(data, found)

@@ -63,6 +63,10 @@ _RULES: tuple[tuple[Callable[[Findings], bool], VerdictName], ...] = (
     (lambda found: found.memory is not None, VerdictName.REVISIT_AVOIDANCE),
     (lambda found: found.model is None and found.dependence_fails, VerdictName.ORDER_MATTERS),
     (lambda found: found.model is None, VerdictName.MISFIT),
+    (
+        lambda found: not found.is_tested_enough and found.model in {"homogeneous", "two_shells_no_core"},
+        VerdictName.NOT_TESTED_ENOUGH,
+    ),
     (_is_one_of("homogeneous"), VerdictName.NO_CORE_NEEDED),
     (_is_one_of("two_shells_no_core"), VerdictName.UNEVEN_NO_CORE),
     (lambda found: found.is_wide, VerdictName.INCONCLUSIVE),

@@ -146,9 +146,12 @@ def smallest_growth(found: TestedLadder) -> float:
 
 
 def _growth_test(found: TestedLadder) -> OpenPopulationFit | None:
-    """Return the core-shell fit with growth, if it gives an interval of the growth."""
-    growing = (one for one in found.ladder.candidates if one.model == "core_shell_growing")
-    return next((one for one in growing if "growth" in one.intervals), None)
+    """Return the fit with growth of the selected model, or of a core and shell; None if it has no interval."""
+    fit = found.ladder.selected
+    sibling = None if fit is None else _growing_sibling(found, fit)
+    core_shell = (one for one in found.ladder.candidates if one.model == "core_shell_growing")
+    growing = sibling or next(core_shell, None)
+    return growing if growing is not None and "growth" in growing.intervals else None
 
 
 def ladder_classes(found: TestedLadder, fit: OpenPopulationFit) -> tuple[ElementClass, ...]:

@@ -94,7 +94,7 @@ VERDICTS: Mapping[VerdictName, _Wording] = {
     VerdictName.NOT_TESTED_ENOUGH: _Wording(
         _RESERVED,
         Status.QUALIFIED,
-        "No test refutes the urn model, but the tests could have missed a departure that matters. Quote the estimates "
+        "No test refutes the model, but the tests could have missed a departure that matters. Quote the estimates "
         "as provisional.",
     ),
     VerdictName.CORE_MISSED: _Wording(

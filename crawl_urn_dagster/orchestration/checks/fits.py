@@ -152,7 +152,8 @@ def _fit_is_ok(row: "pd.Series") -> dg.AssetCheckResult:
 
     has_reservation = isinstance(row["reason_code"], str)
     observed = "ok with reservation" if row["status"] == "ok" and has_reservation else str(row["status"])
-    passed = observed == "ok"
+    # A model that the tests refute is no finding unless it is the selected fit.
+    passed = observed == "ok" or (observed == Status.REFUTED and not row["headline"])
     if row["status"] in UNREPORTED_STATUSES:
         todo = "No numbers of this fit are reported."
     elif row["status"] == Status.REFUTED:
@@ -168,7 +169,7 @@ def _fit_is_ok(row: "pd.Series") -> dg.AssetCheckResult:
         severity=WARN,
         observed=observed,
         threshold="ok",
-        reason="The fit is ok." if passed else f"{observed}: {str(why).rstrip('.')}.",
+        reason="The fit is ok." if observed == "ok" else f"{observed}: {str(why).rstrip('.')}.",
         todo=f"{todo} {'' if row['headline'] else 'This fit is not the selected fit.'}".rstrip(),
         **numeric_metadata(residual_rms=row["residual_rms"]),
     )

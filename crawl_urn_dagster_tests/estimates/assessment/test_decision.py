@@ -53,7 +53,7 @@ def test_findings_come_before_the_model(changes, name):
 def test_earlier_rules_come_first():
     assert verdict(n_crawls=FEWEST_CRAWLS - 1, model=None, dependence_fails=True) == "too_short"
     assert verdict(model="core_missed", kappa_width=1) == "inconclusive"
-    assert verdict(model="homogeneous", kappa_width=None, is_tested_enough=False) == "no_core_needed"
+    assert verdict(model="homogeneous", kappa_width=None, is_tested_enough=False) == "not_tested_enough"
     assert verdict(model="core_two_shells", is_tested_enough=False) == "uneven_shell"
 
 

@@ -1,7 +1,9 @@
 """Checks of the fits, the headline and the agreement of both curves."""
 
+import pandas as pd
 import pytest
 
+from crawl_urn_dagster.orchestration.checks.fits import _fit_is_ok
 from crawl_urn_dagster_tests.orchestration.checks.running import assert_broken
 
 pytestmark = pytest.mark.slow
@@ -76,3 +78,11 @@ def test_only_the_headline_check_blocks(checked):
     specs = [spec for checks in checked.defs.asset_checks for spec in checks.check_specs]
     blocking = {spec.key.name for spec in specs if spec.blocking}
     assert blocking == {"headline_fit"}
+
+
+@pytest.mark.parametrize("is_selected", [True, False])
+def test_refuted_fit_is_a_finding_only_if_it_is_selected(is_selected):
+    row = {"status": "refuted", "reason": "for a test", "reason_code": "refuted", "residual_rms": 0.1}
+    result = _fit_is_ok(pd.Series({**row, "headline": is_selected}))
+    assert result.passed is not is_selected
+    assert result.metadata["observed"].value == "refuted"
