@@ -84,10 +84,16 @@ def forecast_table(
         if back and len(crawls) - back < FEWEST:
             continue
         until = len(crawls) - back
-        trend = None if back else _selected_trend(known)
         memory = None
         if histories is not None and model in MODELS:
             memory = str(model), histories.of_crawls(range(until))
+        trend = _selected_trend(known)
+        if trend is None:
+            # A population that no model describes may seem to have any trend.
+            trend = Trend()
+        elif back:
+            # A model with memory follows the trend by its elements, and needs it for newcomers only.
+            trend = None if memory is None else Trend()
         origin = crawls.iloc[:until], containment, discovery_curve
         frames.append(_from_origin(*origin, horizon=back or HORIZON, trend=trend, memory=memory))
     return pd.concat(frames, ignore_index=True)
@@ -234,7 +240,11 @@ def _from_origin(
     trend: Trend | None,
     memory: tuple[str, CaptureHistoryCounts] | None,
 ) -> pd.DataFrame:
-    """Return rows of the forecast from these crawls only; `memory` names a model and holds the histories."""
+    """Return rows of the forecast from these crawls only.
+
+    Without a trend, the one of the population is estimated from these crawls; `memory` names a model and holds the
+    histories.
+    """
     labels, started = crawls["crawl"].tolist(), pd.to_datetime(crawls["started_at"])
     recent = started.iloc[-_GAPS - 1 :]
     gap = (recent.iloc[-1] - recent.iloc[0]) / max(len(recent) - 1, 1)

@@ -1,7 +1,9 @@
 """Backtest forecasts on real collections, compared with three simple extrapolations.
 
 Run ``python -m crawl_urn_dagster_tests.benchmarks.forecast_backtest DATA`` with the folder of real data. Only futures
-are random, with a fixed seed. It takes a minute and prints Markdown tables.
+are random, with a fixed seed. It takes five minutes and prints Markdown tables. With ``--scenarios N`` it assesses N
+seeds of simulated scenarios instead, forecasts them by the selected model, and prints the shares of the coming values
+that are inside, below and above the intervals; that takes about 20 minutes.
 
 The origin rolls: from the first 12 crawls on, each forecast uses only the crawls up to its origin. It predicts the
 discovery curve from the first crawl, 6 and 12 crawls ahead. The published table of URLs has windows of at most 12
@@ -16,11 +18,13 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from crawl_urn_dagster.estimates.estimation import estimate
+from crawl_urn_dagster.estimates.forecast import forecast_table
 from crawl_urn_dagster.observables.tables import crawls_table, discovery_curve_table, unions_matrix
 from crawl_urn_dagster.sources import Selection
 from crawl_urn_dagster.sources.common_crawl.statistics import CommonCrawlStatisticsSource
@@ -29,13 +33,23 @@ from crawl_urn_dagster.urn import CaptureHistoryCounts, CountingError, recapture
 from crawl_urn_dagster.urn.capture_recapture.comparators import heaps
 from crawl_urn_dagster.urn.capture_recapture.unseen_elements import good_turing
 from crawl_urn_dagster.urn.monitoring.forecast import forecast, interpolate_windows
+from crawl_urn_dagster.urn.state_space.fitting import fit_model
+from crawl_urn_dagster.urn.state_space.likelihood import observe
+from crawl_urn_dagster.urn.state_space.prediction import expected_sizes
+from crawl_urn_dagster_tests.benchmarks.scenarios import simulator
+from crawl_urn_dagster_tests.estimates.observed import collection_data
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.urn.data.histories import BoolArray, FloatArray
+    from crawl_urn_dagster.urn.monitoring.forecast import Forecast
 
 FIRST_ORIGIN, HORIZON = 12, 12
 RIVALS = ("last slope", "Heaps", "Good-Turing")
 FORECAST = "forecast"
+MODEL_OF_LISTS = "markov_3"
+SCENARIOS = ("growth_2", "growth_2_noise", "plain", "coverage_noise", "dormancy")
+# Crawls that scenarios are assessed by, and crawls ahead.
+ASSESSED, AHEAD = 24, (1, 3, 6)
 
 
 class Real(NamedTuple):
@@ -105,13 +119,23 @@ def turing(seen: BoolArray, unions: FloatArray, ahead: FloatArray) -> FloatArray
     return unions[0, -1] + ahead * good_turing(frequencies)[1].estimate * unions[-1, -1]
 
 
+def forecast_list(seen: BoolArray | None, unions: FloatArray) -> Forecast:
+    """Forecast by the histories of a list, under the model that is selected for both lists, or by unions alone."""
+    expected = None
+    if seen is not None:
+        rows, elements = np.unique(seen[seen.any(axis=1)], axis=0, return_counts=True)
+        histories = CaptureHistoryCounts(rows, elements)
+        expected = expected_sizes(fit_model(MODEL_OF_LISTS, observe(histories), seed=1).mixture, histories, HORIZON)
+    return forecast(unions, recaptures_from_unions(unions), expected_sizes=expected, horizon=HORIZON)
+
+
 def scores(real: Real, horizon: int) -> list[Score]:
     """Score the predictions from every origin."""
     found = []
     n = len(real.unions)
     for known in range(FIRST_ORIGIN, n - HORIZON + 1):
         unions = real.unions[:known, :known]
-        predicted = forecast(unions, recaptures_from_unions(unions), horizon=HORIZON).distinct(0)
+        predicted = forecast_list(None if real.seen is None else real.seen[:, :known], unions).distinct(0)
         observed = real.unions[0, known - 1 + horizon]
         lengths, ahead = np.arange(1.0, known + 1), np.array([float(horizon)])
         others = {"last slope": last_slope(lengths, unions[0], ahead), "Heaps": power_law(lengths, unions[0], ahead)}
@@ -133,7 +157,7 @@ def scores_of_published(unions: FloatArray, known_of_window: int) -> list[Score]
         if not np.isfinite(observed) or len(lengths) < 2:
             continue
         filled = interpolate_windows(unions[:known, :known])
-        predicted = forecast(filled, recaptures_from_unions(filled), horizon=HORIZON).distinct(start)
+        predicted = forecast_list(None, filled).distinct(start)
         points, ahead = curve[np.isfinite(curve)], np.array([float(horizon)])
         others = {"last slope": last_slope(lengths, points, ahead), "Heaps": power_law(lengths, points, ahead)}
         found.append(_score(predicted, horizon, others, observed))
@@ -181,7 +205,7 @@ def comparison_with_2025(data: Path) -> str:
     labels, whole = published(data)
     known = labels.index("CC-MAIN-2024-51") + 1
     filled = interpolate_windows(whole[:known, :known])
-    found = forecast(filled, recaptures_from_unions(filled), horizon=HORIZON)
+    found = forecast_list(None, filled)
     lines = ["| crawl | distinct URLs of the 12 crawls to it, in billions | forecast | error |", "|---|---|---|---|"]
     for step in range(HORIZON):
         end = known + step
@@ -193,11 +217,52 @@ def comparison_with_2025(data: Path) -> str:
     return "\n".join(lines)
 
 
+def forecast_scenario(settings: dict[str, Any], seed: int) -> pd.DataFrame:
+    """Assess a simulated collection, and compare its forecast with the crawls that follow."""
+    seen = simulator().simulate(np.random.default_rng(seed), **{**settings, "T": ASSESSED + max(AHEAD)})
+    rows, elements = np.unique(seen, axis=0, return_counts=True)
+    whole = CaptureHistoryCounts(rows, elements)
+    unions = whole.unions().astype(float)
+    data = collection_data(whole.of_crawls(range(ASSESSED)))
+    quantities = estimate(data, clock="crawl", n_replicates=20).tables["quantities"]
+    found = forecast_table(
+        data.crawls, data.containment, data.discovery_curve, quantities=quantities, histories=data.histories
+    )
+    found = found[(found["origin_crawl"] == data.labels[-1]) & found["crawls_ahead"].isin(AHEAD)]
+    end = ASSESSED - 1 + found["crawls_ahead"].to_numpy(dtype=int)
+    sizes, new = unions[end, end], unions[0, end] - unions[0, end - 1]
+    observed = {"crawl_size": sizes, "new_elements": new, "returning_elements": sizes - new}
+    observed["distinct_elements"] = unions[0, end]
+    values = np.select([found["quantity"] == name for name in observed], list(observed.values()), np.nan)
+    is_whole = (found["quantity"] != "distinct_elements") | (found["start_crawl"] == data.labels[0])
+    found = found.assign(below=values < found["value_low"], above=values > found["value_high"])
+    return found[is_whole & np.isfinite(values)]
+
+
+def scenario_table(n_seeds: int) -> str:
+    """Return the shares of coming values inside, below and above the intervals, by scenario and crawls ahead."""
+    lines = ["| scenario | crawls ahead | values | inside 95 % PI | below | above |", "|---|---|---|---|---|---|"]
+    for name in SCENARIOS:
+        settings, _ = simulator().SCENARIOS[name]
+        found = pd.concat([forecast_scenario(settings, seed) for seed in range(1, n_seeds + 1)])
+        for ahead, rows in found.groupby("crawls_ahead"):
+            below, above = rows["below"].mean(), rows["above"].mean()
+            lines.append(f"| {name} | {ahead} | {len(rows)} | {1 - below - above:.2f} | {below:.2f} | {above:.2f} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("data", type=Path, help="folder of real data")
-    data = parser.parse_args().data
+    parser.add_argument("data", type=Path, nargs="?", help="folder of real data")
+    parser.add_argument("--scenarios", type=int, metavar="N", help="forecast N seeds of each scenario instead")
+    arguments = parser.parse_args()
+    if arguments.scenarios:
+        print(scenario_table(arguments.scenarios))
+        return
+    if arguments.data is None:
+        parser.error("expected the folder of real data, or --scenarios N")
+    data = arguments.data
     windows = data / "edu_hll" / "edu_url_discovery_hll.csv"
     reals = [
         presence(data / "presence" / "us_gov_hosts.csv.gz"),

@@ -169,3 +169,12 @@ def test_models_without_one_core_and_one_shell_give_no_plans(observables):
     assert planning_table(*observables, reported=True, quantities=quantities, **PLAN).empty
     assert unplanned_reason(quantities.iloc[:0]) == "No model of the collection was selected."
     assert unplanned_reason(quantities.assign(model="core_shell")) is None
+
+
+def test_collection_without_reported_growth_is_forecast_without_a_trend(observables, forecast):
+    withheld = quantities_of("core_shell", growth=(None, None, None))
+    pd.testing.assert_frame_equal(forecast_table(*observables, quantities=withheld), forecast)
+    level = np.log(observables[0]["elements"].to_numpy(dtype=float).mean())
+    # Without a trend, sizes come closer to their mean with every crawl.
+    away = abs(np.log(latest_sizes(forecast, observables[0])["value"].to_numpy()) - level)
+    assert (np.diff(away) <= 1e-4).all()
