@@ -47,8 +47,8 @@ _SAME_COVERAGE = 0.02
 _CADENCES = (0.5, 1.0, 2.0)
 # Columns whose name differs from that of the quantity.
 _COLUMNS = {"crawl_completeness": "crawl_size"}
-# Models of one core and one shell whose size changes.
-_CHANGING = frozenset({"core_shell_growing", "core_shell_fluctuating"})
+#: Models of one core and one shell whose size changes.
+CHANGING_CORE_SHELLS = frozenset({"core_shell_growing", "core_shell_fluctuating"})
 _LEAST_SHARE = 1e-6
 _REPLICATES = 200
 _SEED = 1
@@ -197,7 +197,7 @@ def unplanned_reason(quantities: pd.DataFrame) -> str | None:
     if quantities.empty:
         return "No model of the collection was selected."
     model = quantities["model"].iloc[0]
-    if model in {"core_shell", *_CHANGING}:
+    if model in {"core_shell", *CHANGING_CORE_SHELLS}:
         return None
     return f"Plans need one core and one shell; the selected model is {model}."
 
@@ -215,7 +215,7 @@ def _changing_urn(quantities: pd.DataFrame, classes: pd.DataFrame, mean_gap: flo
     """Return the core and shell of a selected model of changing size; None for other models."""
     kappa = read_quantities(quantities).get("kappa")
     shell = classes[classes["class"] == "shell"]
-    is_changing = quantities["model"].isin(_CHANGING).any() and len(shell) == 1
+    is_changing = quantities["model"].isin(CHANGING_CORE_SHELLS).any() and len(shell) == 1
     if not is_changing or kappa is None or kappa.value is None or kappa.inner is None:
         return None
     row, rng = shell.iloc[0], np.random.default_rng(_SEED)

@@ -16,7 +16,7 @@ from crawl_urn_dagster.figures.axes import crawl_ticks, message_figure
 from crawl_urn_dagster.figures.labels import element_unit, rows_of_fit, with_interval
 from crawl_urn_dagster.figures.style import Colour, elements, in_style, is_narrow, new_figure, panels, plain_text, tint
 from crawl_urn_dagster.formatting import count_noun, format_count, format_share
-from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES
+from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES, Status
 from crawl_urn_dagster.urn.monitoring.planning import SEEN_WELL, seen_share
 
 if TYPE_CHECKING:
@@ -221,6 +221,9 @@ def _draw_captured(axes: Axes, now: pd.Series, parameters: pd.DataFrame, plannin
     """Draw the share of the shell that n crawls capture at the present gap, for each coverage."""
     fits = rows_of_fit(parameters, joint_core_shell.DEFINITION)
     fit = fits[fits["clock"] == now["clock"]].iloc[0]
+    # Plans of another model than the joint fit have its survival in σ = c / (1 - α^gap (1 - c)).
+    of_gap = (1 - now["coverage"] / now["seen_at_last"]) / (1 - now["coverage"])
+    alpha = fit["alpha"] if fit["status"] != Status.REFUTED else of_gap ** (1 / float(now["gap"]))
     crawls = np.arange(1, _CRAWLS_PLANNED + 1)
     labelled: list[float] = []
     present_first = sorted(
@@ -228,7 +231,7 @@ def _draw_captured(axes: Axes, now: pd.Series, parameters: pd.DataFrame, plannin
     )
     for coverage in present_first:
         is_present = coverage == now["coverage"]
-        share = seen_share(0.0, fit["alpha"], coverage, crawls, gap=float(now["gap"]))
+        share = seen_share(0.0, alpha, coverage, crawls, gap=float(now["gap"]))
         colour, width = (Colour.JOINT, 1.4) if is_present else (Colour.MISSING, 0.6)
         axes.plot(crawls, share, color=colour, linewidth=width)
         if all(abs(coverage - other) > _LABEL_HEIGHT for other in labelled):

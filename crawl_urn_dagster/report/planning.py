@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from crawl_urn_dagster.estimates.forecast import CHANGING_CORE_SHELLS
 from crawl_urn_dagster.report.blocks import Folded, Section
 from crawl_urn_dagster.report.markdown import format_cell, format_estimates, markdown_table
 from crawl_urn_dagster.urn.monitoring.planning import SEEN_WELL
@@ -36,7 +37,8 @@ def planning_section(content: Content) -> Section | None:
     """Return the effects of other coverages and gaps; None if table `planning` has no rows."""
     planning, title = content.frames["planning"], "Planning: other coverages and gaps"
     current = planning[planning["current"].astype(bool)]
-    if content.withheld_reason or current.empty:
+    is_changing = content.assessment.model in CHANGING_CORE_SHELLS
+    if current.empty or (content.withheld_reason and not is_changing):
         return None
     now = dict(current.iloc[0])
     if now["status"] == "not_identified":
@@ -51,12 +53,18 @@ def planning_section(content: Content) -> Section | None:
     note = (
         "Expected effects of other shell coverages and gaps between crawls if the urn does not change. The first table "
         f"is for the present gap, {content.mean_gap_days:.0f} days on average. The folded tables are for half and "
-        "twice this gap, and count crawls at the new gap. Basis: joint core–shell fit, status "
+        f"twice this gap, and count crawls at the new gap. Basis: {_basis(content)}, status "
         f"**{now['status']}**. The 95 % confidence intervals reflect the fit only, because coverage and gap are chosen."
     )
     sentences = [_sufficient_coverage(planning, gaps), _doubled_crawl(content, now)]
     folded = [Folded(f"At {_GAPS[ratio]}", [table_at(ratio)]) for ratio in gaps if ratio != 1]
     return Section(title, [note, table_at(1), *sentences, *folded, *content.figures("planning_curves")])
+
+
+def _basis(content: Content) -> str:
+    """Name the model that the plans are of; if its size changes, plans keep the size of the assessed period."""
+    model = content.assessment.model
+    return f"selected model {model}, at constant size" if model in CHANGING_CORE_SHELLS else "joint core–shell fit"
 
 
 def _planning_table(content: Content, now: Row) -> pd.DataFrame:

@@ -89,3 +89,12 @@ def test_plans_have_each_cadence_and_mark_the_present_one(made):
     unidentified = planning.assign(status="not_identified")
     assert "has status not_identified" in text_of(planning_curves(unidentified, fits, title=TITLE))
     assert "no joint core–shell fit to plan with" in text_of(planning_curves(planning.iloc[:0], fits, title=TITLE))
+
+
+def test_plans_of_another_model_than_a_refuted_fit_have_its_survival(made):
+    planning = planning_table(*made, clock="crawl", error=CountingError(), reported=True)
+    fits = parameters(core_shell_rows("joint")).assign(status="refuted", alpha=0.2)
+    now = planning[planning["current"]].iloc[0]
+    captured, *_ = planning_curves(planning, fits, title=TITLE).axes
+    present = max(captured.get_lines(), key=lambda line: line.get_linewidth())
+    np.testing.assert_allclose(present.get_ydata()[[0, -1]], [now["coverage"], now["seen_at_last"]], rtol=1e-6)
