@@ -9,8 +9,8 @@ elements and under a revisit delay, and keeps it when all its classes grow alike
 model. On the logit scale, the profile of a coming crawl returns from the profile of the last crawl to the mean profile,
 with the factor `DAMPING` per crawl (a damped level, Gardner and McKenzie, 1985). Log sizes return to the trend of the
 population in the same way, or follow the expected sizes of a model with memory. Simulated futures deviate from this
-forecast as stretches of past crawls deviated from the same forecast made before them, with either sign, and each has
-its own trend, drawn from the error of the estimated trend.
+forecast as stretches of past crawls deviated from the same forecast made before them, with either sign and in size and
+profile together, and each has its own trend, drawn from the error of the estimated trend.
 """
 
 from __future__ import annotations
@@ -169,42 +169,45 @@ def forecast(
     departures = logit(observed[np.arange(1, n), before]) - logit(profile[before])
     damped = DAMPING ** np.arange(1, horizon + 1)
     rng = np.random.default_rng(seed)
-    shape = n_futures, horizon
-    size_paths = _size_paths(rng, sizes, trend or Trend(), shape=shape, expected=expected_sizes)
+    central, size_errors = _size_forecast(sizes, (trend or Trend()).growth, horizon, expected_sizes)
+    moved = _moved_by_trend(
+        rng, (trend or Trend()).se, len(sizes), (n_futures, horizon), is_expected=expected_sizes is not None
+    )
+    # A crawl of high coverage is large and has many new elements, so the errors of both come from the same stretch.
+    size_paths, paths = _paths(
+        rng, np.stack([size_errors[1:], _damped_errors(departures, horizon)]), horizon, n_futures
+    )
+    size_paths = central + moved + size_paths
     last = logit(observed[-1]) - logit(profile[:n])
     last = last[np.minimum(np.arange(n + horizon), longest)]
-    errors = _damped_errors(departures, horizon)
-    fractions = expit(logit(profile) + last * damped[:, None] + _paths(rng, errors, horizon, n_futures)[..., None])
+    fractions = expit(logit(profile) + last * damped[:, None] + paths[..., None])
     fractions[..., 0] = 1.0
     return Forecast(unions, np.exp(size_paths), fractions, longest)
 
 
-def _size_paths(
-    rng: np.random.Generator,
-    sizes: FloatArray,
-    trend: Trend,
-    *,
-    shape: tuple[int, int],
-    expected: FloatArray | None,
-) -> FloatArray:
-    """Draw log sizes of the coming crawls, shape (1 + n, horizon); the first row is the central future."""
-    n, horizon = shape
+def _size_forecast(
+    sizes: FloatArray, growth: float, horizon: int, expected: FloatArray | None
+) -> tuple[FloatArray, FloatArray]:
+    """Return the central log sizes, shape (horizon,), and past errors by origin, shape (n_crawls - 1, horizon)."""
     ahead = np.arange(1, horizon + 1)
-    drawn = np.append(0.0, trend.se * rng.standard_normal(n))[:, None]
     if expected is not None:
-        coming = np.arange(len(sizes))[:, None] + ahead
-        later = np.append(np.log(sizes), np.full(horizon, np.nan))[coming]
-        errors = later - np.log(expected)
-        return np.asarray(np.log(expected[-1]) + drawn * ahead + _paths(rng, errors[:-1], horizon, n))
-    age = np.arange(len(sizes)) - (len(sizes) - 1)
-    without_trend = np.log(sizes) - trend.growth * age
+        later = np.append(np.log(sizes), np.full(horizon, np.nan))[np.arange(len(sizes))[:, None] + ahead]
+        return np.log(expected[-1]), (later - np.log(expected))[:-1]
+    without_trend = np.log(sizes) - growth * (np.arange(len(sizes)) - (len(sizes) - 1))
     level = np.log(np.exp(without_trend).mean())
     departures = without_trend - level
-    damped = DAMPING**ahead
-    # Another trend moves the level at the last crawl, to which sizes return.
-    moved = drawn * (ahead + (1 - damped) * (len(sizes) - 1) / 2)
-    central = level + trend.growth * ahead + departures[-1] * damped
-    return np.asarray(central + moved + _paths(rng, _damped_errors(departures, horizon), horizon, n))
+    return level + growth * ahead + departures[-1] * DAMPING**ahead, _damped_errors(departures, horizon)
+
+
+def _moved_by_trend(
+    rng: np.random.Generator, se: float, n_crawls: int, shape: tuple[int, int], *, is_expected: bool
+) -> FloatArray:
+    """Draw the change of log sizes by the error of the trend, shape (1 + n, horizon); the first row is 0."""
+    n, horizon = shape
+    ahead = np.arange(1, horizon + 1)
+    # Another trend also moves the level at the last crawl, to which sizes return.
+    of_level = 0.0 if is_expected else (1 - DAMPING**ahead) * (n_crawls - 1) / 2
+    return np.asarray(np.append(0.0, se * rng.standard_normal(n))[:, None] * (ahead + of_level))
 
 
 def forecast_overlaps(overlaps: FloatArray, *, horizon: int = 12, fewest: int = 4) -> Prediction:
@@ -314,26 +317,29 @@ def _damped_errors(values: FloatArray, horizon: int) -> FloatArray:
 
 
 def _paths(rng: np.random.Generator, errors: FloatArray, horizon: int, n: int) -> npt.NDArray[np.float64]:
-    """Draw deviations from the central future, shape (1 + n, horizon); the first row is 0.
+    """Draw deviations from the central future, shape (n_series, 1 + n, horizon); the first future is 0.
 
-    If a stretch of past errors ends before the horizon, another one follows, damped from its end.
+    Errors have the shape (n_series, n_origins, horizon). If a stretch of past errors ends before the horizon, another
+    one follows, damped from its end.
     """
     ahead = np.arange(1, horizon + 1)
-    errors = errors[np.isfinite(errors).any(axis=1)]
-    errors = errors * _small_sample_factor(len(errors))
-    if not len(errors):
+    is_known = np.asarray(np.isfinite(errors).all(axis=0))
+    known = np.flatnonzero(is_known.any(axis=1))
+    if not len(known):
         raise ValueError(
             "the sizes of the crawls and their new fractions are unknown for all pairs of consecutive crawls"
         )
-    paths = np.zeros((1 + n, horizon))
+    errors = errors * _small_sample_factor(len(known))
+    paths = np.zeros((len(errors), 1 + n, horizon))
     for row in range(1, 1 + n):
-        step, offset = 0, 0.0
+        step, offset = 0, np.zeros((len(errors), 1))
         while step < horizon:
-            stretch = errors[rng.integers(len(errors))]
-            stretch = stretch[np.isfinite(stretch)][: horizon - step] * rng.choice((-1.0, 1.0))
-            paths[row, step : step + len(stretch)] = offset * DAMPING ** ahead[: len(stretch)] + stretch
-            step += len(stretch)
-            offset = paths[row, step - 1]
+            origin = known[rng.integers(len(known))]
+            stretch = errors[:, origin, is_known[origin]][:, : horizon - step] * rng.choice((-1.0, 1.0))
+            length = stretch.shape[1]
+            paths[:, row, step : step + length] = offset * DAMPING ** ahead[:length] + stretch
+            step += length
+            offset = paths[:, row, step - 1 : step]
     return paths
 
 
