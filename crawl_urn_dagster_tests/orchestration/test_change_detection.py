@@ -29,11 +29,11 @@ pytestmark = pytest.mark.slow
 
 
 def test_source_is_new_until_its_report_is_materialised(remote, source):
-    source.publish(8)
+    source.publish(12)
     request = tick(remote)
     assert request.run_key.endswith("-1")
     assert remote.execute("update", request.tags, without=FIGURES).success
-    assert tick(remote).startswith("Nothing new: 8 crawls to 2020-07-20, fingerprint ")
+    assert tick(remote).startswith("Nothing new: 12 crawls to 2020-11-09, fingerprint ")
 
 
 def test_each_new_fingerprint_is_requested_once(remote, source):
