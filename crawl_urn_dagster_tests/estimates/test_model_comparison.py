@@ -64,7 +64,7 @@ def test_one_shell_is_preferred_if_there_is_one():
 
 @pytest.mark.slow
 def test_urns_without_histories_are_compared_by_prediction():
-    found = tables_of(urn(24, core=4000, shell=6000, alpha=0.75, coverage=0.6, seed=3), histories=False)
+    found = tables_of(urn(18, core=4000, shell=6000, alpha=0.75, coverage=0.6, seed=3), histories=False)
     assert preferred(found, "cross_validation") == ["core_shell"]
     assert set(found["model_comparison"]["projection"]) == {"curves"}
 
