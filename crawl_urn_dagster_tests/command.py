@@ -16,11 +16,14 @@ import requests
 import yaml
 
 COMMAND = Path(sys.executable).with_name("crawl-urn")
+#: Its `sitecustomize` is loaded when a command starts.
+UNFLUSHED = Path(__file__).with_name("unflushed")
 
 
 def environment(**values):
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("CRAWL_URN", "DAGSTER"))}
-    return {**clean, "COLUMNS": "160", **values}
+    path = os.pathsep.join(filter(None, (str(UNFLUSHED), clean.get("PYTHONPATH"))))
+    return {**clean, "COLUMNS": "160", "PYTHONPATH": path, **values}
 
 
 def configure(folder, *collections):

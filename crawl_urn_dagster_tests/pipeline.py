@@ -7,7 +7,6 @@ from contextlib import nullcontext
 from unittest import mock
 
 import dagster as dg
-from matplotlib.figure import Figure
 
 from crawl_urn_dagster.config.collection import demo_collection
 from crawl_urn_dagster.orchestration.asset_keys import FINGERPRINT
@@ -18,6 +17,7 @@ from crawl_urn_dagster.orchestration.partitions import crawl_partitions, plan_in
 from crawl_urn_dagster.orchestration.resources import CollectionHome
 from crawl_urn_dagster.orchestration.run_results import read_outcome
 from crawl_urn_dagster.sources import InputFile, fingerprint
+from crawl_urn_dagster_tests.unflushed import sitecustomize  # noqa: F401 - flushes nothing from its import on
 
 
 def _assets_of_kind(kind):
@@ -46,6 +46,8 @@ QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
 def _draw_nothing(*_, **__):
+    from matplotlib.figure import Figure
+
     return Figure(figsize=(1, 1))
 
 
