@@ -75,6 +75,8 @@ def ladder_quantities(
     quantities["newcomers"] = quantity("newcomers", scale=one_in)
     if "kappa" not in fit.intervals:
         return quantities
+    if fit.model == "two_shells_no_core_growing":
+        return quantities  # Its limit is that of a constant population, so a core that crawls miss could exceed it.
     if not fit.estimates.get("kappa"):
         quantities["core_limit"] = Quantity(fit.intervals["kappa"].high, None, status=status)
         return quantities

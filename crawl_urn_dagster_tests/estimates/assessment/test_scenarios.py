@@ -1,0 +1,85 @@
+"""Assessments of populations that depart from the urn model, by a simulator that shares no code with the package."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+from crawl_urn_dagster.estimates.assessment.assess import assess_histories
+from crawl_urn_dagster.urn import CaptureHistoryCounts
+from crawl_urn_dagster_tests.estimates.observed import collection_data
+
+SIZE = {"N": 5_000, "T": 16}
+
+
+@pytest.fixture(scope="module")
+def assessed(shared_scenarios):
+    """Return a function that assesses a simulated population."""
+    spec = importlib.util.spec_from_file_location("scenario_simulator", shared_scenarios / "simulator.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+    def assess(seed=1, **settings):
+        seen = module.simulate(np.random.default_rng(seed), **SIZE | settings)
+        rows, elements = np.unique(seen, axis=0, return_counts=True)
+        counts = CaptureHistoryCounts(rows, elements)
+        return assess_histories(collection_data(counts), counts, seed=seed)
+
+    return assess
+
+
+# Intervals have a level of 95 %: seed 1 was drawn before the result was known.
+@pytest.mark.parametrize(
+    ("settings", "verdicts", "kappa"),
+    [
+        ({"logit_sd": 0.3}, {"sound", "not_tested_enough"}, 0.4),
+        ({"kappa": 0.3, "shells": ((0.5, 0.97, 0.8), (0.5, 0.85, 0.35))}, {"uneven_shell"}, 0.3),
+        ({"core_miss": 0.1}, {"core_missed"}, 0.4),
+        ({"growth": 0.02, "logit_sd": 0.3}, {"population_changes"}, 0.4),
+        ({"first_coverage": 0.4}, {"sound", "not_tested_enough"}, 0.4),
+    ],
+    ids=["noise", "two shells", "missed core", "growth", "newborns covered less"],
+)
+def test_quoted_kappa_contains_the_truth(assessed, settings, verdicts, kappa):
+    assessment = assessed(**settings)
+    assert assessment.verdict.name in verdicts
+    low, high = assessment.intervals["kappa"]
+    assert low < kappa < high
+    assert high - low < 0.2
+    quoted = assessment.quantities["kappa"]
+    assert quoted.assumption == "newborn_coverage"
+    assert low <= quoted.inner.low < quoted.value < quoted.inner.high <= high
+
+
+def test_truncated_crawl_is_named_and_set_aside(assessed):
+    whole, cut = assessed(kappa=0.3), assessed(kappa=0.3, truncated=(10, 0.04))
+    (named,) = cut.set_aside
+    assert whole.set_aside == ()
+    assert named in cut.verdict.meaning
+    low, high = cut.intervals["kappa"]
+    assert low < 0.3 < high
+    assert len(cut.population) == len(whole.population) - 1
+
+
+def test_absence_in_runs_is_told_from_a_core(assessed):
+    assessment = assessed(T=24, kappa=0.0, shells=((1.0, 0.985, 0.99),), out=0.016, back=0.2)
+    assert assessment.verdict.name == "temporary_absence"
+    assert assessment.estimate("kappa") is None
+    assert {"core_shell", "homogeneous"} <= assessment.refuted
+    # Nearly all of the 5,000 living elements were captured at least once.
+    low, high = assessment.intervals["population"]
+    assert 4_700 < low < high < 5_100
+
+
+def test_growth_of_two_shells_gives_no_limit_of_a_core(assessed):
+    """The limit of a constant population does not hold for a core that crawls miss."""
+    assessment = assessed(core_miss=0.05, growth=0.02, N=20_000, T=20)
+    assert assessment.verdict.name == "population_changes"
+    limit = assessment.estimate("core_limit")
+    assert limit is None or limit > 0.4
+
+
+def test_small_collection_without_a_core_is_not_tested_enough(assessed):
+    assessment = assessed(kappa=0.0, N=100, T=6)
+    assert assessment.verdict.name == "not_tested_enough"
+    assert assessment.estimate("kappa") is None
