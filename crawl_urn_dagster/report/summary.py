@@ -112,7 +112,7 @@ def _warnings(content: Content) -> list[str]:
     warnings = []
     drift = content.frames["drift"]
     since = drift.loc[drift["drifted"].fillna(False).astype(bool), "since_crawl"].dropna()
-    if len(since) and content.assessment.has_numbers:
+    if len(since) and content.assessment.has_numbers and content.assessment.scope_break is None:
         warnings.append(
             f"**A change began with {escape(since.iloc[0])}, but the numbers describe all crawls**, before and after "
             "it; see *Drift since the reference period*. To describe only the crawls since then, set `first_crawl` to "

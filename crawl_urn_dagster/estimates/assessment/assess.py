@@ -33,7 +33,7 @@ from crawl_urn_dagster.estimates.assessment.memory import (
     uneven_gaps,
 )
 from crawl_urn_dagster.estimates.assessment.models import TestedLadder, climb_tested
-from crawl_urn_dagster.estimates.assessment.result import Assessment
+from crawl_urn_dagster.estimates.assessment.result import Assessment, without_uninformative
 from crawl_urn_dagster.estimates.assessment.verdicts import Quotable, VerdictName, state_verdict
 from crawl_urn_dagster.estimates.diagnosis import curves_verdict
 from crawl_urn_dagster.observables.tables import unions_matrix
@@ -127,8 +127,10 @@ def assess(
     seed
         Seed of simulated replicates.
     """
+    if len(data.labels) < FEWEST_CRAWLS:
+        return Assessment(state_verdict(VerdictName.TOO_SHORT))
     histories = data.counted_histories
-    if histories is None or histories.n_crawls < FEWEST_CRAWLS or histories.in_all == histories.distinct_elements:
+    if histories is None or histories.in_all == histories.distinct_elements:
         return assess_curves(data, fitted, headline, tests)
     return assess_histories(data, histories, seed=seed)
 
@@ -183,7 +185,7 @@ def _assess_memory(data: CollectionData, found: TestedLadder, memory: MemoryMode
     return Assessment(
         verdict,
         memory.model,
-        memory_quantities(memory, one_in=one_in, status=verdict.status),
+        without_uninformative(memory_quantities(memory, one_in=one_in, status=verdict.status)),
         memory_classes(memory),
         memory_population(memory, [labels[crawl] for crawl in found.crawls], one_in),
         **evidence
@@ -221,13 +223,15 @@ def _assess_ladder(data: CollectionData, found: TestedLadder, memory: MemoryMode
     )
     verdict = state_verdict(name, *_findings(found, labels))
     evidence = _evidence(found, labels)
-    evidence["refuted"] = _INDEPENDENT_DRAWS if speaks is None else CURVE_MODELS - {speaks.model}
+    # The curves are those of all crawls, also of crawls that the numbers leave out.
+    are_all_crawls = len(found.crawls) == len(labels)
+    evidence["refuted"] = CURVE_MODELS - {speaks.model} if speaks is not None and are_all_crawls else _INDEPENDENT_DRAWS
     if memory is not None:
         evidence["candidates"] += memory_candidates(memory, is_selected=False)
         evidence["tests"] += memory_tests(memory)
     if speaks is None:
         return Assessment(verdict, **evidence)
-    quantities = ladder_quantities(found, speaks, one_in=one_in, status=verdict.status)
+    quantities = without_uninformative(ladder_quantities(found, speaks, one_in=one_in, status=verdict.status))
     if name is VerdictName.INCONCLUSIVE:
         quantities |= {
             each: quantities[each]._replace(value=None, reason_code=name) for each in ("kappa", "core_share")
@@ -236,7 +240,7 @@ def _assess_ladder(data: CollectionData, found: TestedLadder, memory: MemoryMode
         verdict,
         speaks.model,
         quantities,
-        ladder_classes(found, speaks),
+        () if name is VerdictName.INCONCLUSIVE else ladder_classes(found, speaks),
         population_rows(found, speaks, labels, one_in),
         **evidence,
     )

@@ -14,7 +14,7 @@ from scipy.special import expit, logit, ndtri
 
 from crawl_urn_dagster.formatting import format_interval, format_number
 from crawl_urn_dagster.observables.schema import ADEQUACY_TESTS, CANDIDATE_MODELS, CLASSES, POPULATION, QUANTITIES
-from crawl_urn_dagster.urn import Interval, Status
+from crawl_urn_dagster.urn import Interval, ReasonCode, Status
 from crawl_urn_dagster.urn.data.normal_intervals import NORMAL_QUANTILE
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ QUANTITY_LABELS = {
     "core_share": ("μ", "fraction"),
     "core_limit": ("largest core fraction", "fraction"),
 }
+# Ends of an interval of a number of elements whose ratio is above this exclude next to nothing.
+_LARGEST_RATIO = 10.0
 _SCALES: dict[str, tuple[Any, Any]] = {"fraction": (logit, expit), "elements": (np.log, np.exp)}
 
 
@@ -202,6 +204,36 @@ def widened(name: str, value: float, interval: Interval, factor: float) -> Inter
     with np.errstate(divide="ignore"):
         low, high = (float(back(middle + factor * (scale(end) - middle))) for end in interval)
     return Interval(low, high)
+
+
+def without_uninformative(quantities: Mapping[str, Quantity]) -> dict[str, Quantity]:
+    """Return the quantities, those whose interval excludes next to nothing without a value.
+
+    The interval of a fraction is uninformative if it is wider than 0.9, that of elements if its ends differ by a factor
+    of more than 10, and that of a growth if it is wider than 1.
+
+    Examples
+    --------
+    >>> quantities = {"population": Quantity(100.0, Interval(5.0, 2000.0)), "survival": Quantity(0.9, Interval(0.8, 1))}
+    >>> [one.value for one in without_uninformative(quantities).values()]
+    [None, 0.9]
+    """
+    return {name: one if _is_informative(name, one) else _withheld(one) for name, one in quantities.items()}
+
+
+def _is_informative(name: str, quantity: Quantity) -> bool:
+    if quantity.interval is None:
+        return True
+    low, high = quantity.interval
+    unit = QUANTITY_LABELS[name][1]
+    if unit == "elements":
+        return bool(high <= _LARGEST_RATIO * low)
+    return unit == "elements per crawl" or not (quantity.interval.is_uninformative or high - low > 1)
+
+
+def _withheld(quantity: Quantity) -> Quantity:
+    code = ReasonCode.UNINFORMATIVE_INTERVAL.value
+    return quantity._replace(value=None, status=Status.NOT_IDENTIFIED, reason_code=code)
 
 
 def _value_columns(name: str, value: float | None, interval: Interval | None) -> dict[str, float | None]:

@@ -20,6 +20,7 @@ _ONE_IN = 8
 _FEWEST_ELEMENTS = 25
 _SMALLEST_CORE_SHARE = 0.05
 _TIMES_MEDIAN_CORE_SHARE = 5.0
+_EDGE_CORE_SHARE = 0.5
 _TIMES_NEXT_CORE_SHARE = 2.0
 _TIMES_MEDIAN_BETWEEN_SHARE = 1.5
 _ROBUST_STANDARD_DEVIATIONS = 6.0
@@ -59,7 +60,8 @@ def find_outlying_crawls(counts: CaptureHistoryCounts) -> OutlyingCrawls:
     not outlying, and if it misses 1.5 times the median share of the elements that both neighbours captured. In other
     collections, which have no such core, it is outlying if it misses a share of the elements of both neighbours that
     exceeds the median by 0.2, and by 6 robust standard deviations on the logit scale. The first and the last crawl have
-    no two neighbours and are never set aside.
+    no two neighbours: they are outlying if they miss more than half of the elements that all other crawls captured, and
+    never in collections without such a core.
 
     Parameters
     ----------
@@ -130,7 +132,8 @@ def _candidates(ubiquitous: _Missed, between: _Missed) -> tuple[FloatArray, Bool
     if _median(q) <= _SMALLEST_CORE_SHARE:
         others = np.array([_median(np.delete(q, crawl)) for crawl in range(q.size)])
         outlying = (q > _SMALLEST_CORE_SHARE) & (q > _TIMES_MEDIAN_CORE_SHARE * others)
-        outlying &= share > _TIMES_MEDIAN_BETWEEN_SHARE * median
+        # Elements that left or entered at the last gap explain a small part of what the first or last crawl misses.
+        outlying &= (share > _TIMES_MEDIAN_BETWEEN_SHARE * median) | (np.isnan(share) & (q > _EDGE_CORE_SHARE))
         next_largest = np.max(q, initial=0.0, where=~outlying & ~np.isnan(q))
         return q, outlying & (q > _TIMES_NEXT_CORE_SHARE * next_largest)
     logit = logit_of((between.missed + 0.5) / (between.total + 1))

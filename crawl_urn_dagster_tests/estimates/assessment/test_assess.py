@@ -21,6 +21,11 @@ def test_dependence_on_the_previous_crawl_refutes_every_urn_of_independent_draws
     assert not fits.loc[has_delay, "reason_code"].str.startswith("refuted").any()
 
 
+def test_three_crawls_are_too_short_whatever_they_hold():
+    data = collection_data(urn(3, core=1800, shell=4200, alpha=0.85, coverage=0.6, seed=1))
+    assert estimate(data, clock="crawl", n_replicates=N_REPLICATES).assessment.verdict.name == "too_short"
+
+
 def test_short_collection_refutes_nothing():
     data = collection_data(urn(4, core=400, shell=600, alpha=0.75, coverage=0.6, seed=3))
     estimation = estimate(data, clock="crawl", n_replicates=N_REPLICATES)

@@ -59,6 +59,16 @@ def test_truncated_crawl_is_named_and_set_aside(assessed):
     low, high = cut.intervals["kappa"]
     assert low < 0.3 < high
     assert len(cut.population) == len(whole.population) - 1
+    # The fits of the curves are those of all crawls.
+    assert {"core_shell", "homogeneous"} <= cut.refuted
+    assert "core_shell" not in whole.refuted
+
+
+def test_truncated_last_crawl_is_set_aside(assessed):
+    cut = assessed(kappa=0.3, truncated=(SIZE["T"] - 1, 0.05))
+    whole = assessed(kappa=0.3)
+    assert len(cut.set_aside) == 1
+    assert cut.set_aside[0] == whole.population[-1]["crawl"]
 
 
 def test_absence_in_runs_is_told_from_a_core(assessed):
@@ -77,6 +87,15 @@ def test_growth_of_two_shells_gives_no_limit_of_a_core(assessed):
     assert assessment.verdict.name == "population_changes"
     limit = assessment.estimate("core_limit")
     assert limit is None or limit > 0.4
+
+
+def test_collection_without_recaptures_states_no_completeness():
+    seen = np.eye(10, dtype=bool)
+    counts = CaptureHistoryCounts(seen, np.full(10, 5))
+    assessment = assess_histories(collection_data(counts), counts, seed=1)
+    withheld = assessment.quantities["completeness"]
+    assert withheld.value is None
+    assert (withheld.status, withheld.reason_code) == ("not_identified", "uninformative_interval")
 
 
 def test_small_collection_without_a_core_is_not_tested_enough(assessed):
