@@ -173,7 +173,7 @@ def ladder_classes(found: TestedLadder, fit: OpenPopulationFit) -> tuple[Element
                     "survival": survival,
                     "mean_life": np.inf if survival == 1 else 1 / (1 - survival),
                     "mean_run": np.inf if coverage == 1 else 1 / (1 - coverage),
-                    "mean_absence": 1 / coverage if coverage else np.inf,
+                    "mean_absence": 1 / coverage if 0 < coverage < 1 else np.nan,
                 },
                 _only_shell_intervals(fit) if one.name == "shell" else {},
             )

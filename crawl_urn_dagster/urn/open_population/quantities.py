@@ -128,7 +128,7 @@ def quantities(
         "known_living": known[..., crawls].mean(axis=-1),
         "completeness": sizes[..., crawls].sum(axis=-1) / known[..., crawls].sum(axis=-1),
         "mean_survival": np.exp(np.log((survivors / total[..., :-1])[..., gaps]).mean(axis=-1)),
-        "newcomers": (total[..., 1:] - survivors)[..., gaps].mean(axis=-1),
+        "newcomers": _first_captures(classes, crawls, gaps),
         "growth": np.log(total[..., last] / total[..., first]) / (last - first),
         "shell_growth": np.log(shell[..., last] / shell[..., first]) / (last - first),
         "coverage_by_crawl": shell_coverage,
@@ -140,6 +140,14 @@ def quantities(
     if not is_shell[0]:
         result |= _of_stable_class(designs[0].name, classes, captured[0] / sizes, crawls)
     return result
+
+
+def _first_captures(classes: _Classes, crawls: slice, gaps: slice) -> Numbers:
+    """Return the elements that an average crawl captures first: births times the probability of ever being captured."""
+    births = (classes.living[..., 1:] - classes.living[..., :-1] * classes.survival)[..., gaps].mean(axis=-1)
+    coverage, survival = classes.coverage[..., crawls].mean(axis=-1), classes.survival[..., gaps].mean(axis=-1)
+    first_captures: Numbers = (births * coverage / (1 - survival * (1 - coverage))).sum(axis=0)
+    return first_captures
 
 
 def _of_stable_class(name: str, classes: _Classes, share: Numbers, crawls: slice) -> dict[str, Numbers]:

@@ -40,7 +40,7 @@ MODELS: dict[str, tuple[str, ...]] = {
     "markov_hidden_1": ("markov", "hidden"),
     "markov_hidden_2": ("markov", "hidden", "hidden"),
 }
-# Names of one, two or three like classes, those with the most captures to come first.
+# Names of one, two or three like classes, those that are most often captured again first.
 _NAMES = {1: ("all",), 2: ("stable", "intermittent"), 3: ("stable", "intermittent", "rare")}
 _LOWEST, _HIGHEST = -9.0, 12.0
 _STARTS = 4
@@ -234,11 +234,11 @@ def search(
 
 
 def _ordered(likelihood: Likelihood, point: FloatArray) -> FloatArray:
-    """Sort like classes by the captures that they have to come, most first."""
+    """Sort like classes by the probability that a capture is followed by one in the next crawl, highest first."""
     kinds = likelihood.layout.kinds
     logits, log_shares, _ = likelihood.split(point)
     classes = mixture_at(likelihood, point).classes
-    order = sorted(range(len(kinds)), key=lambda k: (kinds[k] == kinds[-1], -classes[k].future_captures()))
+    order = sorted(range(len(kinds)), key=lambda k: (kinds[k] == kinds[-1], -float(classes[k].returns(1).first[1])))
     shares = log_shares[order]
     return np.concatenate([*(logits[k] for k in order), shares[1:] - shares[0]])
 
