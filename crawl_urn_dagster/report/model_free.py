@@ -61,6 +61,7 @@ def other_estimators_section(content: Content) -> Section | None:
     if "comparators" not in content.frames:
         return None
     models, closed = content.frames["capture_recapture"], content.frames["comparators"]
+    is_refuted = content.headline.is_refuted
     adapted = {
         name: closed[name].map(content.adapt, na_action="ignore") for name in ("target", "unit", "bias", "reason")
     }
@@ -70,8 +71,9 @@ def other_estimators_section(content: Content) -> Section | None:
             Folded(
                 "Capture-recapture models",
                 [
-                    "Maximum-likelihood fits to the same capture histories. `core_and_shell` is the model of this "
-                    "report. The other models have no separate core, so their estimates include it.",
+                    "Maximum-likelihood fits to the same capture histories, each with independent draws. Only "
+                    "`core_and_shell` has a separate core; the estimates of the other models include it."
+                    + (" Tests of the collection refute independent draws or one shell." if is_refuted else ""),
                     _estimates_table(models, ["model", "parameter", "estimate", "status", "reason"]),
                     *content.figures("survival_and_coverage_by_crawl"),
                 ],

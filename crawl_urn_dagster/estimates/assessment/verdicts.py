@@ -143,7 +143,7 @@ VERDICTS: Mapping[VerdictName, _Wording] = {
     VerdictName.NOT_IDENTIFIED: _Wording(
         _RESERVED,
         Status.NOT_IDENTIFIED,
-        "The data do not determine every parameter. More crawls, or capture histories, are needed.",
+        "The data do not determine every parameter. More crawls are needed, or capture histories if there are none.",
     ),
     VerdictName.CORE_NOT_PERMANENT: _Wording(
         _NO,
