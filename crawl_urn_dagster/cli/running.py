@@ -6,7 +6,11 @@ Does not start Dagster runs itself (`cli.launching`) or print results (`cli.summ
 from __future__ import annotations
 
 import os
+import signal
+import socket
+import threading
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -29,7 +33,7 @@ from crawl_urn_dagster.orchestration.resources import CollectionHome
 from crawl_urn_dagster.orchestration.run_results import Outcome, read_outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     import dagster as dg
@@ -50,14 +54,42 @@ def update_collections(chosen: list[Collection], outcomes: dict[str, Outcome], h
     listings = _validate_sources(chosen, home, console)
     location = CodeLocation()
     try:
-        with open_instance(instance_folder(home)) as instance:
+        with open_instance(instance_folder(home)) as instance, _received_interrupts() as was_interrupted:
             for one in chosen:
                 outcome = _update(location, instance, one, listings[one.name], console)
-                if outcome.is_interrupted:
+                if outcome.is_interrupted or was_interrupted():
                     raise KeyboardInterrupt
                 outcomes[one.name] = outcome
     except (AlreadyRunningError, InstanceError) as error:
         raise click.ClickException(str(error)) from error
+
+
+@contextmanager
+def _received_interrupts() -> Iterator[Callable[[], bool]]:
+    """Return a function that states whether SIGINT has arrived, also where Dagster has replaced the handler.
+
+    Dagster forgets an interrupt that arrives while it leaves a block in which it delays interrupts.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    receiver, sender = socket.socketpair()
+    receiver.setblocking(False)
+    sender.setblocking(False)
+    previous = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
+
+    def was_interrupted() -> bool:
+        try:
+            return signal.SIGINT in receiver.recv(4096)
+        except BlockingIOError:
+            return False
+
+    try:
+        yield was_interrupted
+    finally:
+        signal.set_wakeup_fd(previous)
+        receiver.close()
+        sender.close()
 
 
 def _validate_sources(chosen: list[Collection], home: Path, console: Console) -> dict[str, Listing]:

@@ -5,6 +5,7 @@ import signal
 
 import pytest
 
+from crawl_urn_dagster.cli.running import _received_interrupts
 from crawl_urn_dagster.figures import PARAMETER_FIGURES
 from crawl_urn_dagster.observables.database import ObservablesFile
 from crawl_urn_dagster_tests.cli.conftest import N_CRAWLS
@@ -77,3 +78,16 @@ def test_second_command_is_refused_and_interrupt_stops_all(tmp_path):
     assert errors.startswith("Error: interrupted: first; not started: second. All files are complete")
     assert len(errors.splitlines()) == 1
     assert "second: run" not in output
+
+
+def test_interrupt_is_noticed_where_its_handler_is_replaced():
+    """Dagster delays interrupts by a handler of its own, and forgets those that arrive while it ends the delay."""
+    previous = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        with _received_interrupts() as was_interrupted:
+            assert not was_interrupted()
+            signal.raise_signal(signal.SIGINT)
+            assert was_interrupted()
+            assert not was_interrupted()
+    finally:
+        signal.signal(signal.SIGINT, previous)
