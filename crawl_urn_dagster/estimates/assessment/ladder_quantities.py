@@ -13,7 +13,7 @@ from scipy.special import expit, logit
 from crawl_urn_dagster.estimates.assessment.models import RELEVANT_DEPENDENCE
 from crawl_urn_dagster.estimates.assessment.result import ElementClass, Quantity
 from crawl_urn_dagster.urn import Interval, Status
-from crawl_urn_dagster.urn.data.normal_intervals import NORMAL_QUANTILE
+from crawl_urn_dagster.urn.data.normal_intervals import DETECTABLE_STANDARD_ERRORS, NORMAL_QUANTILE
 from crawl_urn_dagster.urn.open_population.quantities import kappa_over_newborn_coverage
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 RELEVANT_GROWTH = 0.1
 _LARGEST_CORRELATION = 0.9
 _OPEN = (1e-12, 1 - 1e-12)
-# Ratio of the effect that is seen with probability 0.8 to its standard error.
-_SEEN = 2.8
 
 
 def variance_inflation(found: TestedLadder) -> float:
@@ -75,8 +73,6 @@ def ladder_quantities(
     quantities["newcomers"] = quantity("newcomers", scale=one_in)
     if "kappa" not in fit.intervals:
         return quantities
-    if fit.model == "two_shells_no_core_growing":
-        return quantities  # Its limit is that of a constant population, so a core that crawls miss could exceed it.
     if not fit.estimates.get("kappa"):
         quantities["core_limit"] = Quantity(fit.intervals["kappa"].high, None, status=status)
         return quantities
@@ -144,7 +140,7 @@ def smallest_growth(found: TestedLadder) -> float:
     if growing is None:
         return np.inf
     low, high = growing.inflated(variance_inflation(found)).intervals["growth"]
-    return _SEEN * (high - low) / (2 * NORMAL_QUANTILE) * (found.tested.histories.n_crawls - 1)
+    return DETECTABLE_STANDARD_ERRORS * (high - low) / (2 * NORMAL_QUANTILE) * (found.tested.histories.n_crawls - 1)
 
 
 def _growth_test(found: TestedLadder) -> OpenPopulationFit | None:

@@ -132,7 +132,7 @@ def memory_quantities(found: MemoryModel, *, one_in: int, status: Status) -> dic
     whole = {one.name: one for one in found.derived if one.class_name is None and one.horizon is None}
     population = found.family.population
     living, se = float(population.living[-1]), float(population.se[-1])
-    factor = np.exp(NORMAL_QUANTILE * se / living) if living > 0 else np.inf
+    factor = _limit_factor(living, se)
     result = {
         "completeness": _quantity(whole["completeness"], status),
         "population": Quantity(
@@ -145,6 +145,11 @@ def memory_quantities(found: MemoryModel, *, one_in: int, status: Status) -> dic
     if found.core_verdict is CoreVerdict.ACCEPTED:
         result |= _core(found, status)
     return result
+
+
+def _limit_factor(living: float, se: float) -> float:
+    """Return the ratio of the upper limit of a population to its estimate: symmetric on the log scale."""
+    return float(np.exp(NORMAL_QUANTILE * se / living)) if living > 0 else np.inf
 
 
 def _quantity(one: Derived, status: Status, of: Any = float) -> Quantity:
@@ -190,7 +195,7 @@ def memory_population(found: MemoryModel, labels: Sequence[str], one_in: int) ->
     for label, living, se, size in zip(labels, population.living, population.se, population.sizes, strict=True):
         if not living > 0:
             continue
-        factor = float(np.exp(NORMAL_QUANTILE * se / living))
+        factor = _limit_factor(living, se)
         rows.append(
             {
                 "crawl": label,

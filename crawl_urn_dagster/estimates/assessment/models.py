@@ -6,11 +6,13 @@ Does not fit models (see `urn.open_population`) or decide on the verdict (see `d
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from crawl_urn_dagster.urn.goodness_of_fit.cells import CellComparison, compare_cells, expected_cells, observed_cells
 from crawl_urn_dagster.urn.goodness_of_fit.dependence import (
     Dependence,
+    DependenceTables,
     count_tables,
     dependence_effects,
     expected_tables,
@@ -21,6 +23,7 @@ from crawl_urn_dagster.urn.open_population.ladder import Ladder, climb
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.urn import CaptureHistoryCounts
+    from crawl_urn_dagster.urn.data.histories import FloatArray
     from crawl_urn_dagster.urn.open_population.ladder import OpenPopulationFit
 
 #: Log odds ratio of dependence that matters for the quoted numbers.
@@ -60,11 +63,21 @@ class TestedHistories:
     histories: CaptureHistoryCounts
     _tests: dict[str, ModelTests] = field(default_factory=dict)
 
+    @cached_property
+    def tables(self) -> DependenceTables:
+        """Observed tables of dependence and transience."""
+        return count_tables(self.histories)
+
+    @cached_property
+    def cells(self) -> FloatArray:
+        """Observed elements by first capture, last capture and captures."""
+        return observed_cells(self.histories)
+
     def tests(self, fit: OpenPopulationFit) -> ModelTests:
         """Return the tests of a fitted model."""
         if fit.model not in self._tests:
-            effects = dependence_effects(count_tables(self.histories), expected_tables(fit.classes))
-            cells = compare_cells(observed_cells(self.histories), expected_cells(fit.classes), fit.n_parameters)
+            effects = dependence_effects(self.tables, expected_tables(fit.classes))
+            cells = compare_cells(self.cells, expected_cells(fit.classes), fit.n_parameters)
             self._tests[fit.model] = ModelTests(effects, cells)
         return self._tests[fit.model]
 
@@ -142,4 +155,4 @@ def _break_at(tested: TestedHistories, ladder: Ladder) -> int | None:
     core_shell = next((fit for fit in ladder.candidates if fit.model == "core_shell"), None)
     if core_shell is None:
         return None
-    return find_scope_break(observed_cells(tested.histories), expected_cells(core_shell.classes)).crawl
+    return find_scope_break(tested.cells, expected_cells(core_shell.classes)).crawl

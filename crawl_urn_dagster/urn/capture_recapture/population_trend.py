@@ -11,6 +11,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from crawl_urn_dagster.urn.capture_recapture.recaptures import RecaptureCounts, closed_forms
+from crawl_urn_dagster.urn.data.normal_intervals import DETECTABLE_STANDARD_ERRORS
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 _FEWEST_CRAWLS = 5
 _LARGEST_AUTOCORRELATION = 0.95
-# Normal quantiles of a two-sided test at 5 % and of a power of 0.8.
-_DETECTABLE_STANDARD_ERRORS = 2.8
 
 
 class PopulationTrend(NamedTuple):
@@ -53,7 +52,7 @@ class PopulationTrend(NamedTuple):
     @property
     def smallest_detectable(self) -> float:
         """Change of the log population over all crawls that is detected with probability 0.8; infinite if untested."""
-        return _DETECTABLE_STANDARD_ERRORS * self.se * (self.population.size - 1) if self.is_tested else np.inf
+        return DETECTABLE_STANDARD_ERRORS * self.se * (self.population.size - 1) if self.is_tested else np.inf
 
 
 def population_trend(

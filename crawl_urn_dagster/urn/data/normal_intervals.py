@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 #: Standard normal quantile of a two-sided 95 % interval.
 NORMAL_QUANTILE = float(ndtri(0.975))
+#: Effect in standard errors that a two-sided test at 5 % finds with probability 0.8.
+DETECTABLE_STANDARD_ERRORS = 2.8
 
 
 def logit_interval(

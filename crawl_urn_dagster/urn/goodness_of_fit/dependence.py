@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from crawl_urn_dagster.urn.data.histories import count_cells
+from crawl_urn_dagster.urn.data.normal_intervals import DETECTABLE_STANDARD_ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 _SMALLEST_FAILURE = float(np.log(1.10))
 _STANDARD_ERRORS = 4.0
-# Normal quantiles of a two-sided test at 5 % and of a power of 0.8.
-_DETECTABLE_STANDARD_ERRORS = 2.8
 # Anscombe's correction of each cell: an empty cell has a finite log odds, and the bias of all log odds is small.
 _CONTINUITY = 0.5
 
@@ -85,7 +84,7 @@ class DependenceEffect:
 
     def smallest_detectable(self, c_hat: float = 1.0) -> float:
         """Return the effect that is detected with probability 0.8, 2.8 se √ĉ; infinite if nothing was tested."""
-        return _DETECTABLE_STANDARD_ERRORS * self.se * float(np.sqrt(max(1.0, c_hat))) if self.is_tested else np.inf
+        return DETECTABLE_STANDARD_ERRORS * self.se * float(np.sqrt(max(1.0, c_hat))) if self.is_tested else np.inf
 
 
 class Dependence(NamedTuple):

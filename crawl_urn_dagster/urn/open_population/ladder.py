@@ -37,12 +37,12 @@ NO_SUPPORT = 10.0
 _LARGEST_C_HAT = 3.0
 _ITERATIONS_OF_A_START = 10
 _LEAST_EXPECTED = 5.0
-# Core member whose fit limits κ of a member without a core.
+# Core member whose fit limits κ of a member without a core. Two shells that grow have none: the limit of a constant
+# population does not hold for a core that crawls miss.
 _LIMITED_BY = {
     "homogeneous": "core_shell",
     "homogeneous_growing": "core_shell_growing",
     "two_shells_no_core": "core_two_shells",
-    "two_shells_no_core_growing": "core_two_shells",
 }
 
 
@@ -76,7 +76,7 @@ class OpenPopulationFit:
         its mean without the first and the last crawl), ``kappa_first``, ``kappa_last``, ``core_share`` of a crawl,
         ``core_growth`` and ``miss``. With a long-lived class: ``long_lived_fraction`` of the population (with
         ``_first`` and ``_last``), ``long_lived_share`` of a crawl, ``loss``, ``loss_half_life`` in crawls,
-        ``core_growth`` and ``miss``. κ of a member without a core is 0.
+        ``core_growth`` and ``miss``. κ of a member without a core is 0, and unknown for two shells that grow.
     intervals
         95 % confidence intervals of the estimates. They include the variation between populations of the same Poisson
         process. If κ is estimated as 0, its interval is one-sided.
