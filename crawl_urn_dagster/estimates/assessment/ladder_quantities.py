@@ -95,7 +95,7 @@ def _over_crawls(quantity: Quantity, course: Course) -> Quantity:
     residual = values - values.mean()
     excess = max(float(residual @ residual / (len(values) - 1) - np.nanmean(errors**2)), 0.0)
     correlation = float(
-        np.clip(residual[1:] @ residual[:-1] / max(residual @ residual, 1e-300), 0, _LARGEST_CORRELATION)
+        np.clip(residual[1:] @ residual[:-1] / max(float(residual @ residual), 1e-300), 0, _LARGEST_CORRELATION)
     )
     of_mean = excess / len(values) * (1 + correlation) / (1 - correlation)
     low, high = logit(np.clip(quantity.interval, *_OPEN))

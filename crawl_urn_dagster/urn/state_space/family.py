@@ -249,7 +249,7 @@ def agrees_with_population(growth: Growth, analysis: Analysis) -> bool:
     centred = time - time.mean()
     slope = centred @ log_living / (centred @ centred)
     residual = log_living - log_living.mean() - slope * centred
-    lagged = np.clip(residual[1:] @ residual[:-1] / max(residual @ residual, _TINY), 0, _LARGEST_AUTOCORRELATION)
+    lagged = np.clip(residual[1:] @ residual[:-1] / max(float(residual @ residual), _TINY), 0, _LARGEST_AUTOCORRELATION)
     variance = residual @ residual / max(len(time) - 2, 1) / (centred @ centred) * (1 + lagged) / (1 - lagged)
     weights = centred / (centred @ centred) / living[known]
     variance += weights @ analysis.population.covariance[np.ix_(known, known)] @ weights
