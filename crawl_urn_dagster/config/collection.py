@@ -30,6 +30,7 @@ from crawl_urn_dagster.sources import (
     TablesSource,
     WebGraphRanksSource,
 )
+from crawl_urn_dagster.sources.interface import select_by_type
 
 if TYPE_CHECKING:
     from pydantic import ValidationInfo
@@ -48,17 +49,12 @@ _NOUNS = {"url": "URL", "host": "host", "domain": "domain", "other": "element"}
 
 
 def _adapt_json_schema(schema: dict[str, Any]) -> None:
-    """Select models by ``type``, because errors then name the invalid key; accept the former name of a key."""
-    schema["properties"]["coverage_drop"] = {**schema["properties"]["containment_drop"], "deprecated": True}
-    for name in ("source", "engine"):
-        union = schema["properties"][name]
-        union.pop("oneOf")
-        models = union.pop("discriminator")["mapping"]
-        union |= {"type": "object", "required": ["type"], "properties": {"type": {"enum": list(models)}}}
-        union["allOf"] = [
-            {"if": {"properties": {"type": {"const": kind}}}, "then": {"$ref": reference}}
-            for kind, reference in models.items()
-        ]
+    """Accept the former name of a key, and let every error name the invalid key."""
+    properties = schema["properties"]
+    properties["coverage_drop"] = {**properties["containment_drop"], "deprecated": True}
+    select_by_type(properties["engine"])
+    settings, _ = properties["stratum"].pop("anyOf")
+    properties["stratum"] |= {"type": ["object", "null"], "if": {"type": "object"}, "then": settings}
 
 
 class Collection(BaseModel):

@@ -11,9 +11,10 @@ from typing import Annotated, Any
 
 import dagster as dg
 from dagster.components.scaffold.scaffold import Scaffolder, ScaffoldRequest, scaffold_with
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from crawl_urn_dagster.config.collection import Collection, demo_collection
+from crawl_urn_dagster.orchestration.alerts.delivery import targets_without_scheme
 from crawl_urn_dagster.orchestration.build import build_defs
 from crawl_urn_dagster.sources import SimulatedSource
 
@@ -32,6 +33,19 @@ def _collection(_context: dg.ResolutionContext, model: Collection) -> Collection
 def _without_alternative(schema: dict[str, Any]) -> None:
     """Remove the string alternative that Dagster adds to any attribute, because it hides errors in a collection."""
     schema |= schema.pop("anyOf")[0]
+
+
+# `dg check yaml` reads the file before its templates are filled in.
+_TEMPLATE = r"\{\{"
+_TARGETS = rf"{_TEMPLATE}|^\s*(\S+://\S+\s*)*$"
+_ADDRESS = rf"{_TEMPLATE}|^(https?://\S+)?$"
+
+
+def _check_targets(alerts: str | None) -> str | None:
+    invalid = targets_without_scheme((alerts or "").split())
+    if invalid and not re.search(_TEMPLATE, alerts or ""):
+        raise ValueError("; ".join(invalid))
+    return alerts
 
 
 class CrawlUrnScaffolder(Scaffolder):
@@ -76,9 +90,9 @@ class CrawlUrnComponent(dg.Component, dg.Model, dg.Resolvable):
     #: Folder for tables, figures and reports; a relative path starts at the project's root. None: crawl_urn_home.
     home: str | None = None
     #: Targets of alerts: Apprise URLs separated by spaces, preferably from the environment.
-    alerts: str | None = None
+    alerts: Annotated[str | None, AfterValidator(_check_targets), Field(json_schema_extra={"pattern": _TARGETS})] = None
     #: Address of the UI, for the links in alerts.
-    ui_url: str | None = None
+    ui_url: Annotated[str | None, Field(json_schema_extra={"pattern": _ADDRESS})] = None
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
         """Build the definitions of the collection."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -26,6 +26,17 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.sources.calendar import Selection
     from crawl_urn_dagster.sources.input_files import InputFile
     from crawl_urn_dagster.sources.transport.files import Files
+
+
+def select_by_type(schema: dict[str, Any]) -> None:
+    """Let the JSON schema of a union select its model by ``type``, because errors then name the invalid key."""
+    schema.pop("oneOf")
+    models = schema.pop("discriminator")["mapping"]
+    schema |= {"type": "object", "required": ["type"], "properties": {"type": {"enum": list(models)}}}
+    schema["allOf"] = [
+        {"if": {"properties": {"type": {"const": kind}}}, "then": {"$ref": reference}}
+        for kind, reference in models.items()
+    ]
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from crawl_urn_dagster.sources.common_crawl.web_graph_ranks import WebGraphRanks
 from crawl_urn_dagster.sources.formats.cdx import CdxSource
 from crawl_urn_dagster.sources.formats.observable_tables import ObservableTablesSource
 from crawl_urn_dagster.sources.formats.presence_list import PresenceListSource
+from crawl_urn_dagster.sources.interface import select_by_type
 from crawl_urn_dagster.sources.simulated import SimulatedSource
 
 #: Configuration of any source; its key ``type`` selects the class. To add a source, append its class.
@@ -30,5 +31,5 @@ Source = Annotated[
     | CommonCrawlStatisticsSource
     | CommonCrawlSketchesSource
     | CommonCrawlCountsSource,
-    Field(discriminator="type"),
+    Field(discriminator="type", json_schema_extra=select_by_type),
 ]

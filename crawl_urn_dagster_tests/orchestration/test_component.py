@@ -16,6 +16,7 @@ from dagster.components.core.component_tree import ComponentTreeException
 from dagster.components.testing import create_defs_folder_sandbox
 
 from crawl_urn_dagster import CrawlUrnComponent
+from crawl_urn_dagster.config.loading import _SOURCES as SOURCE_TYPES
 from crawl_urn_dagster_tests.collections_for_tests import histories, tables_collection
 
 
@@ -95,6 +96,7 @@ def test_two_components_do_not_clash():
             {"name": "mine", "automation": {"refresh_cron": "monthly"}},
             "attributes.collection.automation.refresh_cron",
         ),
+        ({"name": "mine", "drift": {"windw_crawls": 9}}, "attributes.collection.drift.windw_crawls"),
     ],
 )
 def test_invalid_attribute_is_named(collection, key):
@@ -127,6 +129,66 @@ def test_dg_check_yaml_reports_one_error_for_one_mistake(collection, at, message
     (error,) = validator.iter_errors(contents(**{"name": "a", **collection})["attributes"])
     assert message in error.message
     assert list(error.path) == ["collection", *at]
+
+
+def ranks_of(**source):
+    of = {"type": "presence_list", "path": "domains.csv", **source}
+    return {"type": "web_graph_ranks", "ranks": "ranks.txt", "of": of}
+
+
+@pytest.mark.parametrize(
+    ("path", "collection"),
+    [
+        ([], {}),
+        (["automation"], {"automation": {}}),
+        (["drift"], {"drift": {}}),
+        (["engine"], {"engine": {"type": "spark"}}),
+        (["stratum"], {"stratum": {"column": "tld"}}),
+        (["source", "of"], {"source": ranks_of()}),
+        *[(["source"], {"source": {"type": kind}}) for kind in map(str, SOURCE_TYPES)],
+    ],
+)
+def test_dg_check_yaml_names_an_unknown_key_at_every_level(path, collection):
+    attributes = contents(**{"name": "a", **collection})["attributes"]
+    at = attributes["collection"]
+    for key in path:
+        at = at[key]
+    at["colour"] = "red"
+    errors = list(
+        jsonschema.Draft202012Validator(CrawlUrnComponent.get_model_cls().model_json_schema()).iter_errors(attributes)
+    )
+    (unknown,) = [error for error in errors if "'colour' was unexpected" in error.message]
+    assert list(unknown.path) == ["collection", *path]
+    # A source of which only the type is given also lacks its required keys.
+    assert all("required property" in error.message for error in errors if error is not unknown)
+
+
+@pytest.mark.parametrize(
+    ("key", "refused", "accepted"),
+    [
+        ("alerts", ["nonsense", "slack://a/b/c nonsense"], ["", "slack://a/b/c mailto://a:b@c.d", "{{ env.ALERTS }}"]),
+        ("ui_url", ["dagster", "dagster:3000"], ["", "https://dagster.example.org", "{{ env.UI }}"]),
+    ],
+)
+def test_addresses_must_be_addresses_or_templates(key, refused, accepted):
+    schema = jsonschema.Draft202012Validator(CrawlUrnComponent.get_model_cls().model_json_schema())
+    for value in accepted:
+        assert list(schema.iter_errors({**contents(name="a")["attributes"], key: value})) == []
+    for value in refused:
+        (error,) = schema.iter_errors({**contents(name="a")["attributes"], key: value})
+        assert list(error.path) == [key]
+
+
+def test_invalid_alert_target_is_named_when_the_component_loads():
+    with create_defs_folder_sandbox() as sandbox:
+        content = contents(name="mine")
+        content["attributes"]["alerts"] = "nonsense"
+        path = sandbox.scaffold_component(component_cls=CrawlUrnComponent, defs_yaml_contents=content)
+        with pytest.raises(ComponentTreeException) as raised, sandbox.load_component_and_build_defs(defs_path=path):
+            pass
+        text = "".join(traceback.format_exception(raised.value))
+        assert "`attributes.alerts at " in text
+        assert "target 1 of 1: not a valid Apprise URL" in text
 
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -18,7 +18,14 @@ from crawl_urn_dagster.sources.errors import SourceError, format_options
 from crawl_urn_dagster.sources.formats.cdx import CdxSource  # noqa: TC001 - a field's type
 from crawl_urn_dagster.sources.formats.presence_list import PresenceListSource  # noqa: TC001 - a field's type
 from crawl_urn_dagster.sources.input_files import fingerprint
-from crawl_urn_dagster.sources.interface import Captures, Listing, PresenceSource, Sample, StratumColumn
+from crawl_urn_dagster.sources.interface import (
+    Captures,
+    Listing,
+    PresenceSource,
+    Sample,
+    StratumColumn,
+    select_by_type,
+)
 from crawl_urn_dagster.sources.transport.duckdb_connection import VECTORS_PER_CHUNK, connect
 from crawl_urn_dagster.sources.transport.locations import Location  # noqa: TC001 - a field's type
 from crawl_urn_dagster.sql_loader import load_statement
@@ -71,7 +78,8 @@ class WebGraphRanksSource(PresenceSource):
     type: Literal["web_graph_ranks"] = "web_graph_ranks"
     ranks: Location
     of: Annotated[
-        PresenceListSource | CdxSource | CommonCrawlIndexSource | CommonCrawlCountsSource, Field(discriminator="type")
+        PresenceListSource | CdxSource | CommonCrawlIndexSource | CommonCrawlCountsSource,
+        Field(discriminator="type", json_schema_extra=select_by_type),
     ]
     _rank: str | None = PrivateAttr(default=None)
 
