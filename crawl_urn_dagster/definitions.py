@@ -13,6 +13,7 @@ import dagster as dg
 from crawl_urn_dagster.config.collection import demo_collection
 from crawl_urn_dagster.config.loading import load_collections
 from crawl_urn_dagster.orchestration.build import build_defs
+from crawl_urn_dagster.orchestration.executor import single_process_executor
 
 
 def alert_targets() -> list[str]:
@@ -24,9 +25,11 @@ def alert_targets() -> list[str]:
 def definitions() -> dg.Definitions:
     """Build the definitions of the configured collections, or of the demo collection."""
     configuration = os.environ.get("CRAWL_URN_COLLECTIONS")
-    return build_defs(
+    built = build_defs(
         load_collections(Path(configuration)) if configuration else (demo_collection(),),
         home=os.environ.get("CRAWL_URN_HOME", "crawl_urn_home"),
         alerts=alert_targets(),
         ui_url=os.environ.get("CRAWL_URN_UI"),
     )
+    # For the runs in which the UI materialises chosen assets.
+    return dg.Definitions.merge(built, dg.Definitions(executor=single_process_executor))

@@ -16,6 +16,7 @@ from crawl_urn_dagster.orchestration.asset_keys import (
     read_job_name,
     update_job_name,
 )
+from crawl_urn_dagster.orchestration.executor import single_process_executor
 from crawl_urn_dagster.orchestration.resources import CollectionHome
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def update_job(collection: Collection) -> "UnresolvedAssetJobDefinition":
         update_job_name(collection),
         selection=everything - _presence(collection) if collection.has_histories else everything,
         description=f"Updates {collection.name} from its source to figures and report.",
-        executor_def=dg.in_process_executor,
+        executor_def=single_process_executor,
     )
 
 
@@ -43,7 +44,7 @@ def ingest_job(collection: Collection) -> "UnresolvedAssetJobDefinition":
         ingest_job_name(collection),
         selection=_presence(collection),
         description=f"Reads crawls of {collection.name} into partitions; all listed crawls if none is chosen.",
-        executor_def=dg.in_process_executor,
+        executor_def=single_process_executor,
     )
 
 
@@ -61,7 +62,7 @@ def read_job(collection: Collection, home: CollectionHome) -> dg.JobDefinition:
     @dg.job(
         name=read_job_name(collection),
         description=f"Downloads and converts the files of {collection.name}, which takes too long for a sensor.",
-        executor_def=dg.in_process_executor,
+        executor_def=single_process_executor,
         resource_defs={key: home},
     )
     def job() -> None:
