@@ -62,6 +62,7 @@ _SOURCES: Mapping[str, Mapping[str, tuple[_Source, ...]]] = {
     "control_chart": {"crawl": _LABEL, **dict.fromkeys(("value", "average", "statistic", "p_value"), _OBSERVED)},
     "forecast": {**dict.fromkeys(("origin_crawl", "start_crawl"), _LABEL), "value": _OBSERVED},
     "planning": dict.fromkeys(("coverage", "crawls_to_seen", "nu_inf", "cost_per_new"), _OBSERVED),
+    "equal_budget": dict.fromkeys(("coverage", "new_per_time", "new_change"), _OBSERVED),
 }
 
 

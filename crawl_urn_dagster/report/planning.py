@@ -1,6 +1,6 @@
 """Report section on planning: expected effects of other coverages and gaps between crawls.
 
-Does not compute them; see `estimates.forecast`.
+Does not compute them; see `estimates.planning`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from crawl_urn_dagster.estimates.forecast import CHANGING_CORE_SHELLS
+from crawl_urn_dagster.estimates.planning import CHANGING_CORE_SHELLS
 from crawl_urn_dagster.report.blocks import Folded, Section
 from crawl_urn_dagster.report.markdown import format_cell, format_estimates, markdown_table
 from crawl_urn_dagster.urn.monitoring.planning import SEEN_WELL

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawl_urn_dagster.estimates.drift import drift_tables
-from crawl_urn_dagster.estimates.forecast import forecast_table, planning_table
+from crawl_urn_dagster.estimates.forecast import forecast_table
 from crawl_urn_dagster.estimates.parameter_history import parameter_history_table, select_window
+from crawl_urn_dagster.estimates.planning import planning_tables
 from crawl_urn_dagster.observables.tables import crawls_table, tables_from_histories
 from crawl_urn_dagster.urn import CountingError
 from crawl_urn_dagster_tests.collections_for_tests import dated_crawls, histories
@@ -46,7 +47,7 @@ def main() -> None:
             *observables, **settings, window_crawls=WINDOW, reference_from=None, unreported_reason=None
         ),
         "forecast": lambda: forecast_table(*observables),
-        "planning": lambda: planning_table(*observables, **settings, reported=True),
+        "planning": lambda: planning_tables(*observables, **settings, reported=True),
     }
     totals = np.zeros(2)
     for name, step in steps.items():

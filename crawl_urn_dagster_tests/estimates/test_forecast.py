@@ -2,22 +2,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crawl_urn_dagster.estimates.forecast import HORIZON, forecast_table, planning_table, unplanned_reason
+from crawl_urn_dagster.estimates.forecast import HORIZON, forecast_table
 from crawl_urn_dagster.observables.schema import TABLES
-from crawl_urn_dagster.observables.tables import crawls_table, tables_from_histories
-from crawl_urn_dagster.urn import CountingError
-from crawl_urn_dagster_tests.collections_for_tests import COVERAGE, dated_crawls, histories
+from crawl_urn_dagster_tests.collections_for_tests import histories
+from crawl_urn_dagster_tests.estimates.frames import observables_of, quantities_of
 
 N = 24
 GROWTH = 0.02
-PLAN = {"clock": "crawl", "error": CountingError()}
-
-
-def observables_of(n):
-    counts = histories(n).counts()
-    crawls = crawls_table(dated_crawls(np.diagonal(counts.intersections())))
-    made = tables_from_histories(crawls, counts, CountingError())
-    return crawls, made["containment"], made["discovery_curve"]
 
 
 @pytest.fixture(scope="module")
@@ -90,33 +81,6 @@ def test_too_few_crawls_give_a_reason():
     assert table["reason"].tolist() == ["A forecast needs 8 crawls; there are 5."]
 
 
-def test_plans_include_the_present_settings(observables):
-    table = planning_table(*observables, reported=True, **PLAN)
-    assert tuple(table.columns) == TABLES["planning"].column_names
-    (now,) = table[table["current"]].to_dict("records")
-    assert now["coverage"] == pytest.approx(COVERAGE, abs=0.04)
-    assert now["gap"] == 1
-    for name in ("crawl_size", "seen_at_last", "nu_inf", "hidden_time", "cost_per_new"):
-        assert now[f"{name}_low"] < now[name] < now[f"{name}_high"]
-    at_gap = table[table["gap"] == 1].sort_values("coverage")
-    assert at_gap["seen_at_last"].is_monotonic_increasing
-    assert set(table["gap"]) == {0.5, 1.0, 2.0}
-
-
-def test_unreported_parameters_give_no_plans(observables):
-    assert planning_table(*observables, reported=False, **PLAN).empty
-
-
-def quantities_of(model, **values):
-    """Return table `quantities` of a model, each value with its interval, and with that inside an assumption."""
-    rows = [
-        {"quantity": name, "value": value, "value_low": low, "value_high": high, "inner_low": low, "inner_high": high}
-        for name, (value, low, high) in values.items()
-    ]
-    table = pd.DataFrame(rows).assign(model=model, status="qualified")
-    return table.reindex(columns=list(TABLES["quantities"].column_names))
-
-
 def latest_sizes(table, crawls):
     rows = table[(table["origin_crawl"] == crawls["crawl"].iloc[-1]) & (table["quantity"] == "crawl_size")]
     return rows.set_index("crawls_ahead")
@@ -146,29 +110,6 @@ def test_sizes_of_a_model_with_memory_come_from_the_histories(observables):
     size = observables[0]["elements"].iloc[-1]
     assert (found["value_low"] < size).all()
     assert (size < found["value_high"]).all()
-
-
-def test_plans_of_a_changing_core_and_shell_use_its_intervals(observables):
-    quantities = quantities_of("core_shell_growing", kappa=(0.4, 0.35, 0.45))
-    shell = {"class": "shell", "survival": 0.75, "survival_low": 0.73, "survival_high": 0.77, "mean_absence": 1 / 0.6}
-    table = planning_table(
-        *observables, reported=False, quantities=quantities, classes=pd.DataFrame([{"class": "core"}, shell]), **PLAN
-    )
-    (now,) = table[table["current"]].to_dict("records")
-    assert now["status"] == "qualified"
-    assert now["crawl_size"] == pytest.approx(0.4 + 0.6 * 0.6)
-    # Completeness at a given coverage depends on the core fraction alone.
-    assert now["crawl_size_low"] == pytest.approx(0.35 + 0.65 * 0.6, abs=0.01)
-    assert now["crawl_size_high"] == pytest.approx(0.45 + 0.55 * 0.6, abs=0.01)
-    assert now["hidden_time_low"] < now["hidden_time"] < now["hidden_time_high"]
-
-
-def test_models_without_one_core_and_one_shell_give_no_plans(observables):
-    quantities = quantities_of("markov_2", completeness=(0.9, 0.88, 0.92))
-    assert unplanned_reason(quantities) == "Plans need one core and one shell; the selected model is markov_2."
-    assert planning_table(*observables, reported=True, quantities=quantities, **PLAN).empty
-    assert unplanned_reason(quantities.iloc[:0]) == "No model of the collection was selected."
-    assert unplanned_reason(quantities.assign(model="core_shell")) is None
 
 
 def test_collection_without_reported_growth_is_forecast_without_a_trend(observables, forecast):

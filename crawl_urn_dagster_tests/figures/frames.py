@@ -14,7 +14,8 @@ from crawl_urn_dagster.estimates.capture_recapture import capture_recapture_tabl
 from crawl_urn_dagster.estimates.collection_data import CollectionData
 from crawl_urn_dagster.estimates.drift import drift_tables
 from crawl_urn_dagster.estimates.estimation import estimate
-from crawl_urn_dagster.estimates.forecast import forecast_table, planning_table
+from crawl_urn_dagster.estimates.forecast import forecast_table
+from crawl_urn_dagster.estimates.planning import planning_tables
 from crawl_urn_dagster.figures import draw
 from crawl_urn_dagster.figures.style import WIDTHS, page_columns, style
 from crawl_urn_dagster.observables.schema import PARAMETER_HISTORY, PARAMETERS
@@ -77,7 +78,7 @@ def estimated():
         "containment": containment,
         "discovery_curve": discovery_curve,
         "forecast": forecast_table(*observed),
-        "planning": planning_table(*observed, **settings, reported=True),
+        "planning": planning_tables(*observed, **settings, reported=True)["planning"],
         "parameter_history": history_of(crawls, window_crawls=8),
         "truth": pd.DataFrame([truth]),
     }

@@ -5,7 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from crawl_urn_dagster.estimates.forecast import HORIZON, forecast_table, planning_table
+from crawl_urn_dagster.estimates.forecast import HORIZON, forecast_table
+from crawl_urn_dagster.estimates.planning import planning_tables
 from crawl_urn_dagster.figures.forecast import forecast_fan, forecast_fan_caption, planning_curves
 from crawl_urn_dagster.urn import CountingError
 from crawl_urn_dagster.urn.monitoring.planning import seen_share
@@ -72,7 +73,7 @@ def test_missing_forecast_shows_its_reason():
 
 
 def test_plans_have_each_cadence_and_mark_the_present_one(made):
-    planning = planning_table(*made, clock="crawl", error=CountingError(), reported=True)
+    planning = planning_tables(*made, clock="crawl", error=CountingError(), reported=True)["planning"]
     fits = parameters(core_shell_rows("joint"))
     figure = planning_curves(planning, fits, title=TITLE)
     captured, cost, shell = figure.axes
@@ -92,7 +93,7 @@ def test_plans_have_each_cadence_and_mark_the_present_one(made):
 
 
 def test_plans_of_another_model_than_a_refuted_fit_have_its_survival(made):
-    planning = planning_table(*made, clock="crawl", error=CountingError(), reported=True)
+    planning = planning_tables(*made, clock="crawl", error=CountingError(), reported=True)["planning"]
     fits = parameters(core_shell_rows("joint")).assign(status="refuted", alpha=0.2)
     now = planning[planning["current"]].iloc[0]
     captured, *_ = planning_curves(planning, fits, title=TITLE).axes

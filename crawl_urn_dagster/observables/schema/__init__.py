@@ -23,7 +23,7 @@ from crawl_urn_dagster.observables.schema.fits import (
 )
 from crawl_urn_dagster.observables.schema.goodness_of_fit import DIAGNOSIS
 from crawl_urn_dagster.observables.schema.inputs import CRAWLS, FINDINGS, INPUTS, PUBLICATIONS, REVISIONS, TRUTH
-from crawl_urn_dagster.observables.schema.monitoring import CONTROL_CHART, DRIFT, FORECAST, PLANNING
+from crawl_urn_dagster.observables.schema.monitoring import CONTROL_CHART, DRIFT, EQUAL_BUDGET, FORECAST, PLANNING
 from crawl_urn_dagster.observables.schema.observables import (
     CAPTURE_HISTORY_COUNTS,
     CONTAINMENT,
@@ -46,6 +46,7 @@ __all__ = [
     "DIAGNOSIS",
     "DISCOVERY_CURVE",
     "DRIFT",
+    "EQUAL_BUDGET",
     "FINDINGS",
     "FIRST_RETURNS",
     "FORECAST",
@@ -95,6 +96,7 @@ TABLES = {
         CONTROL_CHART,
         FORECAST,
         PLANNING,
+        EQUAL_BUDGET,
         DIAGNOSIS,
         MODEL_COMPARISON,
         REVISIT_REGIMES,

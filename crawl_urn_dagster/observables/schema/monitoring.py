@@ -135,3 +135,31 @@ PLANNING = Table(
     ),
     ("coverage", "gap"),
 )
+
+EQUAL_BUDGET = Table(
+    "equal_budget",
+    "Plans that fetch as many elements a year as now: more often and fewer each time, or the reverse; empty if "
+    "`planning` is.",
+    (
+        required("gap", "DOUBLE", "time between crawls, in units of the clock", "units of clock"),
+        required("cadence", "DOUBLE", "gap relative to the present mean gap", "ratio"),
+        required("current", "BOOLEAN", "whether this is the present gap"),
+        required("clock", "VARCHAR", "crawl or year"),
+        Column(
+            "coverage",
+            "DOUBLE",
+            "shell coverage that keeps the number of fetches a year; null: crawls of this budget would not contain the "
+            "core, or would exceed the urn",
+            "fraction",
+        ),
+        Column("crawl_size", "DOUBLE", "share of the eligible elements that one crawl captures", "fraction of the urn"),
+        *with_interval(
+            "new_per_time",
+            "elements captured for the first time per unit of the clock, relative to the size of the urn",
+            "fraction of the urn per unit of clock",
+        ),
+        *with_interval("new_change", "relative change of new_per_time from the present plan", "fraction"),
+        required("status", "VARCHAR", "status of the fit from which the row follows"),
+    ),
+    ("gap",),
+)

@@ -1,7 +1,9 @@
-"""Define the assets `forecast` and `planning`.
+"""Define the assets `forecast`, `planning` and `equal_budget`.
 
-Does not compute them; see `estimates.forecast`.
+Does not compute them; see `estimates.forecast` and `estimates.planning`.
 """
+
+from collections.abc import Iterator
 
 import dagster as dg
 
@@ -17,9 +19,12 @@ def forecast_assets(collection: Collection) -> list[dg.AssetsDefinition]:
     forecast_spec = asset_spec(
         collection, "forecast", kinds=FITTED, deps=["crawls", "quantities", *histories, *collection.fitted_observables]
     )
-    planning_spec = asset_spec(
-        collection, "planning", kinds=FITTED, deps=["parameters", "diagnosis", "quantities", "classes", *observables]
-    )
+    planning_specs = [
+        asset_spec(
+            collection, name, kinds=FITTED, deps=["parameters", "diagnosis", "quantities", "classes", *observables]
+        )
+        for name in ("planning", "equal_budget")
+    ]
 
     @assets_of(collection, "forecast", [forecast_spec])
     def forecast(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
@@ -36,17 +41,17 @@ def forecast_assets(collection: Collection) -> list[dg.AssetsDefinition]:
         file.replace({"forecast": table})
         return table_result(collection, "forecast", table)
 
-    @assets_of(collection, "planning", [planning_spec])
-    def planning(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
+    @assets_of(collection, "planning", planning_specs)
+    def planning(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None]]:
         from crawl_urn_dagster.estimates.assessment.reading import curves_withheld_reason
         from crawl_urn_dagster.estimates.diagnosis import read_verdict
-        from crawl_urn_dagster.estimates.forecast import planning_table, unplanned_reason
         from crawl_urn_dagster.estimates.headline import read_headline
+        from crawl_urn_dagster.estimates.planning import planning_tables, unplanned_reason
 
         file = home_of(context, collection).observables
         headline, verdict = read_headline(file.read("parameters")), read_verdict(file.read("diagnosis"))
         quantities = file.read("quantities")
-        table = planning_table(
+        tables = planning_tables(
             file.read("crawls"),
             *read_fitted_observables(collection, file),
             clock=collection.clock,
@@ -55,8 +60,9 @@ def forecast_assets(collection: Collection) -> list[dg.AssetsDefinition]:
             quantities=quantities,
             classes=file.read("classes"),
         )
-        file.replace({"planning": table})
+        file.replace(tables)
         reason = unplanned_reason(quantities)
-        return table_result(collection, "planning", table, **({} if reason is None else {"reason": reason}))
+        for name, table in tables.items():
+            yield table_result(collection, name, table, **({} if reason is None else {"reason": reason}))
 
     return [forecast, planning]

@@ -103,6 +103,35 @@ def plan(kappa: npt.ArrayLike, alpha: npt.ArrayLike, coverage: npt.ArrayLike, *,
     )
 
 
+def equal_budget_coverage(kappa: npt.ArrayLike, coverage: npt.ArrayLike, cadence: npt.ArrayLike) -> FloatArray:
+    """Return the shell coverage that keeps the number of fetches per unit of time when the gap changes.
+
+    A crawl fetches κ + (1 - κ) c of the urn. At a gap r times as long it may fetch r times as much, so the coverage is
+    (r (κ + (1 - κ) c) - κ)/(1 - κ).
+
+    Parameters
+    ----------
+    kappa, coverage
+        Core fraction of the urn and present shell coverage, in [0, 1). All parameters broadcast.
+    cadence
+        Gap relative to the present gap, r, above 0.
+
+    Returns
+    -------
+    numpy.ndarray
+        Coverage in (0, 1]; NaN where crawls of this budget would not contain the core, or would exceed the urn.
+
+    Examples
+    --------
+    >>> equal_budget_coverage(0.4, 0.6, [0.5, 0.8, 1.0, 1.25, 2.0]).round(3).tolist()
+    [nan, 0.347, 0.6, 0.917, nan]
+    """
+    core, present, ratio = (np.asarray(value, dtype=np.float64) for value in (kappa, coverage, cadence))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        needed = (ratio * (core + (1 - core) * present) - core) / (1 - core)
+    return np.where((needed > 0) & (needed <= 1), needed, np.nan)
+
+
 def seen_share(
     kappa: npt.ArrayLike, alpha: npt.ArrayLike, coverage: npt.ArrayLike, crawls: npt.ArrayLike, *, gap: float = 1.0
 ) -> FloatArray:
