@@ -11,7 +11,7 @@ pytestmark = pytest.mark.slow
 
 def materialise(pipeline):
     """Materialise drift and planning again; return both tables."""
-    names = ("drift", "control_chart", "planning")
+    names = ("drift", "control_chart", "planning", "equal_budget")
     job = pipeline.defs.resolve_job_def(f"{pipeline.collection.name}_update")
     keys = [dg.AssetKey([pipeline.collection.name, name]) for name in names]
     assert job.execute_in_process(instance=pipeline.instance, asset_selection=keys, run_config=QUIET).success
