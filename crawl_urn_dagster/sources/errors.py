@@ -42,6 +42,18 @@ class TooLargeError(SourceError):
     """
 
 
+class DamagedError(SourceError):
+    """Raised when the content of one file is damaged: truncated, not decodable, or with an invalid row.
+
+    Such an error concerns only the crawl in that file, so the crawl may be set aside; see the setting `quarantine`.
+
+    Examples
+    --------
+    >>> issubclass(DamagedError, SourceError)
+    True
+    """
+
+
 class AbsentError(SourceError):
     """Raised when a server or a folder reports that a file does not exist."""
 

@@ -61,7 +61,7 @@ def test_rows_have_their_line(local):
         (b"crawl,union\n\xe9,1\n", r"is not UTF-8 text"),
         (gz(b"crawl,union\n" * 99)[:-12], r"is damaged gzip"),
         (gz(b"crawl,union\n")[:5] + b"garbage", r"is damaged gzip"),
-        (b"PAR1\x15\x04\xff\xfe", r"is not UTF-8 text"),
+        (b"PAR1\x15\x04\xff\xfe", r"is a Parquet file, expected text"),
         ("<?xml version='1.0'?>", r"is a web page or XML"),
     ],
 )

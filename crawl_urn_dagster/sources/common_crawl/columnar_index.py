@@ -19,9 +19,10 @@ from crawl_urn_dagster.sources.errors import SourceError, format_options
 from crawl_urn_dagster.sources.input_files import InputFile, fingerprint
 from crawl_urn_dagster.sources.interface import Captures, Listing, PresenceSource, Sample
 from crawl_urn_dagster.sources.transport.duckdb_connection import VECTORS_PER_CHUNK, connect
+from crawl_urn_dagster.sources.transport.file_formats import START_BYTES
 from crawl_urn_dagster.sources.transport.locations import Location, is_remote, reject_secrets, resolve_location
 from crawl_urn_dagster.sources.transport.stores import Store
-from crawl_urn_dagster.sources.transport.text_files import START_BYTES, reject_web_page
+from crawl_urn_dagster.sources.transport.text_files import reject_web_page
 from crawl_urn_dagster.sql_loader import load_statement
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from crawl_urn_dagster.sources.errors import SourceError
+from crawl_urn_dagster.sources.errors import DamagedError, SourceError
+from crawl_urn_dagster.sources.transport.file_formats import START_BYTES, open_decompressed, reject_binary
 from crawl_urn_dagster.sources.transport.text_files import is_gzip
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ _GZIP = 16 + zlib.MAX_WBITS
 
 
 def line_batches(local: LocalFile, is_line: Callable[[str], bool]) -> Iterator[pa.Table]:
-    """Read the lines of a file, gzip-compressed or not.
+    """Read the lines of a file, compressed or not.
 
     Parameters
     ----------
@@ -80,6 +81,7 @@ def read_start(local: LocalFile, lines: int) -> list[str]:
         start += block
         if len(start) >= _READ_BYTES:
             break
+    reject_binary(start[:START_BYTES], local.input.location)
     texts: list[str] = _batch(start + b"\n", 0)["line"].to_pylist()
     return [text for text in texts if text][:lines]
 
@@ -107,14 +109,15 @@ def _batch(data: bytes, before: int) -> pa.Table:
 
 def _blocks(local: LocalFile) -> Iterator[tuple[bytes, bool]]:
     """Yield the content of a file in blocks, and whether a gzip member ends with each."""
-    with local.path.open("rb") as file:
-        if is_gzip(local):
+    if is_gzip(local):  # Members are read one by one, because the end of a member may end a line.
+        with local.path.open("rb") as file:
             try:
                 yield from _gzip_blocks(file)
             except (EOFError, zlib.error) as error:
-                raise SourceError(f"{local.input.location}: is damaged gzip: {error}; get the file again") from error
-        else:
-            while block := file.read(_READ_BYTES):
+                raise DamagedError(f"{local.input.location}: is damaged gzip: {error}; get the file again") from error
+    else:
+        with open_decompressed(local) as stream:
+            while block := stream.read(_READ_BYTES):
                 yield block, False
 
 

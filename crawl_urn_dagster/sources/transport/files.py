@@ -20,9 +20,10 @@ from crawl_urn_dagster.atomic import replacing
 from crawl_urn_dagster.sources.errors import SourceError, TooLargeError
 from crawl_urn_dagster.sources.input_files import InputFile, LocalFile
 from crawl_urn_dagster.sources.transport.download import download
+from crawl_urn_dagster.sources.transport.file_formats import START_BYTES
 from crawl_urn_dagster.sources.transport.http_requests import fetch_headers
 from crawl_urn_dagster.sources.transport.locations import existing_files, is_remote
-from crawl_urn_dagster.sources.transport.text_files import START_BYTES, reject_web_page
+from crawl_urn_dagster.sources.transport.text_files import reject_web_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

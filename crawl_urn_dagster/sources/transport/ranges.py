@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crawl_urn_dagster.sources.errors import SourceError
+from crawl_urn_dagster.sources.transport.file_formats import START_BYTES
 from crawl_urn_dagster.sources.transport.http_requests import (
     Deadline,
     TransientError,
@@ -19,7 +20,7 @@ from crawl_urn_dagster.sources.transport.http_requests import (
     response_error,
     retry,
 )
-from crawl_urn_dagster.sources.transport.text_files import START_BYTES, reject_web_page
+from crawl_urn_dagster.sources.transport.text_files import reject_web_page
 
 if TYPE_CHECKING:
     import requests

@@ -1,16 +1,23 @@
-"""Open files as text, whether gzip-compressed or not, and reject web pages in place of data.
+"""Open files as text, whether compressed or not, and reject web pages in place of data.
 
 Does not interpret the text; see `csv_tables` and `formats`.
 """
 
 from __future__ import annotations
 
-import gzip
+import io
 import zlib
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TextIO
 
-from crawl_urn_dagster.sources.errors import SourceError
+from crawl_urn_dagster.sources.errors import DamagedError, SourceError
+from crawl_urn_dagster.sources.transport.file_formats import (
+    START_BYTES,
+    compression_of,
+    open_decompressed,
+    peek,
+    reject_binary,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,8 +25,6 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.sources.input_files import LocalFile
 
 MAX_TEXT_CHARACTERS = 64 * 2**20
-#: Number of bytes at the start of a file that suffice to recognise a web page.
-START_BYTES = 1024
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
@@ -39,8 +44,7 @@ def reject_web_page(start: bytes, location: str) -> None:
 
 def is_gzip(local: LocalFile) -> bool:
     """Test whether a file is gzip-compressed, by its first bytes: an address need not end in ``.gz``."""
-    with local.path.open("rb") as file:
-        return file.read(2) == _GZIP_MAGIC
+    return compression_of(local) == "gzip"
 
 
 @contextmanager
@@ -49,23 +53,19 @@ def open_text(local: LocalFile) -> Iterator[TextIO]:
 
     Raises
     ------
-    SourceError
+    DamagedError
         When the file is damaged or not UTF-8, which may be noticed while it is read.
+    SourceError
+        When the file is not text.
     """
     location = local.input.location
     try:
-        with _open(local) as stream:
-            yield stream
+        with open_decompressed(local) as stream:
+            start, whole = peek(stream)
+            reject_binary(start, location)
+            yield io.TextIOWrapper(whole, encoding="utf-8-sig", newline="")
     except UnicodeDecodeError as error:
-        raise SourceError(f"{location}: is not UTF-8 text: {error}; expected CSV or JSON in UTF-8") from error
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise SourceError(f"{location}: is damaged gzip: {error}; get the file again") from error
-
-
-def _open(local: LocalFile) -> TextIO:
-    if is_gzip(local):
-        return gzip.open(local.path, "rt", encoding="utf-8-sig", newline="")
-    return local.path.open(encoding="utf-8-sig", newline="")
+        raise DamagedError(f"{location}: is not UTF-8 text: {error}; expected CSV or JSON in UTF-8") from error
 
 
 def read_text(local: LocalFile) -> str:
