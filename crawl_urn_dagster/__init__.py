@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.config.loading import load_collections
     from crawl_urn_dagster.orchestration.build import build_defs
     from crawl_urn_dagster.orchestration.component import CrawlUrnComponent
+    from crawl_urn_dagster.orchestration.customisation import AssetOptions
 
 __all__ = [
+    "AssetOptions",
     "Collection",
     "CrawlFit",
     "CrawlUrnComponent",
@@ -33,6 +35,7 @@ _HOMES = {
     **dict.fromkeys(
         ("CrawlFit", "Crawls", "fit", "read_counts", "read_presence", "read_source"), "crawl_urn_dagster.api"
     ),
+    "AssetOptions": "crawl_urn_dagster.orchestration.customisation",
     "Collection": "crawl_urn_dagster.config.collection",
     "CrawlUrnComponent": "crawl_urn_dagster.orchestration.component",
     "build_defs": "crawl_urn_dagster.orchestration.build",

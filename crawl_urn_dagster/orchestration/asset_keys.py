@@ -15,6 +15,7 @@ import dagster as dg
 
 from crawl_urn_dagster.observables.lineage import column_sources
 from crawl_urn_dagster.observables.schema import TABLES
+from crawl_urn_dagster.orchestration.customisation import customised_step, options_of, specs_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -35,8 +36,29 @@ COMMAND = "crawl_urn/launched_by"
 
 
 def asset_key(collection: Collection, name: str) -> dg.AssetKey:
-    """Return the key of an asset: the name of the collection, then the name of the asset."""
-    return dg.AssetKey([collection.name, name])
+    """Return the key of an asset: the name of the collection, then of the asset, unless the code location renames it.
+
+    No other function may build a key of a collection's asset.
+    """
+    spec = specs_of(collection).get(name)
+    return spec.key if spec else dg.AssetKey([collection.name, name])
+
+
+def asset_name(collection: Collection, key: dg.AssetKey) -> str:
+    """Return the name of an asset of a collection in this package."""
+    return next((name for name, spec in specs_of(collection).items() if spec.key == key), key.path[-1])
+
+
+def has_asset(collection: Collection, key: dg.AssetKey) -> bool:
+    """Return whether an asset belongs to a collection: one of its own, or one whose key starts with its name."""
+    return key.path[0] == collection.name or any(spec.key == key for spec in specs_of(collection).values())
+
+
+def selection_of(collection: Collection) -> dg.AssetSelection:
+    """Return the selection of the assets that belong to a collection."""
+    prefixed = dg.AssetSelection.key_prefixes(collection.name)
+    renamed = [spec.key for spec in specs_of(collection).values() if spec.key.path[0] != collection.name]
+    return prefixed | dg.AssetSelection.assets(*renamed) if renamed else prefixed
 
 
 def asset_spec(
@@ -55,6 +77,8 @@ def asset_spec(
     columns_of
         Table whose columns the asset has, if its name differs.
     """
+    if name in specs_of(collection):
+        return specs_of(collection)[name]
     table = TABLES.get(columns_of or name)
     metadata: dict[str, Any] = {}
     if table is not None:
@@ -146,12 +170,15 @@ def assets_of(
     collection: Collection, step: str, specs: Sequence[dg.AssetSpec], **options: Any
 ) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
     """Decorate the function that materialises some assets in one step; takes the options of `dagster.multi_asset`."""
+    custom = options_of(collection)
+
     return lambda function: dg.multi_asset(
         specs=[spec.merge_attributes(metadata=code_reference(function)) for spec in specs],
         name=f"{collection.name}__{step}",
         required_resource_keys={home_key(collection)},
-        **{"pool": pool(collection), **options},
-    )(function)
+        retry_policy=custom.retry_policy,
+        **{"pool": pool(collection), **options, "op_tags": {**options.get("op_tags", {}), **custom.op_tags}},
+    )(customised_step(custom, function))
 
 
 def code_reference(function: Callable[..., Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from crawl_urn_dagster.orchestration.asset_keys import home_key, job_names
 from crawl_urn_dagster.orchestration.assets import collection_assets
 from crawl_urn_dagster.orchestration.assets.comparison import comparison_asset, comparison_sensor
 from crawl_urn_dagster.orchestration.checks import collection_checks
+from crawl_urn_dagster.orchestration.customisation import CustomisedCollection, translated_specs
 from crawl_urn_dagster.orchestration.jobs import ingest_job, read_job, update_job
 from crawl_urn_dagster.orchestration.resources import CollectionHome
 from crawl_urn_dagster.orchestration.schedules import refresh_schedule
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crawl_urn_dagster.config.collection import Collection
+    from crawl_urn_dagster.orchestration.customisation import AssetOptions
     from crawl_urn_dagster.orchestration.dagster_internals import UnresolvedAssetJobDefinition
 
 
@@ -34,6 +36,7 @@ def build_defs(
     home: str | os.PathLike[str] = "crawl_urn_home",
     alerts: Sequence[str] = (),
     ui_url: str | None = None,
+    options: AssetOptions | None = None,
 ) -> dg.Definitions:
     """Build the Dagster definitions of collections, to use unchanged or to merge with others.
 
@@ -49,11 +52,13 @@ def build_defs(
         Targets of alerts, as Apprise URLs.
     ui_url
         Address of the UI, for the links in alerts.
+    options
+        Names, attributes, steps and executor of the assets of each collection. None: the defaults.
 
     Raises
     ------
     ValueError
-        If `collections` is empty, or two collections have the same name.
+        If `collections` is empty, two collections have the same name, or the options give two assets the same key.
 
     Examples
     --------
@@ -67,10 +72,19 @@ def build_defs(
     repeated = [name for name, times in Counter(one.name for one in collections).items() if times > 1]
     if repeated:
         raise ValueError(f"two collections have the same name: {', '.join(repeated)}")
+    if options is not None:
+        collections = [_customised(one, options) for one in collections]
     return dg.Definitions.merge(
         *(_collection_defs(one, home=str(home), alerts=alerts, ui_url=ui_url) for one in collections),
         _comparison_defs(collections),
     )
+
+
+def _customised(collection: Collection, options: AssetOptions) -> CustomisedCollection:
+    if options.translate is None:
+        return CustomisedCollection.of(collection, options, {})
+    specs = {spec.key.path[-1]: spec for assets in collection_assets(collection) for spec in assets.specs}
+    return CustomisedCollection.of(collection, options, translated_specs(collection, specs, options.translate))
 
 
 def _comparison_defs(collections: Sequence[Collection]) -> dg.Definitions:

@@ -14,8 +14,10 @@ from crawl_urn_dagster.orchestration.asset_keys import (
     home_key,
     ingest_job_name,
     read_job_name,
+    selection_of,
     update_job_name,
 )
+from crawl_urn_dagster.orchestration.customisation import options_of
 from crawl_urn_dagster.orchestration.executor import single_process_executor
 from crawl_urn_dagster.orchestration.resources import CollectionHome
 
@@ -29,12 +31,12 @@ def _presence(collection: Collection) -> dg.AssetSelection:
 
 def update_job(collection: Collection) -> "UnresolvedAssetJobDefinition":
     """Define the job that updates every asset of a collection but its presence."""
-    everything = dg.AssetSelection.key_prefixes(collection.name)
+    everything = selection_of(collection)
     return dg.define_asset_job(
         update_job_name(collection),
         selection=everything - _presence(collection) if collection.has_histories else everything,
         description=f"Updates {collection.name} from its source to figures and report.",
-        executor_def=single_process_executor,
+        executor_def=options_of(collection).executor or single_process_executor,
     )
 
 
@@ -44,7 +46,7 @@ def ingest_job(collection: Collection) -> "UnresolvedAssetJobDefinition":
         ingest_job_name(collection),
         selection=_presence(collection),
         description=f"Reads crawls of {collection.name} into partitions; all listed crawls if none is chosen.",
-        executor_def=single_process_executor,
+        executor_def=options_of(collection).executor or single_process_executor,
     )
 
 
@@ -62,7 +64,7 @@ def read_job(collection: Collection, home: CollectionHome) -> dg.JobDefinition:
     @dg.job(
         name=read_job_name(collection),
         description=f"Downloads and converts the files of {collection.name}, which takes too long for a sensor.",
-        executor_def=single_process_executor,
+        executor_def=options_of(collection).executor or single_process_executor,
         resource_defs={key: home},
     )
     def job() -> None:

@@ -37,11 +37,11 @@ def test_scaffolded_component_is_valid_unchanged():
         written = path / "defs.yaml"
         text = written.read_text()
         assert set(yaml.safe_load(text)["attributes"]["collection"]) == {"name", "granularity", "source"}
-        written.write_text(re.sub("^  # (home|alerts|ui_url):", r"  \1:", text, flags=re.MULTILINE))
-        assert {"home", "alerts", "ui_url"} <= set(yaml.safe_load(written.read_text())["attributes"])
+        written.write_text(re.sub("^  # (home|alerts|ui_url|translation):", r"  \1:", text, flags=re.MULTILINE))
+        assert {"home", "alerts", "ui_url", "translation"} <= set(yaml.safe_load(written.read_text())["attributes"])
         with sandbox.load_component_and_build_defs(defs_path=path) as (component, defs):
             assert isinstance(component, CrawlUrnComponent)
-            assert {"my_crawl/presence", "my_crawl/parameters", "my_crawl/report"} <= keys_of(defs)
+            assert {f"web_team/my_crawl/{name}" for name in ("presence", "parameters", "report")} <= keys_of(defs)
 
 
 def test_relative_paths_start_at_the_component_folder(tmp_path):

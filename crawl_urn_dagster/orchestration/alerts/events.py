@@ -21,7 +21,13 @@ from crawl_urn_dagster.orchestration.alerts.records import (
     delivered_targets_by_event,
     record_delivered_targets,
 )
-from crawl_urn_dagster.orchestration.asset_keys import FINGERPRINT, asset_key, job_names, new_crawl_sensor_name
+from crawl_urn_dagster.orchestration.asset_keys import (
+    FINGERPRINT,
+    asset_key,
+    has_asset,
+    job_names,
+    new_crawl_sensor_name,
+)
 from crawl_urn_dagster.orchestration.dagster_internals import (
     AssetCheckExecutionRecordStatus,
     InstigatorType,
@@ -91,7 +97,7 @@ def _ended_runs(instance: dg.DagsterInstance, collection: Collection) -> list[dg
 
 def _selects_collection(run: dg.DagsterRun, collection: Collection) -> bool:
     checks = [check.asset_key for check in run.asset_check_selection or ()]
-    return any(key.path[0] == collection.name for key in [*(run.asset_selection or ()), *checks])
+    return any(has_asset(collection, key) for key in [*(run.asset_selection or ()), *checks])
 
 
 def _new_outcome(instance: dg.DagsterInstance, collection: Collection, run: dg.DagsterRun) -> Outcome:
@@ -164,7 +170,7 @@ def _drawn_in(outcome: Outcome) -> str | None:
 
 
 def _links(collection: Collection, run_id: str, ui_url: str | None, figure: str) -> list[str]:
-    run, asset = f"runs/{run_id}", f"assets/{collection.name}/{figure}"
+    run, asset = f"runs/{run_id}", "/".join(["assets", *asset_key(collection, figure).path])
     base = f"{ui_url.rstrip('/')}/" if ui_url else ""
     return [f"Run: {base}{run}", f"Figure: {base}{asset}"]
 

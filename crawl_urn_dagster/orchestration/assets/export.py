@@ -9,13 +9,13 @@ import dagster as dg
 
 from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.observables.schema import TABLES
-from crawl_urn_dagster.orchestration.asset_keys import asset_spec, assets_of, home_of
+from crawl_urn_dagster.orchestration.asset_keys import asset_name, asset_spec, assets_of, home_of
 from crawl_urn_dagster.orchestration.assets.source import TABLES_WITH_CRAWLS
 
 
 def export_asset(collection: Collection, assets: Sequence[dg.AssetsDefinition]) -> dg.AssetsDefinition:
     """Define the asset that writes all tables of some assets; it does not wait for figures."""
-    names = {spec.key.path[-1] for made in assets for spec in made.specs}
+    names = {asset_name(collection, spec.key) for made in assets for spec in made.specs}
     tables = [name for name in TABLES if name in names]
     spec = asset_spec(
         collection,
