@@ -52,7 +52,13 @@ def curve_quantities(
     refits = fitted.refits.get(headline.kind)
     completeness = float(_completeness(estimates, mean_gap))
     interval = None if refits is None else _interval(completeness, _completeness(refits.replicated, mean_gap))
-    found = {"completeness": Quantity(completeness, interval, status=status)}
+    gone = float(_gone(estimates, mean_gap))
+    found = {
+        "completeness": Quantity(completeness, interval, status=status),
+        "gone": Quantity(
+            gone, None if refits is None else _interval(gone, _gone(refits.replicated, mean_gap)), status=status
+        ),
+    }
     if "alpha" in headline.intervals and not estimates.get("kappa"):
         ends = (end**mean_gap for end in headline.intervals["alpha"])
         found["survival"] = Quantity(alpha, Interval(*ends), status=status)
@@ -75,6 +81,12 @@ def _completeness(estimates: Mapping[str, float] | Mapping[str, FloatArray], mea
     alpha, coverage = np.asarray(estimates["alpha"]) ** mean_gap, np.asarray(estimates["coverage"])
     core = np.asarray(estimates.get("core_share", 0.0))
     return np.asarray(1 / (core + (1 - core) / (1 - alpha * (1 - coverage))))
+
+
+def _gone(estimates: Mapping[str, float] | Mapping[str, FloatArray], mean_gap: float) -> FloatArray:
+    """Return the share of a crawl that is no longer eligible at the next, (1 - μ)(1 - α)."""
+    core = np.asarray(estimates.get("core_share", 0.0))
+    return np.asarray((1 - core) * (1 - np.asarray(estimates["alpha"]) ** mean_gap))
 
 
 def _interval(estimate: float, replicated: FloatArray) -> Interval | None:

@@ -129,7 +129,9 @@ def fit_memory(histories: CaptureHistoryCounts, gaps: FloatArray | None, *, seed
 
 def memory_quantities(found: MemoryModel, *, one_in: int, status: Status) -> dict[str, Quantity]:
     """Return the quantities of an adequate model with memory; see `ladder_quantities`."""
-    whole = {one.name: one for one in found.derived if one.class_name is None and one.horizon is None}
+    of_all = [one for one in found.derived if one.class_name is None]
+    whole = {one.name: one for one in of_all if one.horizon is None}
+    alive = next(one for one in of_all if one.name == "alive_share" and one.horizon == 1)
     population = found.family.population
     living, se = float(population.living[-1]), float(population.se[-1])
     factor = _limit_factor(living, se)
@@ -140,6 +142,7 @@ def memory_quantities(found: MemoryModel, *, one_in: int, status: Status) -> dic
         ),
         "growth": _quantity(whole["growth"], status, np.log),
         "survival": _quantity(whole["survival"], status),
+        "gone": _complement(_quantity(alive, status)),
         "newcomers": _quantity(whole["newcomers_per_crawl"], status, lambda value: one_in * value),
     }
     if found.core_verdict is CoreVerdict.ACCEPTED:
@@ -157,6 +160,13 @@ def _quantity(one: Derived, status: Status, of: Any = float) -> Quantity:
     if one.withheld is not None:
         return Quantity(None, status=Status.NOT_IDENTIFIED, reason_code=one.withheld.value)
     return Quantity(float(of(one.estimate)), Interval(float(of(one.low)), float(of(one.high))), status=status)
+
+
+def _complement(one: Quantity) -> Quantity:
+    """Return the rest of a share, 1 minus it."""
+    if one.value is None or one.interval is None:
+        return one
+    return one._replace(value=1 - one.value, interval=Interval(1 - one.interval.high, 1 - one.interval.low))
 
 
 def _core(found: MemoryModel, status: Status) -> dict[str, Quantity]:

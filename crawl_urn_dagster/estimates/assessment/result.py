@@ -28,6 +28,7 @@ QUANTITY_LABELS = {
     "population": ("known living elements", "elements"),
     "growth": ("growth per crawl", "fraction per crawl"),
     "survival": ("survival per crawl", "fraction"),
+    "gone": ("gone by the next crawl", "fraction"),
     "newcomers": ("newcomers per crawl", "elements per crawl"),
     "kappa": ("κ", "fraction"),
     "core_share": ("μ", "fraction"),

@@ -71,12 +71,13 @@ class OpenPopulationFit:
         or in flat directions.
     estimates
         Quantities of the window by name: ``coverage`` and ``survival`` of the shells, ``mean_survival`` of all,
-        ``population``, ``known_living``, ``completeness``, ``newcomers`` (first captures of a crawl), ``growth`` per
-        crawl of all and ``shell_growth``. With a core: ``kappa`` in the middle of the window (of a fluctuating member:
-        its mean without the first and the last crawl), ``kappa_first``, ``kappa_last``, ``core_share`` of a crawl,
-        ``core_growth`` and ``miss``. With a long-lived class: ``long_lived_fraction`` of the population (with
-        ``_first`` and ``_last``), ``long_lived_share`` of a crawl, ``loss``, ``loss_half_life`` in crawls,
-        ``core_growth`` and ``miss``. κ of a member without a core is 0, and unknown for two shells that grow.
+        ``gone`` (share of a crawl that is no longer eligible at the next), ``population``, ``known_living``,
+        ``completeness``, ``newcomers`` (first captures of a crawl), ``growth`` per crawl of all and ``shell_growth``.
+        With a core: ``kappa`` in the middle of the window (of a fluctuating member: its mean without the first and the
+        last crawl), ``kappa_first``, ``kappa_last``, ``core_share`` of a crawl, ``core_growth`` and ``miss``. With a
+        long-lived class: ``long_lived_fraction`` of the population (with ``_first`` and ``_last``),
+        ``long_lived_share`` of a crawl, ``loss``, ``loss_half_life`` in crawls, ``core_growth`` and ``miss``. κ of a
+        member without a core is 0, and unknown for two shells that grow.
     intervals
         95 % confidence intervals of the estimates. They include the variation between populations of the same Poisson
         process. If κ is estimated as 0, its interval is one-sided.

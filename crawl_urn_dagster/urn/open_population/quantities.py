@@ -120,6 +120,7 @@ def quantities(
     gaps = slice(0, crawls.stop - 1)
     first, last = crawls.start, crawls.stop - 1
     survivors = (living[..., :-1] * classes.survival).sum(axis=0)
+    retained = (captured[..., :-1] * classes.survival).sum(axis=0) / sizes[..., :-1]
     shell_coverage = captured[is_shell].sum(axis=0) / shell
     result = {
         "coverage": shell_coverage[..., crawls].mean(axis=-1),
@@ -128,6 +129,7 @@ def quantities(
         "known_living": known[..., crawls].mean(axis=-1),
         "completeness": sizes[..., crawls].sum(axis=-1) / known[..., crawls].sum(axis=-1),
         "mean_survival": np.exp(np.log((survivors / total[..., :-1])[..., gaps]).mean(axis=-1)),
+        "gone": 1 - np.exp(np.log(retained[..., gaps]).mean(axis=-1)),
         "newcomers": _first_captures(classes, crawls, gaps),
         "growth": np.log(total[..., last] / total[..., first]) / (last - first),
         "shell_growth": np.log(shell[..., last] / shell[..., first]) / (last - first),

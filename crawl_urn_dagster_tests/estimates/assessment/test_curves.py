@@ -39,7 +39,9 @@ def completeness(core_share, alpha, coverage):
 def test_core_shell_fit_gives_core_and_completeness(fitted):
     fit = fit_of(fitted, "core_shell")
     found = read(fitted, fit)
-    assert set(found) == {"completeness", "kappa", "core_share"}
+    assert set(found) == {"completeness", "gone", "kappa", "core_share"}
+    assert found["gone"].value == pytest.approx((1 - fit.core_share) * (1 - fit.alpha))
+    assert found["gone"].interval.low < found["gone"].value < found["gone"].interval.high
     assert found["completeness"].value == pytest.approx(completeness(fit.core_share, fit.alpha, fit.coverage))
     truth = completeness(KAPPA / (KAPPA + (1 - KAPPA) * COVERAGE), ALPHA, COVERAGE)
     # 10,000 elements over 12 crawls: completeness scatters by less than 0.004 over seeds.
@@ -56,7 +58,7 @@ def test_core_shell_fit_gives_core_and_completeness(fitted):
 def test_homogeneous_fit_gives_survival_and_no_core(fitted):
     fit = fit_of(fitted, "homogeneous")
     found = read(fitted, fit)
-    assert set(found) == {"completeness", "survival"}
+    assert set(found) == {"completeness", "gone", "survival"}
     assert found["survival"].value == fit.alpha
     assert found["survival"].interval == pytest.approx(fit.intervals["alpha"])
     assert found["completeness"].value == pytest.approx(completeness(0, fit.alpha, fit.coverage))

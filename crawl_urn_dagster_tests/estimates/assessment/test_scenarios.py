@@ -79,6 +79,8 @@ def test_absence_in_runs_is_told_from_a_core(assessed):
     # Nearly all of the 5,000 living elements were captured at least once.
     low, high = assessment.intervals["population"]
     assert 4_700 < low < high < 5_100
+    low, high = assessment.intervals["gone"]
+    assert low < 1 - 0.985 < high < 0.03
 
 
 def test_growth_of_two_shells_gives_no_limit_of_a_core(assessed):

@@ -36,6 +36,7 @@ def test_quantities_of_a_constant_core_shell_population():
     assert found["core_share"] == pytest.approx(CORE / crawl, rel=1e-12)
     assert found["completeness"] == pytest.approx(crawl / known, rel=1e-12)
     assert found["survival"] == pytest.approx(ALPHA, rel=1e-12)
+    assert found["gone"] == pytest.approx((1 - ALPHA) * COVERAGE * SHELL / crawl, rel=1e-12)
     assert found["coverage"] == pytest.approx(COVERAGE, rel=1e-12)
     assert found["growth"] == pytest.approx(0.0, abs=1e-14)
     np.testing.assert_allclose(found["known_living_by_crawl"], known, rtol=1e-12)
