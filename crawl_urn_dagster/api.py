@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawl_urn_dagster.estimates.assessment.result import format_quantity
+from crawl_urn_dagster.estimates.capture_recapture import capture_recapture_tables
 from crawl_urn_dagster.estimates.collection_data import CollectionData
 from crawl_urn_dagster.estimates.estimation import estimate
 from crawl_urn_dagster.estimates.headline import read_headline
@@ -50,8 +51,8 @@ class CrawlFit:
     crawls
         The crawls that were fitted.
     tables
-        Tables of the contract by name: those of the crawls, and those of `Estimation.tables`. Their intervals are 95 %
-        confidence intervals.
+        Tables of the contract by name: those of the crawls, those of `Estimation.tables` and, with capture histories,
+        those of `capture_recapture_tables`. Their intervals are 95 % confidence intervals.
     headline
         The selected fit of the curves, which is the paper's reading of the collection.
     assessment
@@ -255,7 +256,14 @@ def fit(
     data = CollectionData(
         tables["crawls"], tables.get("containment"), tables.get("discovery_curve"), read.error, read.histories
     )
-    estimation = estimate(data, clock=clock, n_replicates=n_resamples, seed=seed, report=_reporter(progress))
+    report = _reporter(progress)
+    estimation = estimate(data, clock=clock, n_replicates=n_resamples, seed=seed, report=report)
+    if read.histories is not None and data.counted_histories is not None:
+        report("applying capture-recapture estimators")
+        tables = {
+            **tables,
+            **capture_recapture_tables(tables["crawls"], read.histories, clock=clock, one_in=read.error.one_in),
+        }
     headline, assessment = read_headline(estimation.tables["parameters"]), estimation.assessment
     if confidence_level != LEVEL:
         intervals = estimation.headline_intervals(confidence_level)

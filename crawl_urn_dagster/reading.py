@@ -18,6 +18,7 @@ import pandas as pd
 
 from crawl_urn_dagster.formatting import count_noun
 from crawl_urn_dagster.observables.engines import LocalEngine
+from crawl_urn_dagster.observables.losses import with_losses
 from crawl_urn_dagster.observables.presence import PresenceFolder
 from crawl_urn_dagster.observables.quality import WHAT_TO_DO, breach, broken_rules
 from crawl_urn_dagster.observables.tables import crawls_table, tables_from_counts, tables_from_histories
@@ -249,9 +250,11 @@ def _read_presence_source(source: PresenceSource, selection: Selection, scratch:
     written = {
         partition.crawl: partition for partition in presence.write(source.captures(files, labels), listing.revisions)
     }
+    partitions = [written[label] for label in labels]
     histories = LocalEngine().count_histories(
-        [written[label] for label in labels], state=scratch / "histories", memory_bytes=_MEMORY_BYTES, report=str
+        partitions, state=scratch / "histories", memory_bytes=_MEMORY_BYTES, report=str
     )
+    histories = with_losses(partitions, {None: histories})[None]
     elements = {label: partition.elements for label, partition in written.items()}
     content = {label: partition.content for label, partition in written.items()}
     crawls, exact = crawls_table(crawls_frame(listing.crawls, elements), content), CountingError()

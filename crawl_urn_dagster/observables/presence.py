@@ -29,16 +29,20 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.urn.data.histories import IntArray
 
     _Texts = npt.NDArray[np.object_]
-    _Captures = tuple[str, _Texts, bool] | tuple[str, _Texts, bool, _Texts | None]
+    _Lost = npt.NDArray[np.bool_]
+    _Captures = tuple[str, _Texts, bool] | tuple[str, _Texts, bool, _Texts | None, _Lost | None]
 
 _METADATA_KEY = b"crawl_urn"
 _SCHEMA = pa.schema([pa.field("key", pa.int64(), nullable=False)])
-_SCHEMA_WITH_STRATA = _SCHEMA.append(pa.field("stratum", pa.uint8(), nullable=False))
+_STRATUM = pa.field("stratum", pa.uint8(), nullable=False)
+_LOST = pa.field("lost", pa.bool_(), nullable=False)
 ROWS_PER_GROUP = 2**17
 # A block of keys is in memory three times while it is sorted: as read, selected and sorted.
 _BYTES_PER_SORTED_KEY = 3 * 8
 # Strata add the sort order and the codes.
 _BYTES_PER_SORTED_KEY_WITH_STRATUM = 4 * 8 + 4
+# Lowest and highest key.
+_ALL_KEYS = (np.iinfo(np.int64).min, np.iinfo(np.int64).max)
 # As for labels of crawls: valid as a file name on every system, and cannot leave the folder.
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:+ -]{0,63}")
 
@@ -50,8 +54,8 @@ class Partition:
     Attributes
     ----------
     path
-        Parquet file with column ``key`` (int64, ascending, distinct) and, with strata, ``stratum`` (uint8, a position
-        in `strata`).
+        Parquet file with column ``key`` (int64, ascending, distinct), with strata ``stratum`` (uint8, a position in
+        `strata`), and with losses ``lost`` (bool).
     crawl
         Label of the crawl.
     revision
@@ -59,13 +63,15 @@ class Partition:
     one_in
         Inverse of the sampling fraction; 1: all elements.
     content
-        Hash of the keys and of their strata.
+        Hash of the keys, their strata and their losses.
     rows
         Number of keys.
     stratum
         Definition of the strata; empty: no strata.
     strata
         Strata in order.
+    lost
+        Number of keys that were not released after their capture.
     """
 
     path: Path
@@ -76,6 +82,7 @@ class Partition:
     rows: int
     stratum: str = ""
     strata: list[str] = field(default_factory=list)
+    lost: int = 0
 
     @property
     def elements(self) -> int:
@@ -126,9 +133,9 @@ class PresenceFolder:
         Parameters
         ----------
         captures
-            Tuples of a crawl's label, texts of its elements, whether the crawl is complete, and the elements' values
-            of the stratum's column if there is one. Crawls may be mixed and elements repeated; a crawl that is never
-            marked complete is written at the end.
+            Tuples of a crawl's label, texts of its elements, whether the crawl is complete, the elements' values of
+            the stratum's column if there is one, and whether they were lost. Crawls may be mixed and elements
+            repeated; a crawl that is never marked complete is written at the end.
         revisions
             Revision of each crawl to write, as the source names it.
         one_in
@@ -148,10 +155,11 @@ class PresenceFolder:
             If a crawl has too many strata, or its label cannot be a file name.
         """
         waiting = dict.fromkeys(revisions)
+        values: list[Any]
         with exclusive(self.folder), scratch_folder(self.folder) as scratch:
             spools = {crawl: _Spool(scratch / str(number), stratum) for number, crawl in enumerate(revisions)}
             for crawl, elements, complete, *values in captures:
-                spools[crawl].append(element_keys(elements), next(iter(values), None), one_in)
+                spools[crawl].append(element_keys(elements), one_in, *values)
                 if progress:
                     progress.advance(len(elements))
                 if complete:
@@ -167,7 +175,10 @@ class PresenceFolder:
         path = self._path(crawl)
         digest = hashlib.sha256()
         rows = 0
-        schema = _SCHEMA if spool.stratum is None else _SCHEMA_WITH_STRATA
+        lost = spool.lost()
+        schema = _SCHEMA if spool.stratum is None else _SCHEMA.append(_STRATUM)
+        if lost.size:
+            schema = schema.append(_LOST)
         with (
             replacing(path) as temporary,
             pq.ParquetWriter(
@@ -179,6 +190,8 @@ class PresenceFolder:
             ) as writer,
         ):
             for columns in spool.sorted_ranges(one_in, memory_bytes):
+                if lost.size:
+                    columns.append(np.isin(columns[0], lost))
                 for column in columns:
                     digest.update(column)
                 rows += len(columns[0])
@@ -188,6 +201,8 @@ class PresenceFolder:
                 strata = spool.strata()
                 digest.update(json.dumps(strata).encode())
                 stored |= {"stratum": spool.stratum.partitioned_by, "strata": strata}
+            if lost.size:
+                stored["lost"] = lost.size
             stored["content"] = digest.hexdigest()
             writer.add_key_value_metadata({_METADATA_KEY: json.dumps({"keys": KEY_HASH, **stored})})
         spool.remove()
@@ -217,9 +232,12 @@ class _Spool:
     stratum: StratumSettings | None
     codes: dict[str, int] = field(default_factory=dict)
 
-    def append(self, keys: IntArray, values: _Texts | None, one_in: int) -> None:
-        """Append the keys that are in the sample."""
+    def append(self, keys: IntArray, one_in: int, values: _Texts | None = None, lost: _Lost | None = None) -> None:
+        """Append the keys that are in the sample, with their values of the stratum's column and their losses."""
         kept = in_sample(keys, one_in)
+        if lost is not None:
+            with self._lost_path.open("ab") as spool:
+                spool.write(keys[kept][lost[kept]].tobytes())
         with self.path.open("ab") as spool:
             spool.write(keys[kept].tobytes())
         if self.stratum is None or not len(keys):
@@ -235,6 +253,10 @@ class _Spool:
     def strata(self) -> list[str]:
         """Return the strata in order; the codes of the sorted ranges are positions in this list."""
         return self.stratum.in_order(self.codes) if self.stratum else []
+
+    def lost(self) -> IntArray:
+        """Return the distinct keys that were not released, ascending."""
+        return np.unique(_read_spool(self._lost_path, np.int64))
 
     def sorted_ranges(self, one_in: int, memory_bytes: int) -> Iterator[list[npt.NDArray[Any]]]:
         """Yield blocks of distinct keys, ascending, with their strata if there are any.
@@ -264,10 +286,15 @@ class _Spool:
         """Remove the files."""
         self.path.unlink(missing_ok=True)
         self._codes_path.unlink(missing_ok=True)
+        self._lost_path.unlink(missing_ok=True)
 
     @property
     def _codes_path(self) -> Path:
         return self.path.with_suffix(".strata")
+
+    @property
+    def _lost_path(self) -> Path:
+        return self.path.with_suffix(".lost")
 
 
 def _read_spool(path: Path, dtype: type[np.generic]) -> npt.NDArray[Any]:
@@ -291,6 +318,14 @@ def read_keys_and_strata(partition: Partition, low: int, high: int) -> tuple[Int
     """Return the keys as `read_keys` does, and the position of each key's stratum in `Partition.strata`."""
     keys, strata = _read_columns(partition, low, high, ["key", "stratum"])
     return keys, strata
+
+
+def read_lost_keys(partition: Partition) -> IntArray:
+    """Return the keys that were not released after their capture, ascending."""
+    if not partition.lost:
+        return np.empty(0, dtype=np.int64)
+    keys, lost = _read_columns(partition, *_ALL_KEYS, ["key", "lost"])
+    return np.asarray(keys[lost])
 
 
 def _read_columns(partition: Partition, low: int, high: int, names: list[str]) -> list[npt.NDArray[Any]]:

@@ -96,6 +96,21 @@ def count_by_stratum(
     }
 
 
+def read_element_strata(
+    partitions: Sequence[Partition], stratum: StratumSettings, keys: IntArray
+) -> npt.NDArray[np.str_]:
+    """Return the label of the stratum of some keys, ascending, each in at least one partition."""
+    strata = stratum.in_order({label for partition in partitions for label in partition.strata})
+    crawls, codes = [], []
+    for partition in partitions:
+        position = np.array([strata.index(label) for label in partition.strata], dtype=np.uint64)
+        crawl_keys, found = read_keys_and_strata(partition, int(keys[0]), int(keys[-1]))
+        is_wanted = np.isin(crawl_keys, keys, assume_unique=True)
+        crawls.append(crawl_keys[is_wanted])
+        codes.append(position[found[is_wanted]])
+    return np.array(strata)[_element_strata(keys, crawls, codes, best=stratum.take == "best").astype(np.intp)]
+
+
 def _check_strata(partitions: Sequence[Partition], stratum: StratumSettings) -> None:
     for partition in partitions:
         if partition.stratum != stratum.partitioned_by:

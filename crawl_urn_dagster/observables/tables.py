@@ -75,7 +75,9 @@ def capture_history_counts_table(counts: CaptureHistoryCounts, stratum: str | No
     text = (counts.seen.view(np.uint8) + ord("0")).tobytes().decode("ascii")
     n = counts.n_crawls
     histories = [text[start : start + n] for start in range(0, len(text), n)]
-    return pd.DataFrame({"history": histories, "stratum": stratum, "elements": counts.elements})
+    return pd.DataFrame(
+        {"history": histories, "stratum": stratum, "elements": counts.elements, "lost": counts.lost}
+    ).astype({"lost": "Int64"})
 
 
 def count_distinct_keys(paths: Sequence[Path]) -> int:
@@ -120,12 +122,13 @@ def read_strata(file: ObservablesFile) -> dict[str, CaptureHistoryCounts]:
 def _read_capture_histories(file: ObservablesFile) -> tuple[CaptureHistoryCounts, pd.Series]:
     """Read the counts and the stratum of each row."""
     with file.reading() as connection:
-        query = "SELECT history::VARCHAR AS history, stratum, elements FROM capture_history_counts"
-        columns = connection.execute(query).fetchnumpy()
+        query = "SELECT history::VARCHAR AS history, stratum, elements, coalesce(lost, 0) AS lost"
+        columns = connection.execute(f"{query} FROM capture_history_counts").fetchnumpy()
     histories = columns["history"]
     text = "".join(histories).encode("ascii")
     seen = np.frombuffer(text, dtype=np.uint8).reshape(len(histories), -1) == ord("1")
-    counts = CaptureHistoryCounts(seen, np.asarray(columns["elements"], dtype=np.int64))
+    elements, lost = (np.asarray(columns[name], dtype=np.int64) for name in ("elements", "lost"))
+    counts = CaptureHistoryCounts(seen, elements, lost if lost.any() else None)
     return counts, pd.Series(columns["stratum"], dtype=object)
 
 

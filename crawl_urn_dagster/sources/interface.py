@@ -126,6 +126,8 @@ class Captures(NamedTuple):
     strata
         Stratum of each capture as text, shape (n_captures,), NaN or None where it is missing. None for a source
         without a stratum column.
+    lost
+        Whether each element was not released after its capture, shape (n_captures,). None: all were released.
 
     Examples
     --------
@@ -139,6 +141,7 @@ class Captures(NamedTuple):
     elements: npt.NDArray[np.object_]
     complete: bool
     strata: npt.NDArray[np.object_] | None = None
+    lost: npt.NDArray[np.bool_] | None = None
 
     @classmethod
     def end_of(cls, crawl: str) -> Captures:

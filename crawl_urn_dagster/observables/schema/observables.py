@@ -20,6 +20,13 @@ CAPTURE_HISTORY_COUNTS = Table(
             "sampling fraction)",
             "elements",
         ),
+        Column(
+            "lost",
+            "BIGINT",
+            "those of them that were not released after their last capture, so that no later crawl can capture them; "
+            "null: the source has no column of losses",
+            "elements",
+        ),
     ),
     ("history", "stratum"),
 )

@@ -77,10 +77,12 @@ def _count_by_stratum(
     collection: Collection, partitions: "list[Partition]", state: "Path"
 ) -> "Mapping[str | None, CaptureHistoryCounts]":
     """Count histories by stratum; the key None is the whole collection if it has no strata."""
+    from crawl_urn_dagster.observables.losses import with_losses
     from crawl_urn_dagster.observables.stratum_counts import count_by_stratum
 
     report, memory = dg.get_dagster_logger().info, collection.memory_bytes
     if collection.stratum is None:
         counts = collection.engine.count_histories(partitions, state=state, memory_bytes=memory, report=report)
-        return {None: counts}
-    return dict(count_by_stratum(partitions, collection.stratum, memory_bytes=memory, report=report).items())
+        return with_losses(partitions, {None: counts})
+    by_stratum = count_by_stratum(partitions, collection.stratum, memory_bytes=memory, report=report)
+    return dict(with_losses(partitions, by_stratum, collection.stratum).items())

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.sources.input_files import LocalFile
     from crawl_urn_dagster.sources.transport.files import Files
 
+#: Column of a list that marks elements that were not released after their capture.
+LOST = "lost"
 _NOTES_KEY = "crawl_urn_notes"
 _SAMPLES_SHOWN = 5
 
@@ -67,7 +69,7 @@ class ConversionNotes:
 
 
 class ParquetCachedSource(PresenceSource):
-    """A source whose raw files are each converted once, to columns ``crawl, element, stratum``.
+    """A source whose raw files are each converted once, to columns ``crawl, element, stratum`` and maybe ``lost``.
 
     Parameters
     ----------
@@ -157,7 +159,8 @@ def _summarise(files: Files, part: LocalFile) -> Path:
     def make(target: Path) -> None:
         with connect(files.cache) as connection:
             parameters = {"part": str(part.path), "target": str(target)}
-            connection.execute(load_statement("summarise_captures"), parameters)
+            statement = load_statement("summarise_captures").format(lost=_lost_column(part.path))
+            connection.execute(statement, parameters)
 
     return files.derive(f"crawls of {part.path.parent.name}", part.input.sha256, make, size=part.input.bytes)
 
@@ -181,17 +184,26 @@ def _read_captures(files: Files, part: Path, crawls: list[str], *, with_strata: 
 
     with connect(files.cache) as connection:
         connection.register("labels", pd.DataFrame({"number": range(len(crawls)), "crawl": crawls}))
-        connection.execute(load_statement("read_captures"), {"part": str(part)})
+        lost_column = _lost_column(part)
+        connection.execute(load_statement("read_captures").format(lost=lost_column), {"part": str(part)})
         while len(rows := connection.fetch_df_chunk(VECTORS_PER_CHUNK)):
             number = rows["number"].to_numpy()
             order = np.argsort(number, kind="stable")
             elements = rows["element"].to_numpy(dtype=object)[order]
             strata = rows["stratum"].to_numpy(dtype=object)[order] if with_strata else None
+            lost = rows["lost"].to_numpy(dtype=bool)[order] if lost_column == LOST else None
             starts = np.searchsorted(number[order], range(len(crawls) + 1))
             for crawl, low, high in zip(crawls, starts[:-1], starts[1:], strict=True):
                 if low < high:
-                    crawl_strata = None if strata is None else strata[low:high]
-                    yield Captures(crawl, elements[low:high], complete=False, strata=crawl_strata)
+                    crawl_strata, crawl_lost = (None if one is None else one[low:high] for one in (strata, lost))
+                    yield Captures(crawl, elements[low:high], complete=False, strata=crawl_strata, lost=crawl_lost)
+
+
+def _lost_column(part: Path) -> str:
+    """Return the SQL for the marks of losses in a converted file: its column, or null in a file without one."""
+    import pyarrow.parquet as pq
+
+    return LOST if LOST in pq.read_schema(part).names else "NULL::VARCHAR"
 
 
 def _first_captures(notes: Iterable[ConversionNotes]) -> dict[str, datetime]:

@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from crawl_urn_dagster.sources.calendar import MAX_CRAWLS, check_label
 from crawl_urn_dagster.sources.csv_tables import find_column, read_header
 from crawl_urn_dagster.sources.errors import SourceError
-from crawl_urn_dagster.sources.formats.parquet_cache import ParquetCachedSource
+from crawl_urn_dagster.sources.formats.parquet_cache import LOST, ParquetCachedSource
 from crawl_urn_dagster.sources.transport.duckdb_connection import connect
 from crawl_urn_dagster.sources.transport.locations import is_glob, label_in_path
 from crawl_urn_dagster.sources.transport.text_files import is_gzip, open_text
@@ -49,7 +49,8 @@ class PresenceListSource(ParquetCachedSource):
         each file is one crawl, labelled by its name or by the part of the path that the glob's only ``*`` matches,
         without extensions such as ``.csv.gz``.
     element_column
-        Name of the column with the element.
+        Name of the column with the element. A column ``lost``, if there is one, marks elements that no later crawl can
+        capture, because they were not released.
     calendar
         Start of each crawl: CSV with columns ``id, from``, or Common Crawl's ``collinfo.json``. None: labels are dates
         or Common Crawl ids.
@@ -88,19 +89,20 @@ class PresenceListSource(ParquetCachedSource):
         return self.crawl_column or "", self.element_column, *stratum
 
     def _convert(self, files: Files, local: LocalFile) -> Path:
-        """Return the Parquet file of a raw file, with columns ``crawl, element, stratum``."""
+        """Return the Parquet file of a raw file, with columns ``crawl, element, stratum`` and maybe ``lost``."""
         ranks = self._stratum is not None and self._stratum.ranks
         label = label_in_path(self.path, local.input.location)
-        key = ("presence with stratum", local.input.location, label, *self._settings(), ranks)
+        key = ("presence with stratum and losses", local.input.location, label, *self._settings(), ranks)
 
         def make(target: Path) -> None:
             with connect(files.cache) as connection:
-                self._copy(connection, local, target)
-                _check_rows(connection, target, local.input.location, ranks=ranks)
+                has_lost = self._copy(connection, local, target)
+                _check_rows(connection, target, local.input.location, ranks=ranks, has_lost=has_lost)
 
         return files.derive(repr(key), local.input.sha256, make, size=local.input.bytes)
 
-    def _copy(self, connection: duckdb.DuckDBPyConnection, local: LocalFile, target: Path) -> None:
+    def _copy(self, connection: duckdb.DuckDBPyConnection, local: LocalFile, target: Path) -> bool:
+        """Convert a raw file, and return whether it has a column of losses."""
         import duckdb
 
         location = local.input.location
@@ -119,12 +121,17 @@ class PresenceListSource(ParquetCachedSource):
             if self._stratum is not None:
                 position = find_column(raw.header, self._stratum.name, location, meaning="stratum")
                 stratum = raw.identifiers[position]
-            statement = load_statement(raw.statement).format(crawl=crawl, element=element, stratum=stratum)
+            lost = ""
+            if has_lost := LOST in raw.header:
+                lost = f", nullif(trim({raw.identifiers[raw.header.index(LOST)]}::VARCHAR), '') AS {LOST}"
+            columns = {"crawl": crawl, "element": element, "stratum": stratum, "lost": lost}
+            statement = load_statement(raw.statement).format(**columns)
             connection.execute(statement, {**parameters, **raw.parameters})
         except duckdb.Error as error:
             # DuckDB appends advice on its own options, which users cannot set.
             reason = " ".join(str(error).split("\nPossible")[0].split())
             raise SourceError(f"{location}: cannot be read: {reason[:500]}") from error
+        return has_lost
 
     def _label_of_path(self, header: list[str], location: str) -> str | None:
         """Return the label of a file's only crawl; None when a column gives the labels."""
@@ -183,14 +190,16 @@ def _is_parquet(local: LocalFile) -> bool:
         return file.read(4) == b"PAR1"
 
 
-def _check_rows(connection: duckdb.DuckDBPyConnection, presence: Path, location: str, *, ranks: bool) -> None:
-    """Reject a list without rows, and rows without a valid crawl label, element or stratum."""
-    rows = connection.execute(
-        load_statement("check_presence"), {"presence": str(presence), "limit": MAX_CRAWLS + 1, "ranks": ranks}
-    ).fetchall()
+def _check_rows(
+    connection: duckdb.DuckDBPyConnection, presence: Path, location: str, *, ranks: bool, has_lost: bool
+) -> None:
+    """Reject a list without rows, and rows without a valid crawl label, element, stratum or mark of a loss."""
+    statement = load_statement("check_presence").format(lost=LOST if has_lost else "NULL::VARCHAR")
+    parameters = {"presence": str(presence), "limit": MAX_CRAWLS + 1, "ranks": ranks}
+    rows = connection.execute(statement, parameters).fetchall()
     if not rows:
         raise SourceError(f"{location}: has a header but no rows; expected a row per crawl and element")
-    for label, first_row, row_without_element, row_of_wrong_stratum, wrong_stratum in rows:
+    for label, first_row, row_without_element, row_of_wrong_stratum, wrong_stratum, row_of_wrong_loss, loss in rows:
         check_label(label or "", f"{location}, data row {first_row}")
         if row_without_element is not None:
             raise SourceError(
@@ -202,6 +211,11 @@ def _check_rows(connection: duckdb.DuckDBPyConnection, presence: Path, location:
             raise SourceError(
                 f"{location}, data row {row_of_wrong_stratum}: found the stratum {wrong_stratum[:80]!r}, expected "
                 f"{expected}, or an empty cell"
+            )
+        if row_of_wrong_loss is not None:
+            raise SourceError(
+                f"{location}, data row {row_of_wrong_loss}: found {loss[:80]!r} in column {LOST!r}, expected 1 or true "
+                "for an element that was not released after its capture, otherwise 0, false or an empty cell"
             )
     if len(rows) > MAX_CRAWLS:
         raise SourceError(

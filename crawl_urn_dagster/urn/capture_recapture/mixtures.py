@@ -22,7 +22,7 @@ from crawl_urn_dagster.urn.capture_recapture.recaptures import (
     never_seen_again_gradient,
     smallest_gap,
 )
-from crawl_urn_dagster.urn.data.histories import count_cells
+from crawl_urn_dagster.urn.data.histories import CaptureHistoryCounts, count_cells
 from crawl_urn_dagster.urn.optimise.maximum_likelihood import as_not_identified, fit_at, maximise, nothing_estimated
 from crawl_urn_dagster.urn.results.reasons import Reason, ReasonCode
 from crawl_urn_dagster.urn.results.result import FitKind
@@ -30,7 +30,7 @@ from crawl_urn_dagster.urn.results.result import FitKind
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from crawl_urn_dagster.urn.data.histories import CaptureHistoryCounts, FloatArray, IntArray
+    from crawl_urn_dagster.urn.data.histories import FloatArray, IntArray
     from crawl_urn_dagster.urn.optimise.maximum_likelihood import MaximumLikelihoodFit
     from crawl_urn_dagster.urn.results.result import Clock
 
@@ -56,6 +56,8 @@ class _Histories(NamedTuple):
         Time from the first to the last capture.
     elements
         Elements of the cell.
+    released
+        1 if the elements were released after the last capture, 0 if they were lost.
     gaps
         Times between crawls, shape (n_gaps,).
     """
@@ -66,12 +68,13 @@ class _Histories(NamedTuple):
     missed: FloatArray
     elapsed: FloatArray
     elements: FloatArray
+    released: FloatArray
     gaps: FloatArray
 
     @property
     def releases(self) -> int:
         """Number of captures by crawls other than the last one."""
-        return int((self.elements * (self.captured + (self.last < self.gaps.size))).sum())
+        return int((self.elements * (self.captured + (self.last < self.gaps.size) * self.released)).sum())
 
     def log_probability(self, alpha: float, coverage: float) -> FloatArray:
         """Return the log-probability of the history after the first capture, shape (n_cells,)."""
@@ -80,13 +83,13 @@ class _Histories(NamedTuple):
             self.elapsed * np.log(alpha)
             + self.captured * np.log(coverage)
             + xlog1py(self.missed, -coverage)
-            + np.log(chi)[self.last]
+            + np.log(chi)[self.last] * self.released
         )
 
     def gradient(self, members: FloatArray, alpha: float, coverage: float) -> tuple[float, float]:
         """Differentiate ``sum(members * log_probability)`` by alpha and by coverage."""
         phi, p = alpha**self.gaps, np.full(self.gaps.size, coverage)
-        never = np.bincount(self.last, weights=members, minlength=self.gaps.size + 1).astype(np.float64)
+        never = np.bincount(self.last, weights=members * self.released, minlength=self.gaps.size + 1)
         by_phi, by_p = never_seen_again_gradient(never, phi, p, never_seen_again(phi, p))
         by_alpha = (members @ self.elapsed + by_phi @ (self.gaps * phi)) / alpha
         by_coverage = members @ self.captured / coverage - members @ self.missed / (1 - coverage) + by_p.sum()
@@ -235,7 +238,7 @@ def fit_core_and_shell(
     if not histories.captured.any():
         return nothing_estimated(kind, names, histories.releases, Reason(ReasonCode.NO_RECAPTURES))
     may_be_core = histories.first == 0
-    is_complete = histories.captured == histories.gaps.size
+    is_complete = histories.captured == np.where(histories.released, histories.gaps.size, histories.last)
 
     def log_likelihood(parameters: FloatArray) -> tuple[float, FloatArray]:
         share, alpha, coverage = (float(parameter) for parameter in parameters)
@@ -265,17 +268,22 @@ def _histories(counts: CaptureHistoryCounts, times: npt.ArrayLike | None) -> tup
     gaps = gaps_of(times, counts.n_crawls)
     unit = smallest_gap(gaps)
     clock = np.append(0.0, np.cumsum(gaps / unit))
-    first, last, captures, elements = count_cells(counts)
+    lost = counts.lost_alone()
+    of_released = count_cells(CaptureHistoryCounts(counts.seen, counts.elements - lost.elements))
+    of_lost = count_cells(lost)
+    first, last, captures, elements = (np.concatenate(both) for both in zip(of_released, of_lost, strict=True))
+    released = np.repeat([1.0, 0.0], [len(of_released.first), len(of_lost.first)])
     captured, missed, members = (
         numbers.astype(np.float64) for numbers in (captures - 1, last - first - captures + 1, elements)
     )
-    return _Histories(first, last, captured, missed, clock[last] - clock[first], members, gaps / unit), unit
+    return _Histories(first, last, captured, missed, clock[last] - clock[first], members, released, gaps / unit), unit
 
 
 def _one_class(counts: CaptureHistoryCounts, histories: _Histories) -> MaximumLikelihoodFit:
     """Fit one survival, per smallest gap, and one coverage to all elements."""
     clock = np.append(0.0, np.cumsum(histories.gaps))
-    return fit_cormack_jolly_seber(np.diagonal(counts.intersections()), counts.recaptures(), times=clock)
+    sizes, losses = np.diagonal(counts.intersections()), counts.losses()
+    return fit_cormack_jolly_seber(sizes, counts.recaptures(), times=clock, losses=losses)
 
 
 def _start(one_class: MaximumLikelihoodFit) -> FloatArray:

@@ -92,13 +92,26 @@ class CaptureHistoryCounts:
         >>> counts.of_crawls([0, 2]).elements
         array([12])
         """
-        seen = self.seen[:, list(crawls)]
+        order = list(crawls)
+        seen = self.seen[:, order]
         is_captured = seen.any(axis=1)
+        # Of a loss at a crawl that is left out, the kept crawls show nothing.
+        lost = 0 if self.lost is None else np.where(self._last() == self._last(order), self.lost, 0)[is_captured]
         seen, elements = seen[is_captured], self.elements[is_captured]
         _, first, group = np.unique(np.packbits(seen, axis=1), axis=0, return_index=True, return_inverse=True)
-        summed = np.zeros(len(first), dtype=np.int64)
-        np.add.at(summed, group.ravel(), elements)
-        return CaptureHistoryCounts(seen[first], summed)
+        summed = np.zeros((2, len(first)), dtype=np.int64)
+        np.add.at(summed[0], group.ravel(), elements)
+        np.add.at(summed[1], group.ravel(), lost)
+        return CaptureHistoryCounts(seen[first], summed[0], None if self.lost is None else summed[1])
+
+    def _last(self, crawls: Sequence[int] | None = None) -> IntArray:
+        """Return the crawl of the last capture by any, or by some crawls; -1 without one."""
+        numbers = np.arange(self.n_crawls) if crawls is None else np.array(crawls, dtype=np.int64)
+        return np.where(self.seen[:, numbers], numbers, -1).max(axis=1, initial=-1)
+
+    def lost_alone(self) -> CaptureHistoryCounts:
+        """Return the counts of the elements that were lost."""
+        return CaptureHistoryCounts(self.seen, np.zeros_like(self.elements) if self.lost is None else self.lost)
 
     @property
     def n_crawls(self) -> int:
@@ -148,8 +161,7 @@ class CaptureHistoryCounts:
         total = np.zeros(self.n_crawls, dtype=np.int64)
         if self.lost is not None:
             captured = self.seen.any(axis=1)
-            last = self.n_crawls - 1 - self.seen[captured, ::-1].argmax(axis=1)
-            np.add.at(total, last, self.lost[captured])
+            np.add.at(total, self._last()[captured], self.lost[captured])
         return total
 
     def unions(self) -> IntArray:

@@ -115,13 +115,13 @@ def count_tables(counts: CaptureHistoryCounts) -> DependenceTables:
     array([[[0., 7.],
             [5., 0.]]])
     """
-    n_crawls, cells = counts.n_crawls, count_cells(counts)
-    spans = np.zeros((n_crawls, n_crawls))
-    np.add.at(spans, (cells.first, cells.last), cells.elements)
+    n_crawls = counts.n_crawls
+    spans, lost = (_count_spans(some) for some in (counts, counts.lost_alone()))
     recaptures = counts.recaptures().astype(np.float64)
-    new, only = spans.sum(axis=1), np.diagonal(spans)
-    old, old_never = recaptures.sum(axis=0), spans.sum(axis=0) - only
-    transience = _stack(old - old_never, old_never, new - only, only)[1 : max(n_crawls - 1, 1)]
+    new, only, lost_new = spans.sum(axis=1), np.diagonal(spans), np.diagonal(lost)
+    old, old_never, lost_old = recaptures.sum(axis=0), spans.sum(axis=0) - only, lost.sum(axis=0) - lost_new
+    # An element that was not released after a capture is no evidence of never being captured again.
+    transience = _stack(old - old_never, old_never - lost_old, new - only, only - lost_new)[1 : max(n_crawls - 1, 1)]
 
     crawl = np.arange(1, n_crawls - 2)
     passed = recaptures.cumsum(axis=0)[crawl - 1]
@@ -131,6 +131,14 @@ def count_tables(counts: CaptureHistoryCounts) -> DependenceTables:
         *((row * columns).sum(axis=1) for row in (passed, released) for columns in (at_next, later))
     )
     return DependenceTables(trap_dependence, transience)
+
+
+def _count_spans(counts: CaptureHistoryCounts) -> FloatArray:
+    """Count elements by first and last capture, shape (n_crawls, n_crawls)."""
+    cells = count_cells(counts)
+    spans = np.zeros((counts.n_crawls, counts.n_crawls))
+    np.add.at(spans, (cells.first, cells.last), cells.elements)
+    return spans
 
 
 def expected_tables(classes: Sequence[PopulationClass]) -> DependenceTables:
