@@ -198,6 +198,11 @@ def climb(
     return Ladder(tuple(candidates), selected, adequate, inflation)
 
 
+def fit_member(counts: CaptureHistoryCounts, name: str) -> OpenPopulationFit | None:
+    """Fit a member of the ladder by its name; None if there are too few crawls or elements for it."""
+    return _Search.prepare(counts).fit_with_starts(next(member for member in MEMBERS if member.name == name))
+
+
 def _qaicc(fit: OpenPopulationFit, c_hat: float) -> float:
     return fit.aicc + 2 * fit.log_likelihood * (1 - 1 / c_hat)
 
@@ -254,6 +259,15 @@ class _Search:
             self._fit(member)
         fitted = [self.fits[member.name] for member in members]
         return [self._with_limit_of_kappa(fit) for fit in fitted]
+
+    def fit_with_starts(self, member: Member) -> OpenPopulationFit | None:
+        if not self._is_fittable(member):
+            return None
+        for simpler in MEMBERS:
+            if simpler.name in member.starts_from and simpler.name not in self.fits:
+                self.fit_with_starts(simpler)
+        self._fit(member)
+        return self.fits[member.name]
 
     def _is_fittable(self, member: Member) -> bool:
         n = self.counts.n_crawls

@@ -110,7 +110,7 @@ class StateSpaceFit:
         return self.status not in {Status.NOT_CONVERGED, Status.NOT_IDENTIFIED}
 
 
-def fit_model(model: str, data: Observations, *, seed: int) -> StateSpaceFit:
+def fit_model(model: str, data: Observations, *, seed: int, start: FloatArray | None = None) -> StateSpaceFit:
     """Fit one model by the conditional likelihood.
 
     Parameters
@@ -121,6 +121,8 @@ def fit_model(model: str, data: Observations, *, seed: int) -> StateSpaceFit:
         Sufficient statistic with at least three crawls and one element; see `observe`.
     seed
         Seed of the starts of the search.
+    start
+        Only start of the search, such as the parameters of a fit to nearly the same crawls; several starts if None.
 
     Returns
     -------
@@ -129,6 +131,8 @@ def fit_model(model: str, data: Observations, *, seed: int) -> StateSpaceFit:
     """
     layout = Layout(MODELS[model])
     likelihood = Likelihood(data, layout)
+    if start is not None:
+        return describe(model, likelihood, _ordered(likelihood, search(likelihood, start)[0]))
     rng = np.random.default_rng(seed)
     first = _first_start(layout, is_per_gap=data.gaps is not None)
     starts = [first] + [first + rng.standard_normal(first.size) for _ in range(_STARTS - 1)]

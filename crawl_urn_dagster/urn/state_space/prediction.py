@@ -13,10 +13,10 @@ from scipy.special import xlogy
 from crawl_urn_dagster.urn.data.histories import CaptureHistoryCounts
 from crawl_urn_dagster.urn.state_space.fitting import fit_model
 from crawl_urn_dagster.urn.state_space.likelihood import observe
-from crawl_urn_dagster.urn.state_space.recursions import never_again
+from crawl_urn_dagster.urn.state_space.states import capture_probability, follow_states, mixture_courses
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from crawl_urn_dagster.urn.data.histories import FloatArray
     from crawl_urn_dagster.urn.state_space.classes import Mixture, StateSpaceClass
@@ -79,8 +79,9 @@ def predict(
     >>> predict(urn, captured_last, [1]).round(2)
     array([[0.72]])
     """
-    *_, last = _filter(mixture, histories, gaps)
-    return np.array([_chances(mixture, last, crawls) for crawls in ahead]).T
+    courses = mixture_courses(mixture, histories.n_crawls, gaps)
+    [last] = follow_states(courses, histories.seen, origin=histories.n_crawls - 1)
+    return np.array([capture_probability(courses, last, crawls) for crawls in ahead]).T
 
 
 def expected_sizes(
@@ -129,8 +130,10 @@ def expected_sizes(
     newcomers = np.array([_newcomers(element, growth, n, horizon) for element in mixture.classes])
     known = 1 - np.einsum("k,kth->th", shares, newcomers)
     sizes = np.full((n, horizon), np.nan)
-    for t, state in enumerate(_filter(mixture, histories, gaps)):
-        captured = np.array([np.nansum(_chances(mixture, state, crawls) * histories.elements) for crawls in ahead])
+    courses = mixture_courses(mixture, n, gaps)
+    for t, state in enumerate(follow_states(courses, histories.seen)):
+        chances = [capture_probability(courses, state, crawls) for crawls in ahead]
+        captured = np.array([np.nansum(chance * histories.elements) for chance in chances])
         sizes[t] = np.where(captured > 0, captured / known[t], np.nan)
     return sizes
 
@@ -182,75 +185,12 @@ def hold_out(
     data = observe(window, None if gaps is None else gaps[: training - 1] / gaps[: training - 1].mean())
     scores = []
     for model in models:
-        mixture = fit_model(model, data, seed=seed).mixture
-        states = list(_filter(mixture, histories, gaps, origin=training - 1))
-        predicted = {h: [_chances(mixture, state, h) for state in states] for h in AHEAD}
+        courses = mixture_courses(fit_model(model, data, seed=seed).mixture, n, gaps)
+        states = list(follow_states(courses, histories.seen, origin=training - 1))
+        predicted = {h: [capture_probability(courses, state, h) for state in states] for h in AHEAD}
         scores += _scores(model, histories, predicted, training)
     table = {h: _last_four(histories, h, training) for h in AHEAD}
     return (*scores, *_scores(LAST_FOUR, histories, table, training))
-
-
-class _State(NamedTuple):
-    """Probabilities of class and state given the history so far, each of shape (classes, histories)."""
-
-    available: FloatArray
-    dormant: FloatArray
-    dead: FloatArray
-
-
-def _filter(
-    mixture: Mixture, histories: CaptureHistoryCounts, gaps: FloatArray | None, *, origin: int = 0
-) -> Iterator[_State]:
-    """Step through the crawls, and yield the states after each crawl from the origin on."""
-    n, seen = histories.n_crawls, histories.seen
-    share = np.array(mixture.shares)[:, None]
-    never = np.array([_never_before(element, mixture.growth, n, gaps) for element in mixture.classes])
-    zero = np.zeros((len(share), len(seen)))
-    available, dormant, dead = zero, zero, zero
-    has_capture = np.zeros(len(seen), dtype=np.bool_)
-    for t in range(n):
-        if t:
-            of_gap = [_of_gap(k, 1.0 if gaps is None else float(gaps[t - 1])) for k in mixture.classes]
-            survival, coverage, departure, reactivation = np.array(of_gap).T[..., None]
-            moved = survival * ((1 - departure) * available + reactivation * dormant)
-            dead = dead + (1 - survival) * (available + dormant)
-            dormant = np.where(seen[:, t], 0, survival * (departure * available + (1 - reactivation) * dormant))
-            available = np.where(seen[:, t], coverage, 1 - coverage) * moved
-            dead = np.where(seen[:, t], 0, dead)
-        is_first = seen[:, t] & ~has_capture
-        available = np.where(is_first, share * never[:, t, None], available)
-        has_capture = has_capture | is_first
-        total = (available + dormant + dead).sum(axis=0)
-        scale = np.where(total > 0, 1 / np.where(total > 0, total, 1), 0)
-        available, dormant, dead = available * scale, dormant * scale, dead * scale
-        if t >= origin:
-            yield _State(available, dormant, dead)
-
-
-def _never_before(element: StateSpaceClass, growth: float, n: int, gaps: FloatArray | None) -> FloatArray:
-    """Return the share of the captures of each crawl that no earlier crawl made, shape (n,)."""
-    if gaps is None or element.memory < 0:
-        return 1 - element.seen_before(n - 1, growth)
-    backwards = element.parameters._replace(survival=np.asarray(element.survival / growth)).with_last_axes(1)
-    return np.asarray(never_again(backwards.over_gap(gaps[::-1]))[0][::-1])
-
-
-def _of_gap(element: StateSpaceClass, gap: float) -> tuple[float, float, float, float]:
-    at = element if gap == 1 or element.memory < 0 else element.over_gap(gap)
-    return at.survival, at.coverage, at.departure, at.reactivation
-
-
-def _chances(mixture: Mixture, state: _State, ahead: int) -> FloatArray:
-    """Return the probability of a capture some crawls ahead, shape (histories,); NaN without a capture so far."""
-    result = np.zeros(state.available.shape[1])
-    for k, element in enumerate(mixture.classes):
-        lasting = element.coverage * element.survival**ahead
-        memory = element.memory**ahead
-        from_available = element.availability + (1 - element.availability) * memory
-        from_dormant = element.availability * (1 - memory)
-        result += lasting * (from_available * state.available[k] + from_dormant * state.dormant[k])
-    total = (state.available + state.dormant + state.dead).sum(axis=0)
-    return np.where(total > 0, result, np.nan)
 
 
 def _last_four(histories: CaptureHistoryCounts, ahead: int, training: int) -> list[FloatArray]:

@@ -1,0 +1,136 @@
+"""Decide whether the probabilities of single elements are reported, from their test on held-out crawls.
+
+Does not test them; see `calibration`.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from crawl_urn_dagster.estimates.elements.calibration import BASELINES, MODEL
+from crawl_urn_dagster.urn import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from crawl_urn_dagster.estimates.elements.calibration import HoldOut
+    from crawl_urn_dagster.urn.state_space.states import ClassCourse
+
+#: Largest calibration error one crawl ahead with which probabilities are reported.
+LARGEST_CALIBRATION_ERROR = 0.03
+# Fewest crawls in which long absences and deaths can be told apart.
+_FEWEST_CRAWLS_WITH_ABSENCE = 12
+# A mean absence above this share of the crawls is hardly told from a death.
+_LONG_ABSENCE = 1 / 3
+
+
+class ElementReason(str, Enum):
+    """Why probabilities of elements are not reported, or what qualifies them; stored in column ``reason_code``.
+
+    Examples
+    --------
+    >>> ElementReason("no_model").sentence
+    'No model describes the captures up to the last crawl.'
+    """
+
+    NO_MODEL = "no_model"
+    TOO_FEW_CRAWLS = "too_few_crawls"
+    MISCALIBRATED = "miscalibrated"
+    NO_BETTER_THAN_BASELINE = "no_better_than_baseline"
+    ABSENCES_NOT_IDENTIFIED = "absences_not_identified"
+    LONG_ABSENCES = "long_absences"
+
+    __hash__ = str.__hash__  # a code read from a table is the same key
+
+    def __str__(self) -> str:
+        return self.value
+
+    @property
+    def sentence(self) -> str:
+        """The reason as a sentence."""
+        return _SENTENCES[self]
+
+
+_SENTENCES = {
+    ElementReason.NO_MODEL: "No model describes the captures up to the last crawl.",
+    ElementReason.TOO_FEW_CRAWLS: "There are too few crawls, or elements, to test predictions on held-out crawls.",
+    ElementReason.MISCALIBRATED: (
+        f"Predicted and observed shares of held-out crawls differ by more than {LARGEST_CALIBRATION_ERROR} on average."
+    ),
+    ElementReason.NO_BETTER_THAN_BASELINE: "A simple rule predicts held-out crawls as well as the model.",
+    ElementReason.ABSENCES_NOT_IDENTIFIED: (
+        f"Fewer than {_FEWEST_CRAWLS_WITH_ABSENCE} crawls do not tell long absences from losses, so only captures are "
+        "predicted."
+    ),
+    ElementReason.LONG_ABSENCES: (
+        "Some elements are absent for more than a third of the observed period, which is hardly told from a loss. The "
+        "probability of being eligible depends on the model."
+    ),
+}
+
+
+class Judgement(NamedTuple):
+    """Whether probabilities are reported.
+
+    Attributes
+    ----------
+    status
+        ``ok``; ``qualified``: reported with a reservation; ``not_identified``: only captures are predicted;
+        ``refuted`` or ``too_few_points``: not reported.
+    reason
+        Why; None: no reason.
+    """
+
+    status: Status
+    reason: ElementReason | None = None
+
+    @property
+    def is_reported(self) -> bool:
+        """Whether probabilities of captures are reported."""
+        return self.status not in {Status.REFUTED, Status.TOO_FEW_POINTS}
+
+    @property
+    def is_eligibility_reported(self) -> bool:
+        """Whether probabilities of being alive are reported."""
+        return self.is_reported and self.status is not Status.NOT_IDENTIFIED
+
+
+def judge(found: HoldOut, courses: Sequence[ClassCourse] | None) -> Judgement:
+    """Decide whether probabilities are reported.
+
+    Parameters
+    ----------
+    found
+        Scores of held-out crawls.
+    courses
+        Classes of the model, fitted to all crawls; None if it could not be fitted.
+    """
+    if courses is None:
+        return Judgement(Status.TOO_FEW_POINTS, ElementReason.NO_MODEL)
+    return _judge_predictions(found) or _judge_absences(courses)
+
+
+def _judge_predictions(found: HoldOut) -> Judgement | None:
+    """Return why predictions are not reported; None if they are."""
+    model = found.scores.get((MODEL, 1))
+    if model is None or not model.reliability.elements.sum():
+        return Judgement(Status.TOO_FEW_POINTS, ElementReason.TOO_FEW_CRAWLS)
+    if model.reliability.calibration_error > LARGEST_CALIBRATION_ERROR:
+        return Judgement(Status.REFUTED, ElementReason.MISCALIBRATED)
+    if model.log_loss >= min(found.scores[name, 1].log_loss for name in BASELINES):
+        return Judgement(Status.REFUTED, ElementReason.NO_BETTER_THAN_BASELINE)
+    return None
+
+
+def _judge_absences(courses: Sequence[ClassCourse]) -> Judgement:
+    """Decide whether the probability of being alive is reported, beside those of captures."""
+    n_crawls = len(courses[0].first_captures)
+    changing = [course.past for course in courses if (course.past.departure > 0).any()]
+    if changing and n_crawls < _FEWEST_CRAWLS_WITH_ABSENCE:
+        return Judgement(Status.NOT_IDENTIFIED, ElementReason.ABSENCES_NOT_IDENTIFIED)
+    if any(np.mean(past.reactivation) * n_crawls * _LONG_ABSENCE < 1 for past in changing):
+        return Judgement(Status.QUALIFIED, ElementReason.LONG_ABSENCES)
+    return Judgement(Status.OK)
