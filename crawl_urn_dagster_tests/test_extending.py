@@ -1,17 +1,28 @@
 """The worked examples of docs/extending.md run as they are, and what is shown there is what is in the files."""
 
-import importlib.util
+import os
+import re
+import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import dagster as dg
+import jsonschema
 import numpy as np
 import pytest
+import yaml
 
 import crawl_urn_dagster as cu
+from crawl_urn_dagster.config.loading import CollectionsError
+from crawl_urn_dagster.entry_points import entry_points_of, load_entry_point
 from crawl_urn_dagster.estimates import fits as registry
+from crawl_urn_dagster.figures import catalogue
+from crawl_urn_dagster.observables.schema import TABLES
 from crawl_urn_dagster.orchestration.assets.estimates import INFERENCE_TABLES
-from crawl_urn_dagster.sources import SourceError
+from crawl_urn_dagster.sources import PresenceSource, SourceError
+from crawl_urn_dagster.sources.registry import source_class
+from crawl_urn_dagster.urn import FitKind
 from crawl_urn_dagster_tests.collections_for_tests import ALPHA, COVERAGE, KAPPA, histories, labels, presence_of
 from crawl_urn_dagster_tests.pipeline import ALL_BUT_OBSERVABLES, Pipeline
 
@@ -22,14 +33,26 @@ N_CRAWLS = 10
 OF_PARAMETERS = {"parameters", "operator_terms", *INFERENCE_TABLES}
 
 
-def load(name, monkeypatch):
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """A folder into which pip has installed the package of the examples."""
+    folder = tmp_path_factory.mktemp("installed")
+    options = ["--quiet", "--no-index", "--no-deps", "--no-build-isolation", "--target"]
+    subprocess.run([sys.executable, "-m", "pip", "install", *options, folder, EXAMPLES], check=True)
+    return folder
+
+
+@pytest.fixture
+def package(installed, monkeypatch):
+    """The installed package, which is forgotten after the test."""
     monkeypatch.setattr(registry, "REGISTRY", list(registry.REGISTRY))
-    monkeypatch.syspath_prepend(str(EXAMPLES))
-    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, name, module)
-    spec.loader.exec_module(module)
-    return module
+    monkeypatch.syspath_prepend(str(installed))
+    entry_points_of.cache_clear()
+    yield "sitemap_urn"
+    entry_points_of.cache_clear()
+    catalogue.CATALOGUE.pop("containment_matrix", None)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "sitemap_urn"]:
+        del sys.modules[name]
 
 
 @pytest.fixture
@@ -41,13 +64,39 @@ def sitemaps(tmp_path):
     return str(tmp_path / "sitemaps" / "*.txt")
 
 
-def test_own_source_fit_and_figure_run_with_the_others(tmp_path, sitemaps, monkeypatch):
-    monkeypatch.setenv("SITEMAPS", sitemaps)
-    monkeypatch.setenv("CRAWL_URN_HOME", str(tmp_path / "home"))
-    module = load("definitions", monkeypatch)
-    dg.Definitions.validate_loadable(module.defs)
-    line = Pipeline(module.sitemaps, tmp_path)
-    line.defs = module.defs
+def test_page_shows_the_files_of_the_example():
+    page = (ROOT / "docs" / "extending.md").read_text()
+    for language, name in (("toml", "pyproject.toml"), ("yaml", "collections.yaml")):
+        (shown,) = re.findall(f"```{language}\n(.*?)```", page, flags=re.DOTALL)
+        assert shown in (EXAMPLES / name).read_text()
+
+
+def test_code_location_with_an_own_fit_and_figure_loads_without_matplotlib(installed, tmp_path):
+    code = (
+        "import sys, crawl_urn_dagster as cu; from pathlib import Path; "
+        f"cu.build_defs(cu.load_collections(Path({str(configure(tmp_path))!r})), home='home'); "
+        "assert not {'matplotlib', 'pandas', 'scipy'} & set(sys.modules)"
+    )
+    path = os.pathsep.join([str(installed), *filter(None, [os.environ.get("PYTHONPATH")])])
+    (tmp_path / "sitemaps").mkdir()
+    (tmp_path / "sitemaps" / "2024-01-01.txt").touch()
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": path})
+
+
+def configure(folder, **settings):
+    """The collections file of the examples, with other settings."""
+    content = yaml.safe_load((EXAMPLES / "collections.yaml").read_text())
+    content["collections"][0] |= settings
+    path = folder / "collections.yaml"
+    path.write_text(yaml.safe_dump(content))
+    return path
+
+
+@pytest.mark.slow
+def test_own_source_fit_and_figure_run_with_the_others(tmp_path, sitemaps, package):
+    (collection,) = cu.load_collections(configure(tmp_path, granularity="url"))
+    line = Pipeline(collection, tmp_path)
+    dg.Definitions.validate_loadable(line.defs)
     assert line.run(without=ALL_BUT_OBSERVABLES - OF_PARAMETERS).success, line.outcome.errors
     crawls = line.home.observables.read("crawls")
     assert crawls["crawl"].tolist() == labels(N_CRAWLS)
@@ -66,8 +115,8 @@ def test_own_source_fit_and_figure_run_with_the_others(tmp_path, sitemaps, monke
     assert line.metadata("containment_matrix")["png"].endswith("containment_matrix.png")
 
 
-def test_own_source_is_read_without_dagster(sitemaps, tmp_path, monkeypatch):
-    source = load("source", monkeypatch).SitemapSource(path=sitemaps)
+def test_own_source_is_read_without_dagster(sitemaps, tmp_path, package):
+    source = import_module(f"{package}.source").SitemapSource(path=sitemaps)
     crawls = cu.read_source(source, last_crawl=labels(N_CRAWLS)[1])
     assert crawls.tables["crawls"]["crawl"].tolist() == labels(N_CRAWLS)[:2]
     sizes = np.diagonal(histories(N_CRAWLS, urn=20_000).counts().intersections())
@@ -77,3 +126,94 @@ def test_own_source_is_read_without_dagster(sitemaps, tmp_path, monkeypatch):
         cu.read_source(source)
     with pytest.raises(SourceError, match="there is no such file"):
         cu.read_source(source.model_copy(update={"path": str(tmp_path / "none" / "*.txt")}))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"source": {"type": "sitemap_urn.sitemap", "path": "x"}},
+            " names 'sitemap_urn.sitemap', but no installed package has this entry point of group "
+            "crawl_urn_dagster.sources (installed: sitemap_urn.sitemaps); install the package",
+        ),
+        (
+            {"source": {"type": "sitemap_urn.sitemaps", "pth": "x"}},
+            "collections[0] (sitemaps).source.path: is missing, and has no default",
+        ),
+        (
+            {"source": {"type": "sitemap_urn.sitemaps", "path": "x", "colour": "red"}},
+            "collections[0] (sitemaps).source.colour: unknown key;",
+        ),
+        (
+            {"fits": ["sitemap_urn.shell"]},
+            "collections[0] (sitemaps).fits: ['sitemap_urn.shell'] names 'sitemap_urn.shell', but",
+        ),
+        ({"figures": ["matrix"]}, "collections[0] (sitemaps).figures: ['matrix'] names 'matrix', but"),
+    ],
+)
+def test_invalid_names_and_settings_are_explained(tmp_path, package, settings, message):
+    with pytest.raises(CollectionsError) as raised:
+        cu.load_collections(configure(tmp_path, **settings))
+    assert message in str(raised.value)
+
+
+def test_dg_check_yaml_knows_the_settings_of_an_installed_source(package):
+    schema = jsonschema.Draft202012Validator(cu.CrawlUrnComponent.get_model_cls().model_json_schema())
+    collection = {"name": "a", "granularity": "url", "source": {"type": "sitemap_urn.sitemaps", "path": "x"}}
+    assert list(schema.iter_errors({"collection": collection})) == []
+    collection["source"]["colour"] = "red"
+    (error,) = schema.iter_errors({"collection": collection})
+    assert list(error.path) == ["collection", "source"]
+    assert "'colour' was unexpected" in error.message
+
+
+def test_fits_and_figures_are_those_of_collections_that_name_them(tmp_path, sitemaps, package):
+    other = cu.Collection(name="other", granularity="url", source=cu.demo_collection().source)
+    (collection,) = cu.load_collections(configure(tmp_path))
+    defs = cu.build_defs([collection, other], home=tmp_path)
+    keys = {key.to_user_string() for key in defs.resolve_all_asset_keys()}
+    assert "sitemaps/containment_matrix" in keys
+    assert "other/containment_matrix" not in keys
+    own = registry.definition_of(FitKind("containment", "stretched_shell", "exact", "crawl"))
+    assert own in registry.supplementary_fits(collection.fits)
+    assert own not in registry.supplementary_fits(other.fits)
+    assert "containment_matrix" not in catalogue.drawable(TABLES)
+
+
+def write_package(folder, group, name, value):
+    """A package that is installed as pip leaves it behind: a folder with its metadata on the path."""
+    info = folder / "broken-1.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1\n")
+    (info / "entry_points.txt").write_text(f"[crawl_urn_dagster.{group}]\n{name} = {value}\n")
+
+
+@pytest.mark.parametrize(
+    ("group", "name", "value", "message"),
+    [
+        (
+            "sources",
+            "no_dot",
+            "json:loads",
+            "broken: found entry point 'no_dot' of group crawl_urn_dagster.sources, expected",
+        ),
+        ("fits", "a.b", "json:loads", "names 'a.b', which is json:loads; expected SupplementaryFit or PrimaryFit"),
+        ("sources", "a.b", "decimal:Decimal", "names 'a.b', which is decimal:Decimal; expected PresenceSource"),
+        (
+            "sources",
+            "a.b",
+            "crawl_urn_dagster.sources:CdxSource",
+            """has no field `type: Literal["a.b"] = "a.b"`; add it""",
+        ),
+    ],
+)
+def test_invalid_entry_points_are_explained(tmp_path, monkeypatch, group, name, value, message):
+    write_package(tmp_path, group, name, value)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    entry_points_of.cache_clear()
+    expected = {"sources": PresenceSource, "fits": (registry.SupplementaryFit, registry.PrimaryFit)}[group]
+    try:
+        with pytest.raises(ValueError, match=re.escape(message)):
+            source_class(name) if value.endswith("CdxSource") else load_entry_point(group, name, expected)
+    finally:
+        entry_points_of.cache_clear()

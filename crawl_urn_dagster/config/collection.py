@@ -19,6 +19,7 @@ from pydantic import (
 )
 
 from crawl_urn_dagster.config.settings import AutomationSettings, CrawlLabel, DriftSettings
+from crawl_urn_dagster.entry_points import check_entry_point
 from crawl_urn_dagster.observables.engines import Engine, LocalEngine
 from crawl_urn_dagster.observables.strata import StratumSettings  # noqa: TC001 - pydantic reads the annotation
 from crawl_urn_dagster.sources import (
@@ -31,6 +32,7 @@ from crawl_urn_dagster.sources import (
     WebGraphRanksSource,
 )
 from crawl_urn_dagster.sources.interface import select_by_type
+from crawl_urn_dagster.sources.registry import is_own_type, own_source_schemas, validate_own_source
 
 if TYPE_CHECKING:
     from pydantic import ValidationInfo
@@ -53,6 +55,9 @@ def _adapt_json_schema(schema: dict[str, Any]) -> None:
     properties = schema["properties"]
     properties["coverage_drop"] = {**properties["containment_drop"], "deprecated": True}
     select_by_type(properties["engine"])
+    for kind, own in own_source_schemas().items():
+        properties["source"]["properties"]["type"]["enum"].append(kind)
+        properties["source"]["allOf"].append({"if": {"properties": {"type": {"const": kind}}}, "then": own})
     settings, _ = properties["stratum"].pop("anyOf")
     properties["stratum"] |= {"type": ["object", "null"], "if": {"type": "object"}, "then": settings}
 
@@ -70,7 +75,8 @@ class Collection(BaseModel):
     stratum
         Column that divides the elements into strata, with one estimate per stratum; for presence sources with columns.
     source
-        Where the data are read from; in Python also an instance of a user's class, see `sources.interface`.
+        Where the data are read from: a type of this package, or an entry point of another one, such as
+        ``my_package.my_source``; in Python also an instance of a user's class, see `sources.interface`.
     first_crawl, last_crawl
         Labels of the first and last crawl, both included. None: the first or last crawl of the source.
     clock
@@ -89,6 +95,8 @@ class Collection(BaseModel):
         estimates with confidence intervals. For presence sources.
     engine
         Where capture histories are counted; for presence sources.
+    fits, figures
+        Fits and figures of other packages, by their entry points, such as ``my_package.my_fit``.
     memory_gb
         Largest amount of memory that ingest and counting use at once, in GiB; for presence sources.
 
@@ -119,6 +127,8 @@ class Collection(BaseModel):
     sample_one_in: int = Field(default=1, ge=1, le=2**20)
     engine: Engine = LocalEngine()
     memory_gb: float = Field(default=4.0, ge=0.0625)
+    fits: list[str] = []
+    figures: list[str] = []
 
     @property
     def noun(self) -> str:
@@ -128,7 +138,9 @@ class Collection(BaseModel):
     @field_validator("source", mode="wrap")
     @classmethod
     def _accept_source_object(cls, source: object, validate: ValidatorFunctionWrapHandler) -> _AnySource:
-        """Accept a source object unchanged, also of the user's own class."""
+        """Accept the settings of a source of another package, and a source object unchanged."""
+        if isinstance(source, dict) and is_own_type(source.get("type")):
+            source = validate_own_source(source)
         if isinstance(source, PresenceSource | TablesSource):
             return source
         validated: _AnySource = validate(source)
@@ -147,6 +159,13 @@ class Collection(BaseModel):
         if stratum is None or not isinstance(source, PresenceSource):
             return source
         return source.with_stratum(StratumColumn(stratum.column, ranks=stratum.bands is not None))
+
+    @field_validator("fits", "figures")
+    @classmethod
+    def _are_installed(cls, names: list[str], info: ValidationInfo) -> list[str]:
+        for name in names:
+            check_entry_point("fits" if info.field_name == "fits" else "figures", name)
+        return names
 
     @model_validator(mode="after")
     def _validate_combination(self) -> Self:

@@ -14,8 +14,8 @@ from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.config.settings import AutomationSettings, DriftSettings
 from crawl_urn_dagster.observables.engines import Engine
 from crawl_urn_dagster.observables.strata import StratumSettings
-from crawl_urn_dagster.sources import Source
 from crawl_urn_dagster.sources.errors import format_options
+from crawl_urn_dagster.sources.registry import SOURCE_TYPES, source_class
 from crawl_urn_dagster.sources.transport.locations import mask_addresses
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from pydantic_core import ErrorDetails
 
-    from crawl_urn_dagster.sources.interface import SourceConfig
 
 MAX_CONFIGURATION_BYTES = 2**20
 
@@ -130,7 +129,6 @@ def _by_type(union: object) -> dict[object, Any]:
     return {get_args(model.model_fields["type"].annotation)[0]: model for model in get_args(get_args(union)[0])}
 
 
-_SOURCES: dict[object, type[SourceConfig]] = _by_type(Source)
 _ENGINES: dict[object, type[BaseModel]] = _by_type(Engine)
 _SETTINGS: dict[object, type[BaseModel]] = {
     "drift": DriftSettings,
@@ -149,7 +147,7 @@ def _explain(details: ErrorDetails, content: object) -> str:
         return f"{path}: is missing, and has no default"
     if kind in {"union_tag_invalid", "union_tag_not_found"}:
         tag = str(details["ctx"].get("tag", ""))
-        types = map(str, _ENGINES if loc[-1] == "engine" else _SOURCES)
+        types = map(str, _ENGINES if loc[-1] == "engine" else SOURCE_TYPES)
         return f"{path}.type: {f'found {tag!r}' if tag else 'is missing'}; {format_options(tag, types)}"
     if kind == "value_error":
         return f"{path}: {_shown(found)} {details['ctx']['error']}"
@@ -188,4 +186,4 @@ def _model_at(loc: tuple[int | str, ...]) -> type[BaseModel]:
         return _SETTINGS[loc[2]]
     if loc[2] == "engine":
         return _ENGINES[loc[3]]
-    return _SOURCES[loc[5] if loc[4:5] == ("of",) and len(loc) > 6 else loc[3]]
+    return source_class(str(loc[5] if loc[4:5] == ("of",) and len(loc) > 6 else loc[3]))

@@ -37,6 +37,8 @@ class CollectionData:
         How the elements were counted.
     histories
         Capture-history counts of the same crawls, multiplied if of a sample; None where the source has none.
+    own_fits
+        Entry points of the fits of other packages that the collection names.
     """
 
     crawls: pd.DataFrame
@@ -44,6 +46,7 @@ class CollectionData:
     discovery_curve: pd.DataFrame | None
     error: CountingError = field(default_factory=CountingError)
     histories: CaptureHistoryCounts | None = None
+    own_fits: Collection[str] = ()
     _counts: dict[Clock, Counts | None] = field(default_factory=dict, repr=False)
 
     @property

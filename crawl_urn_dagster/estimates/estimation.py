@@ -112,7 +112,7 @@ def _estimate(
     tests = diagnosis_table(fitted, selected, violations, data.in_all)
     assessment = assess(data, fitted, selected, tests, seed=seed)
     fits = [with_refutation(fit, assessment.refuted) for fit in fitted.fits]
-    richer = [with_refutation(fit, assessment.refuted) for fit in _after_violation(richer, find_violation(violations))]
+    richer = [with_refutation(fit, assessment.refuted) for fit in _after_violation(richer, data, violations)]
     report("comparing models and profiling kappa")
     tables = {
         **assessment.tables(),
@@ -129,12 +129,13 @@ def _estimate(
 
 
 def _fit_supplementary(data: CollectionData, clock: Clock, bootstrap: Bootstrap | None) -> list[AnyFit]:
-    return [fit for definition in supplementary_fits() for fit in definition.fit(data, clock, bootstrap)]
+    return [fit for definition in supplementary_fits(data.own_fits) for fit in definition.fit(data, clock, bootstrap)]
 
 
-def _after_violation(fits: Sequence[AnyFit], violation: Violation | None) -> list[AnyFit]:
+def _after_violation(fits: Sequence[AnyFit], data: CollectionData, violations: Sequence[Violation]) -> list[AnyFit]:
     """Return the fits after the violation rule, which refutes urns without a revisit delay."""
-    delayed = {definition.model for definition in supplementary_fits() if not definition.is_urn}
+    violation = find_violation(violations)
+    delayed = {definition.model for definition in supplementary_fits(data.own_fits) if not definition.is_urn}
     return [fit if fit.kind.model in delayed else with_violation(fit, violation) for fit in fits]
 
 

@@ -38,7 +38,7 @@ def fit_primary(data: CollectionData, clocks: Sequence[Clock] = CLOCKS) -> list[
     fits = [
         definition.fit(data, clock)
         for clock in clocks
-        for definition in primary_fits(data.observables)
+        for definition in primary_fits(data.observables, data.own_fits)
         if clock in definition.clocks
     ]
     violation = find_violation(apply_violation_rules(data))

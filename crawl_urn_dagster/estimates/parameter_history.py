@@ -20,6 +20,8 @@ from crawl_urn_dagster.estimates.selection import select_headline
 from crawl_urn_dagster.observables.schema import PARAMETER_HISTORY
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from crawl_urn_dagster.urn import Clock, CountingError
 
 # The half-width of an interval then has a relative error of 10 %.
@@ -36,6 +38,7 @@ def parameter_history_table(
     error: CountingError,
     window_crawls: int,
     step_crawls: int,
+    own_fits: Collection[str] = (),
 ) -> pd.DataFrame:
     """Return table `parameter_history`: every fit of every window, oldest first.
 
@@ -53,8 +56,11 @@ def parameter_history_table(
         Crawls in a window.
     step_crawls
         Crawls between the starts of consecutive windows; the first window starts at the first crawl.
+    own_fits
+        Entry points of the fits of other packages that the collection names.
     """
     tables = []
+    settings = " ".join([f"{clock} {error} {version('crawl-urn-dagster')}", *own_fits])
     for first in range(0, len(crawls) - window_crawls + 1, step_crawls):
         window = crawls.iloc[first : first + window_crawls]
         parts = (
@@ -62,10 +68,10 @@ def parameter_history_table(
             select_window(containment, window, ("crawl_i", "crawl_j")),
             select_window(discovery_curve, window, ("start_crawl", "end_crawl")),
         )
-        inputs = _sha256(parts, f"{clock} {error} {version('crawl-urn-dagster')}")
+        inputs = _sha256(parts, settings)
         kept = None if known is None else known[known["inputs_sha256"] == inputs]
         if kept is None or kept.empty:
-            data = CollectionData(*parts, error)
+            data = CollectionData(*parts, error, own_fits=own_fits)
             fits = with_intervals(fit_primary(data, [clock]), data, n_replicates=_REPLICATES).fits
             headline = select_headline(fits, clock=clock)
             kept = parameters_table(fits, headline.kind, parts[0]).assign(inputs_sha256=inputs)

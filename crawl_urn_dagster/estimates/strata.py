@@ -20,7 +20,7 @@ from crawl_urn_dagster.urn import FitKind, Reason, ReasonCode
 from crawl_urn_dagster.urn.results.result import no_fit
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from crawl_urn_dagster.urn import CaptureHistoryCounts, Clock, CountingError
     from crawl_urn_dagster.urn.data.histories import IntArray
@@ -39,7 +39,11 @@ def stack(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 def stratum_tables(
-    crawls: pd.DataFrame, strata: Mapping[str, CaptureHistoryCounts], error: CountingError, clock: Clock
+    crawls: pd.DataFrame,
+    strata: Mapping[str, CaptureHistoryCounts],
+    error: CountingError,
+    clock: Clock,
+    own_fits: Collection[str] = (),
 ) -> dict[str, list[pd.DataFrame]]:
     """Return tables `parameters` and `operator_terms`, a frame per stratum: the headline candidates on one clock.
 
@@ -53,10 +57,12 @@ def stratum_tables(
         How elements were counted.
     clock
         Clock of the headline.
+    own_fits
+        Entry points of the fits of other packages that the collection names.
     """
     tables: dict[str, list[pd.DataFrame]] = {"parameters": [], "operator_terms": []}
     for stratum, counts in strata.items():
-        fits = _fit_stratum(crawls, counts, error, clock)
+        fits = _fit_stratum(crawls, counts, error, clock, own_fits)
         headline = select_headline(fits, clock=clock).kind
         tables["parameters"].append(parameters_table(fits, headline, crawls, stratum=stratum))
         tables["operator_terms"].append(operator_terms_table(fits, headline, crawls, stratum))
@@ -80,7 +86,11 @@ def stratum_sizes(strata: Mapping[str, CaptureHistoryCounts]) -> pd.DataFrame:
 
 
 def _fit_stratum(
-    crawls: pd.DataFrame, counts: CaptureHistoryCounts, error: CountingError, clock: Clock
+    crawls: pd.DataFrame,
+    counts: CaptureHistoryCounts,
+    error: CountingError,
+    clock: Clock,
+    own_fits: Collection[str],
 ) -> list[AnyFit]:
     sizes = counts.elements @ counts.seen
     smallest = int(np.argmin(sizes))
@@ -95,7 +105,7 @@ def _fit_stratum(
         return [no_fit(kind, Reason(ReasonCode.TOO_FEW_ELEMENTS, values))]
     frames = tables_from_histories(crawls, counts, error)
     data = CollectionData(
-        crawls.assign(elements=sizes), frames["containment"], frames["discovery_curve"], error, counts
+        crawls.assign(elements=sizes), frames["containment"], frames["discovery_curve"], error, counts, own_fits
     )
     fits = [fit for fit in fit_primary(data, [clock]) if is_headline_candidate(fit, clock)]
     change = _change_of_size(sizes)

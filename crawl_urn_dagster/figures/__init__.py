@@ -7,10 +7,11 @@ from crawl_urn_dagster.figures.catalogue import (
     CATALOGUE,
     PARAMETER_FIGURES,
     Caption,
+    Entry,
     caption,
     draw,
     drawable,
     inputs_digest,
 )
 
-__all__ = ["CATALOGUE", "PARAMETER_FIGURES", "Caption", "caption", "draw", "drawable", "inputs_digest"]
+__all__ = ["CATALOGUE", "PARAMETER_FIGURES", "Caption", "Entry", "caption", "draw", "drawable", "inputs_digest"]

@@ -5,14 +5,17 @@ The modules that draw (one per subject) are imported when a figure is drawn. Doe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from crawl_urn_dagster.entry_points import load_entry_point
+from crawl_urn_dagster.observables.schema import TABLES
+
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping
+    from collections.abc import Container, Iterable, Mapping
 
     import pandas as pd
     from matplotlib.figure import Figure
@@ -28,7 +31,7 @@ class Entry:
     Parameters
     ----------
     module
-        Module of this package.
+        Module of this package; the absolute name of a module of another package, if the figure is its own.
     shows
         First sentence of the caption.
     tables
@@ -43,6 +46,9 @@ class Entry:
         Whether the figure is drawn only for collections whose strata are rank bands.
     has_clock
         Whether the functions take the clock as an argument.
+    entry_point
+        Entry point of another package that adds the figure; only collections that name it have the figure. None: a
+        figure of this package.
     """
 
     module: str
@@ -53,6 +59,7 @@ class Entry:
     needs_strata: bool = False
     needs_ranks: bool = False
     has_clock: bool = False
+    entry_point: str | None = None
 
 
 _FIT_OPTIONS: dict[str, Any] = {
@@ -127,6 +134,27 @@ CATALOGUE = {
     ),
 }
 
+
+def own_figure(entry_point: str) -> str:
+    """Return the name of the figure that an entry point of another package adds: what follows the last dot."""
+    return entry_point.rpartition(".")[2]
+
+
+def register_entry_points(own_figures: Iterable[str]) -> None:
+    """Add the figures of entry points of other packages to the catalogue, each once.
+
+    Raises
+    ------
+    ValueError
+        If no installed package has one of them, its object is no `Entry`, or its name is taken.
+    """
+    for entry_point in own_figures:
+        name = own_figure(entry_point)
+        entry = replace(load_entry_point("figures", entry_point, Entry), entry_point=entry_point)
+        if CATALOGUE.setdefault(name, entry) != entry or name in TABLES:
+            raise ValueError(f"names {entry_point!r}, but there is another {name}; give the figure another name")
+
+
 #: Names of the figures that are not drawn if the headline is not reported.
 PARAMETER_FIGURES = tuple(name for name, entry in CATALOGUE.items() if entry.has_parameters)
 
@@ -181,7 +209,8 @@ def drawable(tables: Container[str], *, strata: bool = False, ranks: bool = Fals
     return [
         name
         for name, entry in CATALOGUE.items()
-        if all(table in tables for table in entry.tables)
+        if entry.entry_point is None
+        and all(table in tables for table in entry.tables)
         and (strata or not entry.needs_strata)
         and (ranks or not entry.needs_ranks)
     ]
@@ -286,5 +315,5 @@ def _call(name: str, function: str, frames: Mapping[str, pd.DataFrame], clock: s
     entry = CATALOGUE[name]
     optional = {table: frames[table] for table in entry.optional_tables if table in frames}
     clock_option = {"clock": clock} if entry.has_clock else {}
-    module = import_module(f"{__package__}.{entry.module}")
+    module = import_module(f"{__package__}.{entry.module}" if entry.entry_point is None else entry.module)
     return getattr(module, function)(*(frames[table] for table in entry.tables), **optional, **clock_option, **options)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
+from crawl_urn_dagster.estimates.fits import register_entry_points as register_fits
+from crawl_urn_dagster.figures.catalogue import register_entry_points as register_figures
 from crawl_urn_dagster.orchestration.alerts.sensor import alert_sensor
 from crawl_urn_dagster.orchestration.asset_keys import home_key, job_names
 from crawl_urn_dagster.orchestration.assets import collection_assets
@@ -72,6 +74,9 @@ def build_defs(
     repeated = [name for name, times in Counter(one.name for one in collections).items() if times > 1]
     if repeated:
         raise ValueError(f"two collections have the same name: {', '.join(repeated)}")
+    for one in collections:
+        register_fits(one.fits)
+        register_figures(one.figures)
     if options is not None:
         collections = [_customised(one, options) for one in collections]
     return dg.Definitions.merge(

@@ -16,7 +16,7 @@ from dagster.components.core.component_tree import ComponentTreeException
 from dagster.components.testing import create_defs_folder_sandbox
 
 from crawl_urn_dagster import CrawlUrnComponent
-from crawl_urn_dagster.config.loading import _SOURCES as SOURCE_TYPES
+from crawl_urn_dagster.sources.registry import SOURCE_TYPES
 from crawl_urn_dagster_tests.collections_for_tests import histories, tables_collection
 
 
@@ -145,7 +145,7 @@ def ranks_of(**source):
         (["engine"], {"engine": {"type": "spark"}}),
         (["stratum"], {"stratum": {"column": "tld"}}),
         (["source", "of"], {"source": ranks_of()}),
-        *[(["source"], {"source": {"type": kind}}) for kind in map(str, SOURCE_TYPES)],
+        *[(["source"], {"source": {"type": kind}}) for kind in SOURCE_TYPES],
     ],
 )
 def test_dg_check_yaml_names_an_unknown_key_at_every_level(path, collection):

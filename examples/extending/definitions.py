@@ -1,17 +1,15 @@
-"""Define a code location with its own source, fit and figure."""
+"""Define a code location with its own source, fit and figure, which are installed as the package sitemap-urn."""
 
 import os
+from pathlib import Path
 
 import dagster as dg
-import fit  # noqa: F401 - registers itself
-from figure import containment_matrix_asset
-from source import SitemapSource
 
-from crawl_urn_dagster import Collection, build_defs
+from crawl_urn_dagster import build_defs, load_collections
 
-sitemaps = Collection(name="sitemaps", granularity="url", source=SitemapSource(path=os.environ["SITEMAPS"]))
 
-defs = dg.Definitions.merge(
-    build_defs([sitemaps], home=os.environ["CRAWL_URN_HOME"]),
-    dg.Definitions(assets=[containment_matrix_asset("sitemaps")]),
-)
+@dg.definitions
+def definitions() -> dg.Definitions:
+    """Build the definitions of the collections next to this file."""
+    collections = load_collections(Path(__file__).with_name("collections.yaml"))
+    return build_defs(collections, home=os.environ["CRAWL_URN_HOME"])

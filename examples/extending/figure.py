@@ -1,12 +1,9 @@
-"""Add a figure of the containment of every pair of crawls as a matrix, in the style of the package."""
+"""Draw a figure of the containment of every pair of crawls as a matrix, in the style of the package."""
 
-import dagster as dg
 import pandas as pd
 from matplotlib.figure import Figure
 
-from crawl_urn_dagster.figures import Caption
-from crawl_urn_dagster.figures.files import save_figure
-from crawl_urn_dagster.figures.style import in_style, new_figure, page_columns
+from crawl_urn_dagster.figures.style import in_style, new_figure
 
 
 @in_style
@@ -31,25 +28,7 @@ def containment_matrix(containment: pd.DataFrame, *, title: str) -> Figure:
     return figure
 
 
-def containment_matrix_asset(name: str) -> dg.AssetsDefinition:
-    """Return the asset that draws the figure of a collection after its table `containment`."""
-
-    @dg.asset(
-        key=[name, "containment_matrix"],
-        deps=[[name, "containment"]],
-        group_name=name,
-        required_resource_keys={f"{name}_home"},
-        pool=f"{name}_duckdb",
-    )
-    def matrix(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
-        home = getattr(context.resources, f"{name}_home")
-        containment = home.observables.read("containment")
-        wide = containment_matrix(containment, title=name)
-        with page_columns(1):
-            narrow = containment_matrix(containment, title=name)
-        found = f"From {containment['containment'].min():.2f} to {containment['containment'].max():.2f}."
-        caption = Caption(f"{name}: containment", f"Share of each crawl that each later crawl contains. {found}", found)
-        paths = save_figure(wide, narrow, home.figures / "containment_matrix", caption)
-        return dg.MaterializeResult(metadata={"png": dg.MetadataValue.path(str(paths[0]))})
-
-    return matrix
+def containment_matrix_caption(containment: pd.DataFrame) -> tuple[str, str]:
+    """Return the caption after its first sentence, and the alternative text."""
+    found = f"From {containment['containment'].min():.2f} to {containment['containment'].max():.2f}."
+    return found, f"A triangle of coloured cells. {found}"

@@ -1,10 +1,10 @@
-"""Register a fit of a shell that decays as a stretched exponential, in addition to the fits of the package."""
+"""Define a fit of a shell that decays as a stretched exponential, in addition to the fits of the package."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crawl_urn_dagster.estimates.fits import SupplementaryFit, register
+from crawl_urn_dagster.estimates.fits import SupplementaryFit
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,11 +60,9 @@ def fit_stretched(data: CollectionData, clock: Clock, bootstrap: Bootstrap | Non
     ]
 
 
-register(
-    SupplementaryFit(
-        projection="containment",
-        model="stretched_shell",
-        label="fit of containment with a stretched decay",
-        fit=fit_stretched,
-    )
+STRETCHED_SHELL = SupplementaryFit(
+    projection="containment",
+    model="stretched_shell",
+    label="fit of containment with a stretched decay",
+    fit=fit_stretched,
 )

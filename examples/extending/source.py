@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
@@ -27,6 +27,7 @@ class SitemapSource(PresenceSource):
 
     location_fields: ClassVar[tuple[str, ...]] = ("path",)
 
+    type: Literal["sitemap_urn.sitemaps"] = "sitemap_urn.sitemaps"
     path: str
 
     def list_crawls(self, files: Files, selection: Selection) -> Listing:

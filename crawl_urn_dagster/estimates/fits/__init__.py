@@ -6,8 +6,10 @@ from outside the package.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from crawl_urn_dagster.entry_points import load_entry_point
 from crawl_urn_dagster.estimates.fits import (
     containment_core_shell,
     containment_core_shell_paper,
@@ -28,12 +30,21 @@ from crawl_urn_dagster.estimates.fits import (
 from crawl_urn_dagster.estimates.fits.definition import FitDefinition, PrimaryFit, SupplementaryFit
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
 
     from crawl_urn_dagster.estimates.fits.definition import AnyDefinition
     from crawl_urn_dagster.urn.results.result import FitKind
 
-__all__ = ["REGISTRY", "FitDefinition", "PrimaryFit", "SupplementaryFit", "definition_of", "primary_fits", "register"]
+__all__ = [
+    "REGISTRY",
+    "FitDefinition",
+    "PrimaryFit",
+    "SupplementaryFit",
+    "definition_of",
+    "primary_fits",
+    "register",
+    "register_entry_points",
+]
 
 #: In the order of the rows of table `parameters`.
 REGISTRY: list[AnyDefinition] = [
@@ -70,14 +81,32 @@ def register(definition: AnyDefinition) -> None:
     REGISTRY.append(definition)
 
 
-def primary_fits(observables: Collection[str]) -> list[PrimaryFit]:
-    """Return the primary fits of a collection with these observable tables."""
-    return [one for one in REGISTRY if isinstance(one, PrimaryFit) and one.is_available(observables)]
+def register_entry_points(own_fits: Iterable[str]) -> None:
+    """Register the fits that entry points of other packages add, each once.
+
+    Raises
+    ------
+    ValueError
+        If no installed package has one of them, or its object is no definition of a fit.
+    """
+    for name in own_fits:
+        if all(known.entry_point != name for known in REGISTRY):
+            definition = load_entry_point("fits", name, (PrimaryFit, SupplementaryFit))
+            register(replace(definition, entry_point=name))
 
 
-def supplementary_fits() -> list[SupplementaryFit]:
-    """Return the supplementary fits."""
-    return [one for one in REGISTRY if isinstance(one, SupplementaryFit)]
+def primary_fits(observables: Collection[str], own_fits: Collection[str] = ()) -> list[PrimaryFit]:
+    """Return the primary fits of a collection with these observable tables and entry points of fits."""
+    return [
+        one
+        for one in REGISTRY
+        if isinstance(one, PrimaryFit) and one.is_available(observables) and one.is_used_by(own_fits)
+    ]
+
+
+def supplementary_fits(own_fits: Collection[str] = ()) -> list[SupplementaryFit]:
+    """Return the supplementary fits of a collection that names these entry points of fits."""
+    return [one for one in REGISTRY if isinstance(one, SupplementaryFit) and one.is_used_by(own_fits)]
 
 
 def definition_of(kind: FitKind) -> AnyDefinition | None:

@@ -23,7 +23,7 @@ SupplementaryFits = Callable[["CollectionData", "Clock", "Bootstrap | None"], "S
 
 @dataclass(frozen=True, kw_only=True)
 class FitDefinition:
-    """Definition of a fit; each collection whose tables allow the fit has it.
+    """Definition of a fit.
 
     Attributes
     ----------
@@ -31,17 +31,25 @@ class FitDefinition:
         Fitted projection of the data, model, and form of containment. With the clock they identify the fit in tables.
     label
         Name of the fit for legends and captions, as a noun phrase.
+    entry_point
+        Entry point of another package that adds the fit; only collections that name it have the fit. None: a fit of
+        every collection whose tables allow it.
     """
 
     projection: str
     model: str
     label: str
     form: str = "exact"
+    entry_point: str | None = None
 
     @property
     def name(self) -> tuple[str, str, str]:
         """Projection, model and form."""
         return self.projection, self.model, self.form
+
+    def is_used_by(self, own_fits: Collection[str]) -> bool:
+        """Whether a collection that names these entry points has the fit."""
+        return self.entry_point is None or self.entry_point in own_fits
 
     def is_of(self, kind: FitKind) -> bool:
         """Whether a fit is of this definition."""

@@ -34,6 +34,7 @@ def _history(collection: Collection) -> dg.AssetsDefinition:
             error=collection.counting_error,
             window_crawls=collection.drift.window_crawls,
             step_crawls=collection.drift.step_crawls,
+            own_fits=collection.fits,
         )
         file.replace({"parameter_history": table})
         windows = table["inputs_sha256"].unique()

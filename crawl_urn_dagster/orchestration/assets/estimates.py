@@ -79,11 +79,12 @@ def _inference(collection: Collection) -> dg.AssetsDefinition:
             *read_fitted_observables(collection, file),
             collection.counting_error,
             read_capture_histories(file) if collection.has_histories else None,
+            collection.fits,
         )
         tables = dict(estimate(data, clock=collection.clock, report=context.log.info).tables)
         fits = tables["parameters"].drop_duplicates(["projection", "model", "form", "clock", "first_crawl"])
         strata = read_strata(file) if collection.stratum else {}
-        strata_tables = stratum_tables(crawls, strata, collection.counting_error, collection.clock)
+        strata_tables = stratum_tables(crawls, strata, collection.counting_error, collection.clock, collection.fits)
         tables |= {name: stack([tables[name], *some]) for name, some in strata_tables.items()}
         file.replace(tables)
         for fit in fits.to_dict("records"):

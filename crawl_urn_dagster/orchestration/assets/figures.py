@@ -11,18 +11,35 @@ import dagster as dg
 
 from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.figures import CATALOGUE, caption, draw, drawable, inputs_digest
+from crawl_urn_dagster.figures.catalogue import own_figure
 from crawl_urn_dagster.observables.schema import TABLES
 from crawl_urn_dagster.orchestration.asset_keys import asset_spec, assets_of, home_of
 from crawl_urn_dagster.sources import SimulatedSource
 
 
 def figure_names(collection: Collection) -> list[str]:
-    """Return the names of the figures of a collection, including figures of parameters."""
-    return drawable(
-        {name for name in TABLES if _has_table(collection, name)},
+    """Return the names of the figures of a collection, including figures of parameters and of other packages.
+
+    Raises
+    ------
+    ValueError
+        If the collection lacks a table of a figure of another package.
+    """
+    available = {name for name in TABLES if _has_table(collection, name)}
+    names = drawable(
+        available,
         strata=collection.stratum is not None,
         ranks=collection.stratum is not None and collection.stratum.bands is not None,
     )
+    own = [own_figure(entry_point) for entry_point in collection.figures]
+    for name in own:
+        missing = [table for table in CATALOGUE[name].tables if table not in available]
+        if missing:
+            raise ValueError(
+                f"{collection.name}, figures: {name} needs table {missing[0]}, which the collection does not have; "
+                "remove the figure"
+            )
+    return [*names, *own]
 
 
 class FigureLabels(TypedDict):

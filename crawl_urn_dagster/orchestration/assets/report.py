@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import dagster as dg
 
 from crawl_urn_dagster.config.collection import Collection
-from crawl_urn_dagster.figures import PARAMETER_FIGURES, caption, draw, inputs_digest
+from crawl_urn_dagster.figures import CATALOGUE, PARAMETER_FIGURES, caption, draw, inputs_digest
 from crawl_urn_dagster.orchestration.asset_keys import FINGERPRINT, asset_key, asset_spec, assets_of, home_of
 from crawl_urn_dagster.orchestration.assets.figures import figure_labels, figure_names, figure_tables
 from crawl_urn_dagster.orchestration.assets.source import TABLES_WITH_CRAWLS
@@ -34,7 +34,7 @@ _ALWAYS = (
 def report_asset(collection: Collection) -> dg.AssetsDefinition:
     """Define the report; it does not wait for figures of parameters, which a blocking check may skip."""
     names = figure_names(collection)
-    observed = [name for name in names if name not in PARAMETER_FIGURES]
+    observed = [name for name in names if not CATALOGUE[name].has_parameters]
     tables = [*_ALWAYS, *collection.fitted_observables]
     tables += ["first_returns"] if collection.has_discovery_curve else []
     tables += ["capture_recapture", "comparators"] if collection.has_histories else []

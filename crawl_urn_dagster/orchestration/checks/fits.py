@@ -117,7 +117,7 @@ def _fit_checks(collection: Collection) -> dg.AssetChecksDefinition:
 
     kinds = {
         definition.check_name(clock): (*definition.name, clock)
-        for definition in primary_fits(collection.fitted_observables)
+        for definition in primary_fits(collection.fitted_observables, collection.fits)
         for clock in definition.clocks
     }
     key = asset_key(collection, "parameters")
