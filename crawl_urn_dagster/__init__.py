@@ -15,12 +15,14 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.orchestration.build import build_defs
     from crawl_urn_dagster.orchestration.component import CrawlUrnComponent
     from crawl_urn_dagster.orchestration.customisation import AssetOptions
+    from crawl_urn_dagster.orchestration.resources import CrawlUrnHome
 
 __all__ = [
     "AssetOptions",
     "Collection",
     "CrawlFit",
     "CrawlUrnComponent",
+    "CrawlUrnHome",
     "Crawls",
     "build_defs",
     "demo_collection",
@@ -38,6 +40,7 @@ _HOMES = {
     "AssetOptions": "crawl_urn_dagster.orchestration.customisation",
     "Collection": "crawl_urn_dagster.config.collection",
     "CrawlUrnComponent": "crawl_urn_dagster.orchestration.component",
+    "CrawlUrnHome": "crawl_urn_dagster.orchestration.resources",
     "build_defs": "crawl_urn_dagster.orchestration.build",
     "demo_collection": "crawl_urn_dagster.config.collection",
     "load_collections": "crawl_urn_dagster.config.loading",

@@ -5,18 +5,21 @@ Does not escape text: see `report.markdown` for Markdown and `export.latex` for 
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 #: Stands for a number that is unknown or not reported.
 UNKNOWN = "–"
 #: Stands for a parameter that the data do not identify.
 NOT_IDENTIFIED = "not identified"
 _ELEMENT = re.compile(r"\b(an )?([Ee])lement(?=s?\b)")
+# Longer lists of options hide the message.
+_MAX_OPTIONS = 20
 _COUNT_UNITS = ((1e9, "billion "), (1e6, "million "), (1e3, "thousand "))
 
 
@@ -38,6 +41,15 @@ def count_noun(n: int, noun: str, plural: str | None = None) -> str:
     ('1 pair', '1,326 pairs', '0 strata')
     """
     return f"{n:,} {noun if n == 1 else plural or f'{noun}s'}"
+
+
+def format_options(found: str, expected: Iterable[str]) -> str:
+    """Format the valid options for a value: the closest match, if any, and the first 20 options."""
+    options = list(dict.fromkeys(expected))
+    close = difflib.get_close_matches(found, options, n=1)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    more = f", ... ({len(options)} in all)" if len(options) > _MAX_OPTIONS else ""
+    return f"{hint}expected one of: {', '.join(options[:_MAX_OPTIONS])}{more}"
 
 
 def replace_element_noun(text: str, noun: str) -> str:

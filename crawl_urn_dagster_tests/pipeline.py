@@ -22,7 +22,7 @@ from crawl_urn_dagster_tests.unflushed import sitecustomize  # noqa: F401 - flus
 
 def _assets_of_kind(kind):
     """Names of the assets of one kind of a collection that has all assets."""
-    assets = collection_assets(demo_collection())
+    assets = collection_assets(demo_collection(), CollectionHome("", "demo"))
     return frozenset(spec.key.path[-1] for asset in assets for spec in asset.specs if kind in spec.kinds)
 
 

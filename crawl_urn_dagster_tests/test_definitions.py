@@ -55,8 +55,8 @@ def test_importing_the_package_does_not_import_dagster():
 
 def test_package_exports_the_public_names():
     assert [getattr(package, name).__name__ for name in dir(package)] == [
-        *("Collection", "CrawlFit", "CrawlUrnComponent", "Crawls", "build_defs", "demo_collection", "fit"),
-        *("load_collections", "read_counts", "read_presence", "read_source"),
+        *("Collection", "CrawlFit", "CrawlUrnComponent", "CrawlUrnHome", "Crawls", "build_defs"),
+        *("demo_collection", "fit", "load_collections", "read_counts", "read_presence", "read_source"),
     ]
 
 
@@ -71,7 +71,7 @@ def test_environment_sets_collections_and_home(tmp_path, monkeypatch):
             monkeypatch.setenv(name, value)
         defs = definitions()
         (name,) = {key.path[0] for key in defs.resolve_all_asset_keys()}
-        return name, defs.resources[f"{name}_home"].folder
+        return name, defs.resources["crawl_urn_home"].folders[name]
 
     home = str(tmp_path / "data")
     assert found(CRAWL_URN_COLLECTIONS=str(configuration), CRAWL_URN_HOME=home) == ("mine", home)

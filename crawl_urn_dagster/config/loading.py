@@ -12,9 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.config.settings import AutomationSettings, DriftSettings
+from crawl_urn_dagster.formatting import format_options
 from crawl_urn_dagster.observables.engines import Engine
 from crawl_urn_dagster.observables.strata import StratumSettings
-from crawl_urn_dagster.sources.errors import format_options
 from crawl_urn_dagster.sources.registry import SOURCE_TYPES, source_class
 from crawl_urn_dagster.sources.transport.locations import mask_addresses
 

@@ -11,7 +11,7 @@ from datetime import date
 from typing import Annotated
 from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 
 def _iso_date(value: object) -> object:
@@ -102,6 +102,7 @@ class AutomationSettings(BaseModel):
         Seconds between the first failure and the next attempt, at least 0; each further wait is four times as long.
     refresh_cron, time_zone
         When the schedules poll, if they are turned on in place of the sensor: five cron fields, and an IANA time zone.
+        None: there are no schedules.
     expect_every_days
         Days from the start of one crawl to the start of the next. None: no crawl is expected.
     grace_days
@@ -113,7 +114,10 @@ class AutomationSettings(BaseModel):
     look_every_seconds: int = Field(default=900, ge=1)
     attempts: int = Field(default=4, ge=1, le=20)
     first_wait_seconds: float = Field(default=900, ge=0)
-    refresh_cron: Annotated[str, AfterValidator(_validate_cron)] = "0 6 2 * *"
+    # The schema without null: a wrong value then gives the error of a string.
+    refresh_cron: Annotated[
+        Annotated[str, AfterValidator(_validate_cron)] | None, WithJsonSchema({"type": "string"})
+    ] = None
     time_zone: Annotated[str, AfterValidator(_validate_time_zone)] = "UTC"
     expect_every_days: float | None = Field(default=None, gt=0, le=36_525)
     grace_days: float = Field(default=30, ge=0, le=36_525)

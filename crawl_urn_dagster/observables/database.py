@@ -18,7 +18,8 @@ import duckdb
 from filelock import FileLock, Timeout
 
 from crawl_urn_dagster.atomic import replacing
-from crawl_urn_dagster.observables.schema import TABLES, Table
+from crawl_urn_dagster.formatting import format_options
+from crawl_urn_dagster.observables.schema import TABLES, VIEWS, Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -38,6 +39,10 @@ class DatabaseHeldError(TimeoutError):
 
 class MissingTableError(LookupError):
     """A table has not been written yet; the message states what to materialise."""
+
+
+class UnknownTableError(LookupError):
+    """The file has no table or view of this name, and never will; the message states which there are."""
 
 
 @dataclass(frozen=True)
@@ -82,20 +87,25 @@ class ObservablesFile:
 
     @contextmanager
     def reading_tables(self, names: Iterable[str]) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Open the file read-only for queries of these tables.
+        """Open the file read-only for queries of these tables and views.
 
         Raises
         ------
         MissingTableError
             If one of them has not been written yet.
+        UnknownTableError
+            If the schema and the file have no table or view of this name.
         """
         with self.reading() as connection:
-            written = {name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
+            written = _tables_and_views(connection)
             for name in names:
-                if TABLES[name].name not in written:
-                    raise MissingTableError(
-                        f"{self.path} has no table {name!r}: materialise the asset that writes it first"
-                    )
+                if name in written:
+                    continue
+                if name not in {*TABLES, *VIEWS}:
+                    raise UnknownTableError(f"{self.path}: unknown table {name!r}; {format_options(name, written)}")
+                raise MissingTableError(
+                    f"{self.path} has no table {name!r}: materialise the asset that writes it first"
+                )
             yield connection
 
     @contextmanager
@@ -139,12 +149,14 @@ class ObservablesFile:
                 connection.unregister("frame")
 
     def read(self, name: str) -> pd.DataFrame:
-        """Read a table in the order in which it was written.
+        """Read a table in the order in which it was written, or a view such as `headline`.
 
         Raises
         ------
         MissingTableError
             If the table has not been written yet.
+        UnknownTableError
+            If there is no such table or view; the message states which there are.
         """
         return self.read_all([name])[name]
 
@@ -152,7 +164,7 @@ class ObservablesFile:
         """Read several tables from the same state of the file, by name; raises as `read` does."""
         wanted = list(names)
         with self.reading_tables(wanted) as connection:
-            return {name: connection.execute(f"FROM {TABLES[name].name}").df() for name in wanted}
+            return {name: connection.execute(f'FROM "{name}"').df() for name in wanted}
 
     def read_present(self, names: Iterable[str]) -> dict[str, pd.DataFrame]:
         """Read those tables that have been written, by name."""
@@ -213,6 +225,18 @@ class ObservablesFile:
                 ) from held
             time.sleep(wait)
             wait = min(2 * wait, _LONGEST_WAIT_SECONDS)
+
+
+def _tables_and_views(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    """Return the names of the tables and views of the file, in the order of the schema."""
+    names = {
+        name
+        for (name,) in connection.execute(
+            "SELECT table_name FROM duckdb_tables() UNION SELECT view_name FROM duckdb_views() WHERE NOT internal"
+        ).fetchall()
+    }
+    known = [name for name in (*TABLES, *VIEWS) if name in names]
+    return [*known, *sorted(names.difference(known))]
 
 
 def _create_table(connection: duckdb.DuckDBPyConnection, table: Table) -> None:

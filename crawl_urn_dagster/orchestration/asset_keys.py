@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from contextlib import contextmanager
 from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -14,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 
 from crawl_urn_dagster.observables.lineage import column_sources
-from crawl_urn_dagster.observables.schema import TABLES
+from crawl_urn_dagster.observables.schema import TABLES, VIEWS
 from crawl_urn_dagster.orchestration.customisation import customised_step, options_of, specs_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from types import CodeType
 
     import pandas as pd
@@ -63,27 +64,24 @@ def selection_of(collection: Collection) -> dg.AssetSelection:
 
 def asset_spec(
     collection: Collection,
+    home: CollectionHome,
     name: str,
     *,
     kinds: Iterable[str],
     deps: Iterable[str] = (),
     description: str | None = None,
-    columns_of: str | None = None,
 ) -> dg.AssetSpec:
-    """Return the spec of an asset; an asset with the name of a table has the columns of that table.
-
-    Parameters
-    ----------
-    columns_of
-        Table whose columns the asset has, if its name differs.
-    """
+    """Return the spec of an asset; an asset with the name of a table or view has its columns."""
     if name in specs_of(collection):
         return specs_of(collection)[name]
-    table = TABLES.get(columns_of or name)
+    table_name = VIEWS.get(name, name)
+    table = TABLES.get(table_name)
     metadata: dict[str, Any] = {}
     if table is not None:
-        metadata["dagster/table_name"] = f"{collection.name}.{name}"
-        metadata["dagster/column_schema"] = _column_schema(columns_of or name)
+        # DuckDB names the database after the file, so the name can be queried as it is written.
+        metadata["dagster/table_name"] = f"{home.database.stem}.main.{name}"
+        metadata["duckdb_file"] = dg.MetadataValue.path(str(home.database))
+        metadata["dagster/column_schema"] = _column_schema(table_name)
     return dg.AssetSpec(
         asset_key(collection, name),
         deps=[asset_key(collection, dep) for dep in deps],
@@ -148,19 +146,6 @@ def _freshness(collection: Collection) -> dg.FreshnessPolicy | None:
     return dg.FreshnessPolicy.time_window(fail_window=stale, warn_window=late if late < stale else None)
 
 
-def home_key(collection: Collection) -> str:
-    """Return the key of the collection's resource, which differs between collections."""
-    return f"{collection.name}_home"
-
-
-def home_of(
-    context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext, collection: Collection
-) -> CollectionHome:
-    """Return the collection's home from a running step."""
-    home: CollectionHome = getattr(context.resources, home_key(collection))
-    return home
-
-
 def pool(collection: Collection) -> str:
     """Return the concurrency pool of the steps that open the collection's DuckDB file."""
     return f"{collection.name}_duckdb"
@@ -175,7 +160,6 @@ def assets_of(
     return lambda function: dg.multi_asset(
         specs=[spec.merge_attributes(metadata=code_reference(function)) for spec in specs],
         name=f"{collection.name}__{step}",
-        required_resource_keys={home_key(collection)},
         retry_policy=custom.retry_policy,
         **{"pool": pool(collection), **options, "op_tags": {**options.get("op_tags", {}), **custom.op_tags}},
     )(customised_step(custom, function))
@@ -227,6 +211,29 @@ def table_result(collection: Collection, name: str, table: pd.DataFrame, **metad
             **metadata,
         },
     )
+
+
+class PartErrors:
+    """Errors of the parts of one step, kept until every part was tried."""
+
+    def __init__(self) -> None:
+        self._errors: dict[str, Exception] = {}
+
+    @contextmanager
+    def keep(self, part: str) -> Iterator[None]:
+        """Keep the error of a part, so that the next part is tried."""
+        try:
+            yield
+        except Exception as error:
+            self._errors[part] = error
+
+    def raise_kept(self) -> None:
+        """Raise the error if one part failed; if several did, an error that names each."""
+        errors = list(self._errors.values())
+        if len(errors) > 1:
+            raise RuntimeError("\n".join(f"{part}: {error}" for part, error in self._errors.items())) from errors[0]
+        if errors:
+            raise errors[0]
 
 
 def numeric_metadata(**values: float | None) -> dict[str, float]:

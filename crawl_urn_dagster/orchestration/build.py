@@ -5,6 +5,7 @@ Does not define any of these, or read the configuration (`definitions`, `compone
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -13,18 +14,17 @@ import dagster as dg
 from crawl_urn_dagster.estimates.fits import register_entry_points as register_fits
 from crawl_urn_dagster.figures.catalogue import register_entry_points as register_figures
 from crawl_urn_dagster.orchestration.alerts.sensor import alert_sensor
-from crawl_urn_dagster.orchestration.asset_keys import home_key, job_names
+from crawl_urn_dagster.orchestration.asset_keys import job_names
 from crawl_urn_dagster.orchestration.assets import collection_assets
 from crawl_urn_dagster.orchestration.assets.comparison import comparison_asset, comparison_sensor
 from crawl_urn_dagster.orchestration.checks import collection_checks
 from crawl_urn_dagster.orchestration.customisation import CustomisedCollection, translated_specs
 from crawl_urn_dagster.orchestration.jobs import ingest_job, read_job, update_job
-from crawl_urn_dagster.orchestration.resources import CollectionHome
+from crawl_urn_dagster.orchestration.resources import HOME_RESOURCE, CollectionHome, add_collection
 from crawl_urn_dagster.orchestration.schedules import refresh_schedule
 from crawl_urn_dagster.orchestration.sensors import ingested_sensor, new_crawl_sensor
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Sequence
 
     from crawl_urn_dagster.config.collection import Collection
@@ -77,31 +77,34 @@ def build_defs(
     for one in collections:
         register_fits(one.fits)
         register_figures(one.figures)
+    folder = os.fspath(home)
     if options is not None:
-        collections = [_customised(one, options) for one in collections]
+        collections = [_customised(one, folder, options) for one in collections]
     return dg.Definitions.merge(
-        *(_collection_defs(one, home=str(home), alerts=alerts, ui_url=ui_url) for one in collections),
-        _comparison_defs(collections),
+        *(_collection_defs(one, home=folder, alerts=alerts, ui_url=ui_url) for one in collections),
+        _comparison_defs(collections, folder),
     )
 
 
-def _customised(collection: Collection, options: AssetOptions) -> CustomisedCollection:
+def _customised(collection: Collection, home: str, options: AssetOptions) -> CustomisedCollection:
     if options.translate is None:
         return CustomisedCollection.of(collection, options, {})
-    specs = {spec.key.path[-1]: spec for assets in collection_assets(collection) for spec in assets.specs}
+    assets = collection_assets(collection, CollectionHome(home, collection.name))
+    specs = {spec.key.path[-1]: spec for step in assets for spec in step.specs}
     return CustomisedCollection.of(collection, options, translated_specs(collection, specs, options.translate))
 
 
-def _comparison_defs(collections: Sequence[Collection]) -> dg.Definitions:
+def _comparison_defs(collections: Sequence[Collection], home: str) -> dg.Definitions:
     if len(collections) == 1:
         return dg.Definitions()
-    asset = comparison_asset(collections)
+    asset = comparison_asset(collections, home)
     return dg.Definitions(assets=[asset], sensors=[comparison_sensor(asset)])
 
 
 def _collection_defs(collection: Collection, *, home: str, alerts: Sequence[str], ui_url: str | None) -> dg.Definitions:
-    files = CollectionHome(folder=home, collection=collection.name)
-    update = update_job(collection)
+    files = CollectionHome(home, collection.name)
+    checks = collection_checks(collection, files)
+    update = update_job(collection, checks)
     jobs: list[dg.JobDefinition | UnresolvedAssetJobDefinition] = [update]
     sensors = []
     if collection.has_files:
@@ -110,14 +113,15 @@ def _collection_defs(collection: Collection, *, home: str, alerts: Sequence[str]
         ingest = ingest_job(collection)
         jobs.append(ingest)
         sensors.append(ingested_sensor(collection, update, ingest))
-    sensors.append(new_crawl_sensor(collection, jobs))
+    sensors.append(new_crawl_sensor(collection, files, jobs))
     figure = "containment_by_lag" if collection.has_containment else "discovery_curves_by_start"
     sensors.append(alert_sensor(collection, alerts, ui_url=ui_url, figure=figure))
+    cron = collection.automation.refresh_cron
     return dg.Definitions(
-        assets=collection_assets(collection),
-        asset_checks=collection_checks(collection),
+        assets=collection_assets(collection, files),
+        asset_checks=checks,
         jobs=jobs,
         sensors=sensors,
-        schedules=[refresh_schedule(collection, job) for job in job_names(collection)],
-        resources={home_key(collection): files},
+        schedules=[refresh_schedule(collection, files, job, cron) for job in job_names(collection)] if cron else [],
+        resources={HOME_RESOURCE: add_collection(files)},
     )

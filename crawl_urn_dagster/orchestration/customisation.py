@@ -117,10 +117,10 @@ def translated_specs(
 def customised_step(
     options: AssetOptions, function: Callable[..., Any]
 ) -> Callable[[dg.AssetExecutionContext], Iterator[dg.MaterializeResult[None]]]:
-    """Return the function of a step, which the options may wrap; the given one returns one result or yields some."""
+    """Return the function of a step, which the options may wrap; the given one may take the context."""
 
     def compute(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None]]:
-        results = function(context)
+        results = function(context) if function.__code__.co_argcount else function()
         yield from [results] if isinstance(results, dg.MaterializeResult) else results
 
     def execute(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None]]:

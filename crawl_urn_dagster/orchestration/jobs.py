@@ -3,6 +3,7 @@
 Does not decide when a job runs; see `sensors` and `schedules`.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import dagster as dg
@@ -11,7 +12,6 @@ from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.formatting import count_noun
 from crawl_urn_dagster.orchestration.asset_keys import (
     asset_key,
-    home_key,
     ingest_job_name,
     read_job_name,
     selection_of,
@@ -29,12 +29,16 @@ def _presence(collection: Collection) -> dg.AssetSelection:
     return dg.AssetSelection.assets(asset_key(collection, "presence"))
 
 
-def update_job(collection: Collection) -> "UnresolvedAssetJobDefinition":
-    """Define the job that updates every asset of a collection but its presence."""
-    everything = selection_of(collection)
+def update_job(collection: Collection, checks: Sequence[dg.AssetChecksDefinition]) -> "UnresolvedAssetJobDefinition":
+    """Define the job that updates every asset of a collection but its presence, and evaluates some checks.
+
+    It evaluates no other check of these assets: an error in a check of a user is no error of the update.
+    """
+    everything = selection_of(collection).without_checks()
     return dg.define_asset_job(
         update_job_name(collection),
-        selection=everything - _presence(collection) if collection.has_histories else everything,
+        selection=(everything - _presence(collection) if collection.has_histories else everything)
+        | dg.AssetSelection.checks(*checks),
         description=f"Updates {collection.name} from its source to figures and report.",
         executor_def=options_of(collection).executor or single_process_executor,
     )
@@ -44,7 +48,7 @@ def ingest_job(collection: Collection) -> "UnresolvedAssetJobDefinition":
     """Define the job that ingests crawls into presence partitions."""
     return dg.define_asset_job(
         ingest_job_name(collection),
-        selection=_presence(collection),
+        selection=_presence(collection).without_checks(),
         description=f"Reads crawls of {collection.name} into partitions; all listed crawls if none is chosen.",
         executor_def=options_of(collection).executor or single_process_executor,
     )
@@ -52,12 +56,9 @@ def ingest_job(collection: Collection) -> "UnresolvedAssetJobDefinition":
 
 def read_job(collection: Collection, home: CollectionHome) -> dg.JobDefinition:
     """Define the job that downloads and converts the source's files; listing them afterwards takes seconds."""
-    # The job has its own resource. Otherwise Dagster copies the sensors that request it, with a beta warning for each.
-    key = home_key(collection)
 
-    @dg.op(name=f"{collection.name}__read", required_resource_keys={key}, out=dg.Out(dg.Nothing))
+    @dg.op(name=f"{collection.name}__read", out=dg.Out(dg.Nothing))
     def read(context: dg.OpExecutionContext) -> None:
-        home: CollectionHome = getattr(context.resources, key)
         listing = collection.source.list_crawls(home.files, collection.selection)
         context.log.info(f"{count_noun(len(listing.crawls), 'crawl')} to {listing.crawls[-1].crawl}")
 
@@ -65,7 +66,6 @@ def read_job(collection: Collection, home: CollectionHome) -> dg.JobDefinition:
         name=read_job_name(collection),
         description=f"Downloads and converts the files of {collection.name}, which takes too long for a sensor.",
         executor_def=options_of(collection).executor or single_process_executor,
-        resource_defs={key: home},
     )
     def job() -> None:
         read()

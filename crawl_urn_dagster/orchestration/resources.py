@@ -1,14 +1,18 @@
-"""Locate the files of a collection; a Dagster resource.
+"""Locate the files of collections, for the steps of this package and as a Dagster resource for other assets.
 
 Defines the layout of the home folder. Does not read or write the files.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import dagster as dg
+
+from crawl_urn_dagster.formatting import format_options
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.observables.database import ObservablesFile
@@ -16,7 +20,12 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.sources.transport.files import Files
 
 
-class CollectionHome(dg.ConfigurableResource):  # type: ignore[type-arg]
+#: Key of the resource that locates the files of all collections.
+HOME_RESOURCE = "crawl_urn_home"
+
+
+@dataclass(frozen=True)
+class CollectionHome:
     """Files of one collection under the home folder.
 
     Parameters
@@ -30,17 +39,22 @@ class CollectionHome(dg.ConfigurableResource):  # type: ignore[type-arg]
     folder: str
     collection: str
 
-    @property
+    @cached_property
     def path(self) -> Path:
         """Folder of the collection."""
         return Path(self.folder).expanduser().resolve() / self.collection
 
     @property
+    def database(self) -> Path:
+        """Path of the DuckDB file of the collection."""
+        return self.path / "observables.duckdb"
+
+    @property
     def observables(self) -> ObservablesFile:
-        """DuckDB file of the collection."""
+        """Tables of the collection."""
         from crawl_urn_dagster.observables.database import ObservablesFile
 
-        return ObservablesFile(self.path / "observables.duckdb")
+        return ObservablesFile(self.database)
 
     @property
     def presence(self) -> PresenceFolder:
@@ -75,3 +89,45 @@ class CollectionHome(dg.ConfigurableResource):  # type: ignore[type-arg]
         from crawl_urn_dagster.sources.transport.files import Files
 
         return Files(self.path.parent / ".cache")
+
+
+class CrawlUrnHome(dg.ConfigurableResource):  # type: ignore[type-arg]
+    """Files of every collection of the code location, for other assets: the resource ``crawl_urn_home``.
+
+    The steps of this package do not need it. There is one for all collections, because every job of a code location
+    carries every resource.
+
+    Parameters
+    ----------
+    folders
+        Home folder of each collection by its name.
+
+    Examples
+    --------
+    >>> CrawlUrnHome(folders={"demo": "/data"}).collection("demo").database.name
+    'observables.duckdb'
+    """
+
+    folders: dict[str, str]
+
+    def collection(self, name: str) -> CollectionHome:
+        """Return the files of one collection.
+
+        Raises
+        ------
+        LookupError
+            If there is no such collection.
+        """
+        if name not in self.folders:
+            raise LookupError(f"unknown collection {name!r}: {format_options(name, self.folders)}")
+        return CollectionHome(self.folders[name], name)
+
+
+# `dagster.Definitions.merge` accepts several definitions with one resource only if it is the same object.
+_SHARED = CrawlUrnHome(folders={})
+
+
+def add_collection(home: CollectionHome) -> CrawlUrnHome:
+    """Add a collection to the resource that all definitions of this process share, and return the resource."""
+    _SHARED.folders[home.collection] = home.folder
+    return _SHARED

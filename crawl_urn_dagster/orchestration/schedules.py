@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from crawl_urn_dagster.orchestration.asset_keys import home_key
 from crawl_urn_dagster.orchestration.change_detection import plan_run_requests
 from crawl_urn_dagster.orchestration.partitions import crawl_partitions
 
@@ -18,25 +17,22 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.orchestration.resources import CollectionHome
 
 
-def refresh_schedule(collection: Collection, job_name: str) -> dg.ScheduleDefinition:
+def refresh_schedule(collection: Collection, home: CollectionHome, job_name: str, cron: str) -> dg.ScheduleDefinition:
     """Define a schedule, off by default, that requests a job of the collection if it is needed.
 
     It ignores the limit on attempts. A Dagster schedule has one job, so each job has a schedule. If the source has
     nothing new, no job runs, so a stale source still shows in the age of its assets.
     """
-    key = home_key(collection)
 
     @dg.schedule(
         name=f"{job_name}_refresh",
         job_name=job_name,
-        cron_schedule=collection.automation.refresh_cron,
+        cron_schedule=cron,
         execution_timezone=collection.automation.time_zone,
         description=f"Requests {job_name} if the source of {collection.name} has a new crawl or a revision.",
         default_status=dg.DefaultScheduleStatus.STOPPED,
-        required_resource_keys={key},
     )
     def refresh(context: dg.ScheduleEvaluationContext) -> list[dg.RunRequest] | dg.SkipReason:
-        home: CollectionHome = getattr(context.resources, key)
         plan = plan_run_requests(context.instance, collection, home, limited=False)
         requests = [request for request in plan.requests if request.job_name == job_name]
         if requests and plan.new_crawls:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from crawl_urn_dagster.orchestration.asset_keys import COMMAND, FINGERPRINT, asset_key, home_key, new_crawl_sensor_name
+from crawl_urn_dagster.orchestration.asset_keys import COMMAND, FINGERPRINT, asset_key, new_crawl_sensor_name
 from crawl_urn_dagster.orchestration.change_detection import plan_run_requests, run_since_ingest, unfinished_run
 from crawl_urn_dagster.orchestration.partitions import crawl_partitions
 
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 _FOLLOW_SECONDS = 30
 
 
-def new_crawl_sensor(collection: Collection, jobs: Sequence[dg.JobDefinition | Job]) -> dg.SensorDefinition:
+def new_crawl_sensor(
+    collection: Collection, home: CollectionHome, jobs: Sequence[dg.JobDefinition | Job]
+) -> dg.SensorDefinition:
     """Define the sensor that requests the collection's jobs if its source has something new; it has no cursor."""
-    key = home_key(collection)
 
     @dg.sensor(
         name=new_crawl_sensor_name(collection),
@@ -33,10 +34,8 @@ def new_crawl_sensor(collection: Collection, jobs: Sequence[dg.JobDefinition | J
         description=f"Requests the jobs of {collection.name} if its source has a new crawl or a revision.",
         minimum_interval_seconds=collection.automation.look_every_seconds,
         default_status=dg.DefaultSensorStatus.RUNNING,
-        required_resource_keys={key},
     )
     def new_crawl(context: dg.SensorEvaluationContext) -> dg.SensorResult:
-        home: CollectionHome = getattr(context.resources, key)
         plan = plan_run_requests(context.instance, collection, home)
         context.log.info(plan.message)
         partitions = crawl_partitions(collection)

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
+from crawl_urn_dagster.formatting import format_options
 from crawl_urn_dagster.sources.csv_tables import read_rows
-from crawl_urn_dagster.sources.errors import SourceError, format_options
+from crawl_urn_dagster.sources.errors import SourceError
 from crawl_urn_dagster.sources.transport.text_files import read_text
 
 if TYPE_CHECKING:

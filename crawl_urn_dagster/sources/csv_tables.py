@@ -11,7 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
-from crawl_urn_dagster.sources.errors import SourceError, format_options
+from crawl_urn_dagster.formatting import format_options
+from crawl_urn_dagster.sources.errors import SourceError
 from crawl_urn_dagster.sources.transport.text_files import open_text, read_text
 
 if TYPE_CHECKING:

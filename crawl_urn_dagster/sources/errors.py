@@ -1,17 +1,9 @@
-"""Define the errors that sources raise, and format the options that an error message offers.
+"""Define the errors that sources raise.
 
 Does not read anything; see `transport` for files and `csv_tables` for tables.
 """
 
 from __future__ import annotations
-
-import difflib
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-_MAX_OPTIONS = 20
 
 
 class SourceError(ValueError):
@@ -56,12 +48,3 @@ class DamagedError(SourceError):
 
 class AbsentError(SourceError):
     """Raised when a server or a folder reports that a file does not exist."""
-
-
-def format_options(found: str, expected: Iterable[str]) -> str:
-    """Format the valid options for a value: the closest match, if any, and the first 20 options."""
-    options = list(dict.fromkeys(expected))
-    close = difflib.get_close_matches(found, options, n=1)
-    hint = f"did you mean {close[0]!r}? " if close else ""
-    more = f", ... ({len(options)} in all)" if len(options) > _MAX_OPTIONS else ""
-    return f"{hint}expected one of: {', '.join(options[:_MAX_OPTIONS])}{more}"

@@ -35,7 +35,7 @@ def test_progress_is_printed_per_step(command_run):
     assert set(named.split(", ")) <= set(PARAMETER_FIGURES)
     assert len(named.split(", ")) + int(more.removesuffix(" more") or 0) == len(PARAMETER_FIGURES)
     assert len(steps) == sum(map(int, totals)) - len(PARAMETER_FIGURES)
-    assert any(line.endswith("headline_headline_fit  failed") for line in steps)
+    assert any(line.endswith("headline_checks  failed") for line in steps)
 
 
 def test_only_the_new_crawl_is_ingested(command_run):

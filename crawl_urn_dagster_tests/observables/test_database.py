@@ -8,8 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crawl_urn_dagster.observables.database import DatabaseHeldError, MissingTableError, ObservablesFile
+from crawl_urn_dagster.observables.database import (
+    DatabaseHeldError,
+    MissingTableError,
+    ObservablesFile,
+    UnknownTableError,
+)
 from crawl_urn_dagster.observables.schema import TABLES
+from crawl_urn_dagster.observables.tables import create_headline_view
 
 
 def returns(**columns):
@@ -49,6 +55,27 @@ def test_tables_are_replaced_in_one_transaction(file):
     with pytest.raises(Exception, match="NOT NULL"):
         file.replace({"first_returns": returns().head(1), "m_array": broken})
     assert len(file.read("first_returns")) == 2
+
+
+def test_view_is_read_like_a_table(file):
+    file.replace({"m_array": pd.DataFrame({"released_crawl": ["2024-05"], "elements": [3]})})
+    with pytest.raises(MissingTableError, match="has no table 'headline'"):
+        file.read("headline")
+    columns = {column.name: [None] for column in TABLES["parameters"].columns}
+    defaults = {"VARCHAR": "x", "BOOLEAN": True, "BIGINT": 1, "INTEGER": 1, "DOUBLE": 0.5}
+    columns |= {one.name: [defaults[one.type]] for one in TABLES["parameters"].columns if not one.nullable}
+    file.replace({"parameters": pd.DataFrame({**columns, "headline": [True]})})
+    create_headline_view(file)
+    assert file.read("headline").equals(file.read("parameters"))
+    assert set(file.read_present(["headline", "drift"])) == {"headline"}
+
+
+def test_unknown_table_error_names_the_tables_that_exist(file):
+    file.replace({"m_array": pd.DataFrame({"released_crawl": ["2024-05"], "elements": [3]})})
+    with pytest.raises(UnknownTableError, match=r"unknown table 'm_aray'; did you mean 'm_array'\? expected one of: "):
+        file.read("m_aray")
+    with pytest.raises(UnknownTableError, match="unknown table"):
+        file.read_present(["m_aray"])
 
 
 def test_missing_table_error_names_table_and_remedy(file):

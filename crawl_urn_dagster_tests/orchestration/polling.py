@@ -35,9 +35,7 @@ def evaluate(pipeline):
     """The result of the new-crawl sensor."""
     name = pipeline.collection.name
     sensor = pipeline.defs.resolve_sensor_def(f"{name}_new_crawl")
-    with dg.build_sensor_context(
-        instance=pipeline.instance, resources={f"{name}_home": pipeline.home}, definitions=pipeline.defs
-    ) as context:
+    with dg.build_sensor_context(instance=pipeline.instance, definitions=pipeline.defs) as context:
         return sensor.evaluate_tick(context)
 
 
@@ -107,7 +105,6 @@ def waiting(pipeline, **settings):
 def scheduled(pipeline, job):
     """The runs that the schedule of a job requests, or the reason for requesting none."""
     schedule = pipeline.defs.resolve_schedule_def(f"{job}_refresh")
-    resources = {f"{pipeline.collection.name}_home": pipeline.home}
-    with dg.build_schedule_context(instance=pipeline.instance, resources=resources) as context:
+    with dg.build_schedule_context(instance=pipeline.instance) as context:
         result = schedule.evaluate_tick(context)
     return result.run_requests or result.skip_message

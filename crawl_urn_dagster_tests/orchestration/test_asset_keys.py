@@ -4,12 +4,14 @@ from datetime import timedelta
 from pathlib import Path
 
 import dagster as dg
+import duckdb
 
 from crawl_urn_dagster.config.collection import demo_collection
 from crawl_urn_dagster.config.settings import AutomationSettings
-from crawl_urn_dagster.observables.schema import TABLES
+from crawl_urn_dagster.observables.schema import TABLES, VIEWS
 from crawl_urn_dagster.orchestration.asset_keys import column_lineage
 from crawl_urn_dagster.orchestration.build import build_defs
+from crawl_urn_dagster.orchestration.resources import CollectionHome
 from crawl_urn_dagster_tests.collections_for_tests import (
     histories,
     tables_collection,
@@ -31,6 +33,22 @@ def test_specs_have_owners_columns_and_code_references():
     columns = containment.metadata["dagster/column_schema"].columns
     assert [column.name for column in columns][:4] == ["crawl_i", "crawl_j", "lag_crawls", "lag_years"]
     assert all(column.description for column in columns)
+
+
+def test_table_names_can_be_queried_as_written(tmp_path):
+    collection = demo_collection()
+    home = CollectionHome(str(tmp_path), collection.name)
+    with home.observables.writing() as connection:
+        for name in {*TABLES, *VIEWS}:
+            connection.execute(f"CREATE TABLE {name} AS SELECT '{name}' AS name")
+    named = 0
+    for spec in build_defs([collection], home=tmp_path).resolve_all_asset_specs():
+        if spec.key.path[1] in {*TABLES, *VIEWS}:
+            with duckdb.connect(spec.metadata["duckdb_file"].path, read_only=True) as connection:
+                query = f"SELECT name FROM {spec.metadata['dagster/table_name']}"
+                assert connection.execute(query).fetchall() == [(spec.key.path[1],)]
+            named += 1
+    assert named > 20
 
 
 def test_column_lineage_names_existing_columns(tmp_path):

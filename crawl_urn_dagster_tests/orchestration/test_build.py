@@ -56,8 +56,19 @@ def test_collections_of_one_location_do_not_clash(tmp_path):
     }
     partitions = {assets.partitions_def.name for assets in merged.assets if assets.partitions_def}
     assert partitions == {"one_crawls", "two_crawls"}
-    assert set(merged.resources) == {"one_home", "two_home"}
+    assert set(merged.resources) == {"crawl_urn_home"}
+    home = merged.resources["crawl_urn_home"]
+    assert [home.collection(name).path for name in ("one", "two")] == [tmp_path / "a" / "one", tmp_path / "b" / "two"]
+    with pytest.raises(LookupError, match="'tow': did you mean 'two'"):
+        home.collection("tow")
     assert len(names_of(merged, "one")) == len(names_of(merged, "two")) > 0
+
+
+def test_jobs_carry_one_resource(tmp_path):
+    ones = [presence_collection(tmp_path, name=name) for name in ("one", "two", "three")]
+    defs = build_defs(ones, home=tmp_path)
+    for job in defs.jobs:
+        assert set(defs.resolve_job_def(job.name).resource_defs) <= {"crawl_urn_home", "io_manager"}, job.name
 
 
 def test_repeated_or_no_collections_are_rejected():
@@ -88,6 +99,7 @@ def test_only_parameter_figures_depend_on_the_headline():
 
 
 def test_schedules_are_off_and_sensors_on():
+    assert not build_defs([demo_collection()]).schedules
     automation = AutomationSettings(refresh_cron="30 4 * * 1", time_zone="Europe/Paris")
     defs = build_defs([demo_collection().model_copy(update={"automation": automation})])
     for job in ("demo_ingest", "demo_update"):

@@ -2,8 +2,9 @@
 
 import pytest
 
+from crawl_urn_dagster.formatting import format_options
 from crawl_urn_dagster.sources import SourceError, TooLargeError
-from crawl_urn_dagster.sources.errors import AbsentError, format_options
+from crawl_urn_dagster.sources.errors import AbsentError
 
 
 def test_options_start_with_the_closest_match():

@@ -67,12 +67,16 @@ __all__ = [
     "SYMBOLS",
     "TABLES",
     "TRUTH",
+    "VIEWS",
     "Column",
     "Table",
 ]
 
 #: Mathematical symbol of each parameter, by column of `parameters`.
 SYMBOLS = {"kappa": "κ", "core_share": "μ", "alpha": "α", "coverage": "c"}
+
+#: Table whose columns a view has, by name of the view.
+VIEWS = {"headline": "parameters"}
 
 #: Every table by name, in the order in which tables are exported and documented.
 TABLES = {

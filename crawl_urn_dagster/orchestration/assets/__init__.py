@@ -20,15 +20,21 @@ if TYPE_CHECKING:
     import dagster as dg
 
     from crawl_urn_dagster.config.collection import Collection
+    from crawl_urn_dagster.orchestration.resources import CollectionHome
 
 
-def collection_assets(collection: Collection) -> list[dg.AssetsDefinition]:
+def collection_assets(collection: Collection, home: CollectionHome) -> list[dg.AssetsDefinition]:
     """Return all assets of a collection."""
     tables = [
-        *source_assets(collection),
-        *observable_assets(collection),
-        *estimate_assets(collection),
-        *drift_assets(collection),
-        *forecast_assets(collection),
+        *source_assets(collection, home),
+        *observable_assets(collection, home),
+        *estimate_assets(collection, home),
+        *drift_assets(collection, home),
+        *forecast_assets(collection, home),
     ]
-    return [*tables, export_asset(collection, tables), *figure_assets(collection), report_asset(collection)]
+    return [
+        *tables,
+        export_asset(collection, home, tables),
+        *figure_assets(collection, home),
+        report_asset(collection, home),
+    ]

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 
 from crawl_urn_dagster.config.collection import Collection
-from crawl_urn_dagster.orchestration.asset_keys import asset_key, code_reference, home_key
+from crawl_urn_dagster.orchestration.asset_keys import asset_key, code_reference
 from crawl_urn_dagster.orchestration.assets.report import write_page
+from crawl_urn_dagster.orchestration.resources import CollectionHome
 
 if TYPE_CHECKING:
-    from crawl_urn_dagster.orchestration.resources import CollectionHome
     from crawl_urn_dagster.report import Picture
     from crawl_urn_dagster.report.comparison import Compared
 
@@ -23,7 +23,7 @@ _PREFIX = "_comparison"
 _FILE = "comparison"
 
 
-def comparison_asset(collections: Sequence[Collection]) -> dg.AssetsDefinition:
+def comparison_asset(collections: Sequence[Collection], home: str) -> dg.AssetsDefinition:
     """Define the asset that writes the comparison; the name of the first collection makes its key unique."""
     first = collections[0].name
 
@@ -34,11 +34,10 @@ def comparison_asset(collections: Sequence[Collection]) -> dg.AssetsDefinition:
         group_name=_FILE,
         kinds={"markdown", "html"},
         metadata=code_reference(comparison_asset),
-        required_resource_keys={home_key(one) for one in collections},
         automation_condition=_when_reported(),
     )
-    def comparison(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
-        homes = [getattr(context.resources, home_key(one)) for one in collections]
+    def comparison() -> dg.MaterializeResult[None]:
+        homes = [CollectionHome(home, one.name) for one in collections]
         return dg.MaterializeResult(metadata=write_comparison(collections, homes))
 
     return comparison
@@ -58,7 +57,7 @@ def _when_reported() -> dg.AutomationCondition[Any]:
     return condition.any_deps_updated().since(since) & ~condition.any_deps_in_progress() & ~condition.in_progress()
 
 
-def write_comparison(collections: Sequence[Collection], homes: "Sequence[CollectionHome]") -> dict[str, Any]:
+def write_comparison(collections: Sequence[Collection], homes: Sequence[CollectionHome]) -> dict[str, Any]:
     """Write the comparison next to the folders of the collections, and return its paths as metadata."""
     from crawl_urn_dagster.report.comparison import COMPARED_TABLES, Compared, comparison_page
 

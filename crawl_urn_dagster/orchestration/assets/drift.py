@@ -8,23 +8,26 @@ from collections.abc import Iterator
 import dagster as dg
 
 from crawl_urn_dagster.config.collection import Collection
-from crawl_urn_dagster.orchestration.asset_keys import asset_spec, assets_of, home_of, table_result
+from crawl_urn_dagster.orchestration.asset_keys import asset_spec, assets_of, table_result
 from crawl_urn_dagster.orchestration.assets.estimates import FITTED, read_fitted_observables
+from crawl_urn_dagster.orchestration.resources import CollectionHome
 
 
-def drift_assets(collection: Collection) -> list[dg.AssetsDefinition]:
+def drift_assets(collection: Collection, home: CollectionHome) -> list[dg.AssetsDefinition]:
     """Return the assets that track the parameters over time."""
-    return [_history(collection), _drift(collection)]
+    return [_history(collection, home), _drift(collection, home)]
 
 
-def _history(collection: Collection) -> dg.AssetsDefinition:
-    spec = asset_spec(collection, "parameter_history", kinds=FITTED, deps=["crawls", *collection.fitted_observables])
+def _history(collection: Collection, home: CollectionHome) -> dg.AssetsDefinition:
+    spec = asset_spec(
+        collection, home, "parameter_history", kinds=FITTED, deps=["crawls", *collection.fitted_observables]
+    )
 
     @assets_of(collection, "parameter_history", [spec])
-    def parameter_history(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
+    def parameter_history() -> dg.MaterializeResult[None]:
         from crawl_urn_dagster.estimates.parameter_history import parameter_history_table
 
-        file = home_of(context, collection).observables
+        file = home.observables
         known = file.read_present(["parameter_history"]).get("parameter_history")
         table = parameter_history_table(
             file.read("crawls"),
@@ -44,10 +47,11 @@ def _history(collection: Collection) -> dg.AssetsDefinition:
     return parameter_history
 
 
-def _drift(collection: Collection) -> dg.AssetsDefinition:
+def _drift(collection: Collection, home: CollectionHome) -> dg.AssetsDefinition:
     specs = [
         asset_spec(
             collection,
+            home,
             name,
             kinds=FITTED,
             deps=[
@@ -59,13 +63,13 @@ def _drift(collection: Collection) -> dg.AssetsDefinition:
     ]
 
     @assets_of(collection, "drift", specs)
-    def drift(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None]]:
+    def drift() -> Iterator[dg.MaterializeResult[None]]:
         from crawl_urn_dagster.estimates.assessment.reading import curves_withheld_reason
         from crawl_urn_dagster.estimates.diagnosis import read_verdict
         from crawl_urn_dagster.estimates.drift import drift_tables
         from crawl_urn_dagster.estimates.headline import read_headline
 
-        file = home_of(context, collection).observables
+        file = home.observables
         headline, verdict = read_headline(file.read("parameters")), read_verdict(file.read("diagnosis"))
         tables = drift_tables(
             file.read("crawls"),

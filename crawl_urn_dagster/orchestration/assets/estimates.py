@@ -14,10 +14,10 @@ from crawl_urn_dagster.orchestration.asset_keys import (
     asset_spec,
     assets_of,
     column_lineage,
-    home_of,
     numeric_metadata,
     table_result,
 )
+from crawl_urn_dagster.orchestration.resources import CollectionHome
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,17 +50,17 @@ def read_fitted_observables(
     )
 
 
-def estimate_assets(collection: Collection) -> list[dg.AssetsDefinition]:
+def estimate_assets(collection: Collection, home: CollectionHome) -> list[dg.AssetsDefinition]:
     """Return the assets of the fits, their diagnosis, and the headline."""
-    assets = [_inference(collection), _headline(collection)]
-    return [*assets, _capture_recapture(collection)] if collection.has_histories else assets
+    assets = [_inference(collection, home), _headline(collection, home)]
+    return [*assets, _capture_recapture(collection, home)] if collection.has_histories else assets
 
 
-def _inference(collection: Collection) -> dg.AssetsDefinition:
+def _inference(collection: Collection, home: CollectionHome) -> dg.AssetsDefinition:
     histories = ["capture_history_counts"] if collection.has_histories else []
     deps = ["crawls", *histories, *collection.fitted_observables]
     specs = [
-        asset_spec(collection, name, kinds=FITTED, deps=deps)
+        asset_spec(collection, home, name, kinds=FITTED, deps=deps)
         for name in ("parameters", "operator_terms", *INFERENCE_TABLES)
     ]
 
@@ -72,7 +72,7 @@ def _inference(collection: Collection) -> dg.AssetsDefinition:
         from crawl_urn_dagster.estimates.strata import stack, stratum_tables
         from crawl_urn_dagster.observables.tables import read_capture_histories, read_strata
 
-        file = home_of(context, collection).observables
+        file = home.observables
         crawls = file.read("crawls")
         data = CollectionData(
             crawls,
@@ -105,18 +105,18 @@ def _inference(collection: Collection) -> dg.AssetsDefinition:
     return parameters
 
 
-def _capture_recapture(collection: Collection) -> dg.AssetsDefinition:
+def _capture_recapture(collection: Collection, home: CollectionHome) -> dg.AssetsDefinition:
     specs = [
-        asset_spec(collection, name, kinds=FITTED, deps=["crawls", "capture_history_counts"])
+        asset_spec(collection, home, name, kinds=FITTED, deps=["crawls", "capture_history_counts"])
         for name in ("capture_recapture", "per_crawl", "comparators")
     ]
 
     @assets_of(collection, "capture_recapture", specs)
-    def capture_recapture(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None]]:
+    def capture_recapture() -> Iterator[dg.MaterializeResult[None]]:
         from crawl_urn_dagster.estimates.capture_recapture import capture_recapture_tables
         from crawl_urn_dagster.observables.tables import read_capture_histories
 
-        file = home_of(context, collection).observables
+        file = home.observables
         tables = capture_recapture_tables(
             file.read("crawls"),
             read_capture_histories(file),
@@ -130,19 +130,19 @@ def _capture_recapture(collection: Collection) -> dg.AssetsDefinition:
     return capture_recapture
 
 
-def _headline(collection: Collection) -> dg.AssetsDefinition:
+def _headline(collection: Collection, home: CollectionHome) -> dg.AssetsDefinition:
     headline_spec = asset_spec(
         collection,
+        home,
         "headline",
         kinds={"duckdb"},
         deps=["parameters", *ASSESSMENT_TABLES],
         description="What may be quoted of the collection, in the metadata, and the paper's reading of the curves: a "
         "view of the headline rows of `parameters`.",
-        columns_of="parameters",
     )
 
     @assets_of(collection, "headline", [headline_spec])
-    def headline(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
+    def headline() -> dg.MaterializeResult[None]:
         from crawl_urn_dagster.estimates.assessment.reading import (
             curves_withheld_reason,
             read_assessment,
@@ -151,7 +151,7 @@ def _headline(collection: Collection) -> dg.AssetsDefinition:
         from crawl_urn_dagster.estimates.headline import read_headline
         from crawl_urn_dagster.observables.tables import create_headline_view
 
-        file = home_of(context, collection).observables
+        file = home.observables
         create_headline_view(file)
         curves, assessment = read_headline(file.read("parameters")), read_assessment(file.read_all(ASSESSMENT_TABLES))
         verdict = assessment.verdict

@@ -1,10 +1,11 @@
-"""Define one asset per figure of a collection.
+"""Define one asset per figure of a collection; two steps draw them.
 
 Every collection has the figures of its observables. Figures of parameters depend on the asset `headline`, so its
 blocking check can skip them. Does not draw figures or write captions; see the package `figures`.
 """
 
 import base64
+from collections.abc import Iterator, Sequence
 from typing import TypedDict
 
 import dagster as dg
@@ -13,7 +14,8 @@ from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.figures import CATALOGUE, caption, draw, drawable, inputs_digest
 from crawl_urn_dagster.figures.catalogue import own_figure
 from crawl_urn_dagster.observables.schema import TABLES
-from crawl_urn_dagster.orchestration.asset_keys import asset_spec, assets_of, home_of
+from crawl_urn_dagster.orchestration.asset_keys import PartErrors, asset_name, asset_spec, assets_of
+from crawl_urn_dagster.orchestration.resources import CollectionHome
 from crawl_urn_dagster.sources import SimulatedSource
 
 
@@ -59,9 +61,13 @@ def figure_labels(collection: Collection) -> FigureLabels:
     }
 
 
-def figure_assets(collection: Collection) -> list[dg.AssetsDefinition]:
-    """Return one asset per figure."""
-    return [_figure(collection, name) for name in figure_names(collection)]
+def figure_assets(collection: Collection, home: CollectionHome) -> list[dg.AssetsDefinition]:
+    """Return the assets of the figures in two steps: those of observables, and those of parameters."""
+    names = figure_names(collection)
+    return [
+        _figures(collection, home, "figures", [name for name in names if not CATALOGUE[name].has_parameters]),
+        _figures(collection, home, "parameter_figures", [name for name in names if CATALOGUE[name].has_parameters]),
+    ]
 
 
 def figure_tables(collection: Collection, name: str) -> list[str]:
@@ -80,32 +86,45 @@ def _has_table(collection: Collection, name: str) -> bool:
     return available.get(name, True)
 
 
-def _figure(collection: Collection, name: str) -> dg.AssetsDefinition:
-    tables = figure_tables(collection, name)
-    headline = ["headline"] if CATALOGUE[name].has_parameters else []
-    spec = asset_spec(
-        collection, name, kinds={"matplotlib"}, deps=[*headline, *tables], description=CATALOGUE[name].shows
-    )
-
-    @assets_of(collection, name, [spec])
-    def figure(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
-        from crawl_urn_dagster.figures.files import preview_png, save_figure
-
-        home = home_of(context, collection)
-        frames = home.observables.read_all(tables)
-        labels = figure_labels(collection)
-        description = caption(name, frames, **labels)
-        wide, narrow = (draw(name, frames, **labels, columns=columns) for columns in (2, 1))
-        inputs = inputs_digest(name, frames, **labels)
-        paths = save_figure(wide, narrow, home.figures / name, description, inputs=inputs)
-        preview = base64.b64encode(preview_png(paths[0].read_bytes())).decode("ascii")
-        return dg.MaterializeResult(
-            metadata={
-                "preview": dg.MetadataValue.md(f"![{name}](data:image/png;base64,{preview})"),
-                "caption": dg.MetadataValue.text(description.text),
-                "alt": dg.MetadataValue.text(description.alt),
-                **{path.name.removeprefix(f"{name}."): dg.MetadataValue.path(str(path)) for path in paths},
-            }
+def _figures(collection: Collection, home: CollectionHome, step: str, names: Sequence[str]) -> dg.AssetsDefinition:
+    specs = [
+        asset_spec(
+            collection,
+            home,
+            name,
+            kinds={"matplotlib"},
+            deps=[*(["headline"] if CATALOGUE[name].has_parameters else []), *figure_tables(collection, name)],
+            description=CATALOGUE[name].shows,
         )
+        for name in names
+    ]
 
-    return figure
+    @assets_of(collection, step, specs, can_subset=True)
+    def figures(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None]]:
+        errors = PartErrors()
+        for key in sorted(context.selected_asset_keys):
+            name = asset_name(collection, key)
+            with errors.keep(name):
+                yield dg.MaterializeResult(asset_key=key, metadata=_save(collection, home, name))
+        errors.raise_kept()
+
+    return figures
+
+
+def _save(collection: Collection, home: CollectionHome, name: str) -> dict[str, dg.MetadataValue]:
+    """Draw a figure, write its files, and return them as metadata with a preview."""
+    from crawl_urn_dagster.figures.files import preview_png, save_figure
+
+    frames = home.observables.read_all(figure_tables(collection, name))
+    labels = figure_labels(collection)
+    description = caption(name, frames, **labels)
+    wide, narrow = (draw(name, frames, **labels, columns=columns) for columns in (2, 1))
+    inputs = inputs_digest(name, frames, **labels)
+    paths = save_figure(wide, narrow, home.figures / name, description, inputs=inputs)
+    preview = base64.b64encode(preview_png(paths[0].read_bytes())).decode("ascii")
+    return {
+        "preview": dg.MetadataValue.md(f"![{name}](data:image/png;base64,{preview})"),
+        "caption": dg.MetadataValue.text(description.text),
+        "alt": dg.MetadataValue.text(description.alt),
+        **{path.name.removeprefix(f"{name}."): dg.MetadataValue.path(str(path)) for path in paths},
+    }

@@ -8,30 +8,33 @@ from collections.abc import Iterator
 import dagster as dg
 
 from crawl_urn_dagster.config.collection import Collection
-from crawl_urn_dagster.orchestration.asset_keys import asset_spec, assets_of, home_of, table_result
+from crawl_urn_dagster.orchestration.asset_keys import asset_spec, assets_of, table_result
 from crawl_urn_dagster.orchestration.assets.estimates import FITTED, read_fitted_observables
+from crawl_urn_dagster.orchestration.resources import CollectionHome
 
 
-def forecast_assets(collection: Collection) -> list[dg.AssetsDefinition]:
+def forecast_assets(collection: Collection, home: CollectionHome) -> list[dg.AssetsDefinition]:
     """Return the assets on future crawls."""
     observables = ["crawls", *collection.fitted_observables]
     histories = ["capture_history_counts"] if collection.has_histories else []
     forecast_spec = asset_spec(
-        collection, "forecast", kinds=FITTED, deps=["crawls", "quantities", *histories, *collection.fitted_observables]
+        collection,
+        home,
+        "forecast",
+        kinds=FITTED,
+        deps=["crawls", "quantities", *histories, *collection.fitted_observables],
     )
+    planning_deps = ["parameters", "diagnosis", "quantities", "classes", *observables]
     planning_specs = [
-        asset_spec(
-            collection, name, kinds=FITTED, deps=["parameters", "diagnosis", "quantities", "classes", *observables]
-        )
-        for name in ("planning", "equal_budget")
+        asset_spec(collection, home, name, kinds=FITTED, deps=planning_deps) for name in ("planning", "equal_budget")
     ]
 
     @assets_of(collection, "forecast", [forecast_spec])
-    def forecast(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
+    def forecast() -> dg.MaterializeResult[None]:
         from crawl_urn_dagster.estimates.forecast import forecast_table
         from crawl_urn_dagster.observables.tables import read_capture_histories
 
-        file = home_of(context, collection).observables
+        file = home.observables
         table = forecast_table(
             file.read("crawls"),
             *read_fitted_observables(collection, file),
@@ -42,13 +45,13 @@ def forecast_assets(collection: Collection) -> list[dg.AssetsDefinition]:
         return table_result(collection, "forecast", table)
 
     @assets_of(collection, "planning", planning_specs)
-    def planning(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None]]:
+    def planning() -> Iterator[dg.MaterializeResult[None]]:
         from crawl_urn_dagster.estimates.assessment.reading import curves_withheld_reason
         from crawl_urn_dagster.estimates.diagnosis import read_verdict
         from crawl_urn_dagster.estimates.headline import read_headline
         from crawl_urn_dagster.estimates.planning import planning_tables, unplanned_reason
 
-        file = home_of(context, collection).observables
+        file = home.observables
         headline, verdict = read_headline(file.read("parameters")), read_verdict(file.read("diagnosis"))
         quantities = file.read("quantities")
         tables = planning_tables(

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import dagster as dg
 
 from crawl_urn_dagster.config.collection import Collection
-from crawl_urn_dagster.orchestration.asset_keys import asset_spec, assets_of, home_of, table_result
+from crawl_urn_dagster.orchestration.asset_keys import asset_spec, assets_of, table_result
+from crawl_urn_dagster.orchestration.resources import CollectionHome
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,21 +22,24 @@ if TYPE_CHECKING:
 _FROM_HISTORIES = ("discovery_curve", "containment", "m_array", "first_returns")
 
 
-def observable_assets(collection: Collection) -> list[dg.AssetsDefinition]:
+def observable_assets(collection: Collection, home: CollectionHome) -> list[dg.AssetsDefinition]:
     """Return the assets of the observables; none if the source publishes the tables itself."""
     if not collection.has_histories:
         return []
     counts_spec = asset_spec(
-        collection, "capture_history_counts", kinds={collection.engine.type, "duckdb"}, deps=["presence", "crawls"]
+        collection,
+        home,
+        "capture_history_counts",
+        kinds={collection.engine.type, "duckdb"},
+        deps=["presence", "crawls"],
     )
 
     @assets_of(collection, "capture_history_counts", [counts_spec])
-    def capture_history_counts(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
+    def capture_history_counts() -> dg.MaterializeResult[None]:
         import pandas as pd
 
         from crawl_urn_dagster.observables.tables import capture_history_counts_table
 
-        home = home_of(context, collection)
         partitions = home.presence.read_all(home.observables.read("crawls")["crawl"])
         by_stratum = _count_by_stratum(collection, partitions, home.histories)
         elements = sum(counts.distinct_elements for counts in by_stratum.values())
@@ -56,15 +60,15 @@ def observable_assets(collection: Collection) -> list[dg.AssetsDefinition]:
         )
 
     specs = [
-        asset_spec(collection, name, kinds={"duckdb"}, deps=["crawls", "capture_history_counts"])
+        asset_spec(collection, home, name, kinds={"duckdb"}, deps=["crawls", "capture_history_counts"])
         for name in _FROM_HISTORIES
     ]
 
     @assets_of(collection, "observables", specs)
-    def observables(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None]]:
+    def observables() -> Iterator[dg.MaterializeResult[None]]:
         from crawl_urn_dagster.observables.tables import read_capture_histories, tables_from_histories
 
-        file = home_of(context, collection).observables
+        file = home.observables
         frames = tables_from_histories(file.read("crawls"), read_capture_histories(file), collection.counting_error)
         file.replace(frames)
         for name in _FROM_HISTORIES:

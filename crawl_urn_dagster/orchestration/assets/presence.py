@@ -12,20 +12,21 @@ import dagster as dg
 
 from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.formatting import count_noun
-from crawl_urn_dagster.orchestration.asset_keys import FINGERPRINT, asset_spec, assets_of, home_of
+from crawl_urn_dagster.orchestration.asset_keys import FINGERPRINT, asset_spec, assets_of
 from crawl_urn_dagster.orchestration.partitions import crawl_partitions
+from crawl_urn_dagster.orchestration.resources import CollectionHome
 from crawl_urn_dagster.sources import Listing, PresenceSource, Sample, SourceError, fingerprint
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.observables.presence import Partition
-    from crawl_urn_dagster.orchestration.resources import CollectionHome
     from crawl_urn_dagster.sources import Files
 
 
-def presence_asset(collection: Collection, source: PresenceSource) -> dg.AssetsDefinition:
+def presence_asset(collection: Collection, home: CollectionHome, source: PresenceSource) -> dg.AssetsDefinition:
     """Define the asset that ingests the chosen crawls, or all crawls if the run has no chosen partitions."""
     spec = asset_spec(
         collection,
+        home,
         "presence",
         kinds={"parquet"},
         description="Captured elements of each crawl: one file of sorted 64-bit keys per crawl.",
@@ -42,7 +43,6 @@ def presence_asset(collection: Collection, source: PresenceSource) -> dg.AssetsD
         pool=f"{collection.name}_presence",
     )
     def ingest(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None]]:
-        home = home_of(context, collection)
         listing = source.list_crawls(with_progress(home.files), collection.selection)
         # The update that follows is an attempt at this fingerprint, whoever requested the ingest.
         context.instance.add_run_tags(context.run.run_id, {FINGERPRINT: fingerprint(listing.inputs)})

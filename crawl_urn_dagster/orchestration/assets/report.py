@@ -10,9 +10,10 @@ import dagster as dg
 
 from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.figures import CATALOGUE, PARAMETER_FIGURES, caption, draw, inputs_digest
-from crawl_urn_dagster.orchestration.asset_keys import FINGERPRINT, asset_key, asset_spec, assets_of, home_of
+from crawl_urn_dagster.orchestration.asset_keys import FINGERPRINT, asset_key, asset_spec, assets_of
 from crawl_urn_dagster.orchestration.assets.figures import figure_labels, figure_names, figure_tables
 from crawl_urn_dagster.orchestration.assets.source import TABLES_WITH_CRAWLS
+from crawl_urn_dagster.orchestration.resources import CollectionHome
 from crawl_urn_dagster.sources import SimulatedSource, TablesSource
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from crawl_urn_dagster.orchestration.resources import CollectionHome
     from crawl_urn_dagster.report import Page, Picture
 
 _ALWAYS = (
@@ -31,7 +31,7 @@ _ALWAYS = (
 )
 
 
-def report_asset(collection: Collection) -> dg.AssetsDefinition:
+def report_asset(collection: Collection, home: CollectionHome) -> dg.AssetsDefinition:
     """Define the report; it does not wait for figures of parameters, which a blocking check may skip."""
     names = figure_names(collection)
     observed = [name for name in names if not CATALOGUE[name].has_parameters]
@@ -44,6 +44,7 @@ def report_asset(collection: Collection) -> dg.AssetsDefinition:
     read = list(dict.fromkeys([*tables, *drawn]))
     spec = asset_spec(
         collection,
+        home,
         "report",
         kinds={"markdown", "html"},
         deps=[*read, *observed],
@@ -61,7 +62,6 @@ def report_asset(collection: Collection) -> dg.AssetsDefinition:
         from crawl_urn_dagster.report import Content, report_page
         from crawl_urn_dagster.sources import InputFile, fingerprint
 
-        home = home_of(context, collection)
         frames = home.observables.read_all([*read, *TABLES_WITH_CRAWLS])
         if collection.stratum:
             frames["strata"] = stratum_sizes(read_strata(home.observables))

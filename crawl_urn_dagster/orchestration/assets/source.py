@@ -12,8 +12,9 @@ import dagster as dg
 
 from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.formatting import count_noun
-from crawl_urn_dagster.orchestration.asset_keys import asset_spec, assets_of, home_of, numeric_metadata, table_result
+from crawl_urn_dagster.orchestration.asset_keys import asset_spec, assets_of, numeric_metadata, table_result
 from crawl_urn_dagster.orchestration.assets.presence import presence_asset, with_progress
+from crawl_urn_dagster.orchestration.resources import CollectionHome
 from crawl_urn_dagster.sources import InputFile, PresenceSource, SimulatedSource, SourceError, TablesSource
 
 if TYPE_CHECKING:
@@ -26,22 +27,21 @@ if TYPE_CHECKING:
 TABLES_WITH_CRAWLS = ("inputs", "revisions", "findings")
 
 
-def source_assets(collection: Collection) -> list[dg.AssetsDefinition]:
+def source_assets(collection: Collection, home: CollectionHome) -> list[dg.AssetsDefinition]:
     """Return the assets that read the collection's source."""
     source = collection.source
     if isinstance(source, TablesSource):
-        return [_tables_assets(collection, source)]
-    assets = [presence_asset(collection, source), _crawls_asset(collection, source)]
-    return [*assets, _truth_asset(collection, source)] if isinstance(source, SimulatedSource) else assets
+        return [_tables_assets(collection, home, source)]
+    assets = [presence_asset(collection, home, source), _crawls_asset(collection, home, source)]
+    return [*assets, _truth_asset(collection, home, source)] if isinstance(source, SimulatedSource) else assets
 
 
-def _crawls_asset(collection: Collection, source: PresenceSource) -> dg.AssetsDefinition:
-    @assets_of(collection, "crawls", [asset_spec(collection, "crawls", kinds={"duckdb"}, deps=["presence"])])
+def _crawls_asset(collection: Collection, home: CollectionHome, source: PresenceSource) -> dg.AssetsDefinition:
+    @assets_of(collection, "crawls", [asset_spec(collection, home, "crawls", kinds={"duckdb"}, deps=["presence"])])
     def crawls(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
         from crawl_urn_dagster.observables.tables import crawls_table
         from crawl_urn_dagster.sources.calendar import crawls_frame
 
-        home = home_of(context, collection)
         files = with_progress(home.files)
         listing = source.list_crawls(files, collection.selection)
         labels = [crawl.crawl for crawl in listing.crawls]
@@ -64,19 +64,18 @@ def _crawls_asset(collection: Collection, source: PresenceSource) -> dg.AssetsDe
     return crawls
 
 
-def _tables_assets(collection: Collection, source: TablesSource) -> dg.AssetsDefinition:
+def _tables_assets(collection: Collection, home: CollectionHome, source: TablesSource) -> dg.AssetsDefinition:
     names = ["crawls"]
     names += ["containment"] if source.has_pairs else []
     names += ["discovery_curve", "first_returns"] if source.has_windows else []
     names += ["publications"] if source.is_revised else []
-    specs = [asset_spec(collection, name, kinds={"duckdb"}) for name in names]
+    specs = [asset_spec(collection, home, name, kinds={"duckdb"}) for name in names]
 
     @assets_of(collection, "read_tables", specs)
-    def read_tables(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None]]:
+    def read_tables() -> Iterator[dg.MaterializeResult[None]]:
         from crawl_urn_dagster.observables import tables
         from crawl_urn_dagster.observables.publications import record_publication
 
-        home = home_of(context, collection)
         observables = source.read_tables(with_progress(home.files), collection.selection)
         crawls = tables.crawls_table(observables.crawls)
         error = collection.counting_error
@@ -94,11 +93,11 @@ def _tables_assets(collection: Collection, source: TablesSource) -> dg.AssetsDef
     return read_tables
 
 
-def _truth_asset(collection: Collection, source: SimulatedSource) -> dg.AssetsDefinition:
-    @assets_of(collection, "truth", [asset_spec(collection, "truth", kinds={"duckdb"})])
-    def truth(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
+def _truth_asset(collection: Collection, home: CollectionHome, source: SimulatedSource) -> dg.AssetsDefinition:
+    @assets_of(collection, "truth", [asset_spec(collection, home, "truth", kinds={"duckdb"})])
+    def truth() -> dg.MaterializeResult[None]:
         table = source.truth()
-        home_of(context, collection).observables.replace({"truth": table})
+        home.observables.replace({"truth": table})
         return table_result(collection, "truth", table)
 
     return truth

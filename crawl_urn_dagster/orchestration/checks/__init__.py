@@ -9,23 +9,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crawl_urn_dagster.orchestration.checks.drift import drift_checks
-from crawl_urn_dagster.orchestration.checks.fits import estimate_checks
+from crawl_urn_dagster.orchestration.checks.fits import estimate_checks, headline_check
 from crawl_urn_dagster.orchestration.checks.inputs import input_checks
 from crawl_urn_dagster.orchestration.checks.observables import observable_checks
+from crawl_urn_dagster.orchestration.checks.results import checks_step
 from crawl_urn_dagster.orchestration.checks.sql_definitions import sql_definition_checks
 
 if TYPE_CHECKING:
     import dagster as dg
 
     from crawl_urn_dagster.config.collection import Collection
+    from crawl_urn_dagster.orchestration.resources import CollectionHome
 
 
-def collection_checks(collection: Collection) -> list[dg.AssetChecksDefinition]:
-    """Return all checks of a collection."""
+def collection_checks(collection: Collection, home: CollectionHome) -> list[dg.AssetChecksDefinition]:
+    """Return all checks of a collection, one step per subject."""
+    observables = [*observable_checks(collection), *sql_definition_checks(collection)]
     return [
-        *input_checks(collection),
-        *observable_checks(collection),
-        *sql_definition_checks(collection),
-        *estimate_checks(collection),
-        *drift_checks(collection),
+        checks_step(collection, home, "input", input_checks()),
+        checks_step(collection, home, "observable", observables),
+        checks_step(collection, home, "fit", estimate_checks(collection)),
+        # A step of its own: the figures that it blocks wait for no other check.
+        checks_step(collection, home, "headline", [headline_check()], blocking=True),
+        checks_step(collection, home, "drift", drift_checks()),
     ]

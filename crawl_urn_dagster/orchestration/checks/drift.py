@@ -9,21 +9,19 @@ from typing import TYPE_CHECKING, Any, cast
 
 from crawl_urn_dagster.observables.schema import SYMBOLS
 from crawl_urn_dagster.orchestration.asset_keys import numeric_metadata
-from crawl_urn_dagster.orchestration.checks.results import WARN, check_result, no_rows_result, not_assessed, table_check
+from crawl_urn_dagster.orchestration.checks.results import WARN, TableCheck, check_result, no_rows_result, not_assessed
 
 if TYPE_CHECKING:
     import dagster as dg
 
-    from crawl_urn_dagster.config.collection import Collection
     from crawl_urn_dagster.orchestration.resources import CollectionHome
 
 
-def drift_checks(collection: Collection) -> list[dg.AssetChecksDefinition]:
+def drift_checks() -> list[TableCheck]:
     """Return one check per parameter and one for the observables."""
     return [
-        *(_parameter_drift(collection, parameter) for parameter in SYMBOLS),
-        table_check(
-            collection,
+        *(_parameter_drift(parameter) for parameter in SYMBOLS),
+        TableCheck(
             "drift",
             "observed_drift",
             "Completeness and population follow their trend, and the scope has not changed. If the urn model does not "
@@ -33,7 +31,7 @@ def drift_checks(collection: Collection) -> list[dg.AssetChecksDefinition]:
     ]
 
 
-def _parameter_drift(collection: Collection, parameter: str) -> dg.AssetChecksDefinition:
+def _parameter_drift(parameter: str) -> TableCheck:
     symbol = SYMBOLS[parameter]
 
     def evaluate(home: CollectionHome) -> dg.AssetCheckResult:
@@ -59,8 +57,7 @@ def _parameter_drift(collection: Collection, parameter: str) -> dg.AssetChecksDe
             **numeric_metadata(**{name: float(row[name]) for name in ("reference_value", "value", "difference")}),
         )
 
-    return table_check(
-        collection,
+    return TableCheck(
         "drift",
         f"{parameter}_drift",
         f"{symbol} has not changed since the reference period.",

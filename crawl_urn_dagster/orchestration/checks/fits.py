@@ -10,8 +10,8 @@ import dagster as dg
 
 from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.observables.schema import ASSESSMENT_TABLES
-from crawl_urn_dagster.orchestration.asset_keys import asset_key, home_key, home_of, numeric_metadata, pool
-from crawl_urn_dagster.orchestration.checks.results import ERROR, WARN, check_result, not_assessed, table_check
+from crawl_urn_dagster.orchestration.asset_keys import numeric_metadata
+from crawl_urn_dagster.orchestration.checks.results import ERROR, WARN, TableCheck, check_result, not_assessed
 from crawl_urn_dagster.orchestration.resources import CollectionHome
 
 if TYPE_CHECKING:
@@ -20,30 +20,30 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.estimates.assessment.result import Assessment
 
 
-def estimate_checks(collection: Collection) -> list[dg.AssetChecksDefinition]:
+def headline_check() -> TableCheck:
+    """Return the check that blocks the figures of parameters if no number may be given."""
+    return TableCheck(
+        "headline",
+        "headline_fit",
+        "The assessment gives numbers. If this check fails, no figures of parameters are created.",
+        _assessment_gives_numbers,
+    )
+
+
+def estimate_checks(collection: Collection) -> list[TableCheck]:
     """Return the checks of the collection's fits."""
     checks = [
-        table_check(
-            collection,
-            "headline",
-            "headline_fit",
-            "The assessment gives numbers. If this check fails, no figures of parameters are created.",
-            _assessment_gives_numbers,
-            blocking=True,
-        ),
-        table_check(
-            collection,
+        TableCheck(
             "quantities",
             "numbers_may_be_quoted",
             "The numbers of the collection may be quoted without a reservation.",
             _numbers_may_be_quoted,
         ),
-        _fit_checks(collection),
+        *_fit_checks(collection),
     ]
     if collection.has_containment and collection.has_discovery_curve:
         checks.append(
-            table_check(
-                collection,
+            TableCheck(
                 "diagnosis",
                 "projections_agree",
                 "Containment and the discovery curve give the same parameters.",
@@ -111,39 +111,26 @@ def _projections_agree(home: CollectionHome) -> dg.AssetCheckResult:
     )
 
 
-def _fit_checks(collection: Collection) -> dg.AssetChecksDefinition:
-    """Define one check per fit; all of them are one step because they read rows of one table."""
+def _fit_checks(collection: Collection) -> Iterator[TableCheck]:
     from crawl_urn_dagster.estimates.fits import primary_fits
 
-    kinds = {
-        definition.check_name(clock): (*definition.name, clock)
-        for definition in primary_fits(collection.fitted_observables, collection.fits)
-        for clock in definition.clocks
-    }
-    key = asset_key(collection, "parameters")
-    specs = [
-        dg.AssetCheckSpec(
-            name, asset=key, description=f"The {model} fit to {projection} ({form} form, per {clock}) is ok."
-        )
-        for name, (projection, model, form, clock) in kinds.items()
-    ]
-    columns = ["projection", "model", "form", "clock"]
+    for definition in primary_fits(collection.fitted_observables, collection.fits):
+        for clock in definition.clocks:
+            yield _fit_check(definition.check_name(clock), (*definition.name, clock))
 
-    @dg.multi_asset_check(
-        name=f"{collection.name}__fits_are_ok",
-        specs=specs,
-        can_subset=True,
-        required_resource_keys={home_key(collection)},
-        pool=pool(collection),
-    )
-    def fits_are_ok(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
-        table = home_of(context, collection).observables.read("parameters")
+
+def _fit_check(name: str, fit: tuple[str, str, str, str]) -> TableCheck:
+    projection, model, form, clock = fit
+
+    def evaluate(home: CollectionHome) -> dg.AssetCheckResult:
+        table = home.observables.read("parameters")
         whole = table[table["stratum"].isna()]
-        for check in sorted(context.selected_asset_check_keys):
-            is_this_fit = (whole[columns] == list(kinds[check.name])).all(axis=1)
-            yield _fit_is_ok(whole[is_this_fit].iloc[-1])._replace(check_name=check.name, asset_key=key)
+        is_this_fit = (whole[["projection", "model", "form", "clock"]] == list(fit)).all(axis=1)
+        return _fit_is_ok(whole[is_this_fit].iloc[-1])
 
-    return fits_are_ok
+    return TableCheck(
+        "parameters", name, f"The {model} fit to {projection} ({form} form, per {clock}) is ok.", evaluate
+    )
 
 
 def _fit_is_ok(row: "pd.Series") -> dg.AssetCheckResult:

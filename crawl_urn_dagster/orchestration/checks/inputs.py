@@ -8,35 +8,31 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from crawl_urn_dagster.orchestration.checks.results import WARN, no_rows_result, rule_check, table_check
+from crawl_urn_dagster.orchestration.checks.results import WARN, TableCheck, no_rows_result, rule_check
 
 if TYPE_CHECKING:
     import dagster as dg
 
-    from crawl_urn_dagster.config.collection import Collection
     from crawl_urn_dagster.orchestration.resources import CollectionHome
 
 
-def input_checks(collection: Collection) -> list[dg.AssetChecksDefinition]:
+def input_checks() -> list[TableCheck]:
     """Return the checks of the `crawls` asset."""
     return [
         rule_check(
-            collection,
             "crawls",
             "calendar_strictly_increasing",
             "Each crawl starts later than the previous one.",
             lambda quality, file: (quality.STARTS_INCREASE, quality.calendar_disorder(file.read("crawls"))),
         ),
         rule_check(
-            collection,
             "crawls",
             "calendar_complete",
             "The calendar has a date for every crawl.",
             lambda quality, file: (quality.IN_CALENDAR, quality.dated_by_week(file.read("crawls"))),
             severity=WARN,
         ),
-        table_check(
-            collection,
+        TableCheck(
             "crawls",
             "revised_history",
             "The last change of the source did not change counts of earlier crawls.",

@@ -11,10 +11,10 @@ from crawl_urn_dagster.formatting import count_noun
 from crawl_urn_dagster.orchestration.checks.results import (
     ERROR,
     WARN,
+    TableCheck,
     check_result,
     not_assessed,
     rule_check,
-    table_check,
 )
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _MAX_ROWS_RECOUNTED = 20_000_000
 _MIN_EARLIER_PAIRS = 3
 
 
-def observable_checks(collection: Collection) -> list[dg.AssetChecksDefinition]:
+def observable_checks(collection: Collection) -> list[TableCheck]:
     """Return the checks of the observables that the collection has."""
     checks = [_containment_drop(collection)]
     if collection.has_histories:
@@ -38,7 +38,6 @@ def observable_checks(collection: Collection) -> list[dg.AssetChecksDefinition]:
         checks += _discovery_checks(collection)
     if collection.has_containment:
         check = rule_check(
-            collection,
             "containment",
             "in_range",
             "Containment is in [0, 1], allowing for the source's counting error.",
@@ -51,11 +50,10 @@ def observable_checks(collection: Collection) -> list[dg.AssetChecksDefinition]:
     return checks
 
 
-def _discovery_checks(collection: Collection) -> list[dg.AssetChecksDefinition]:
+def _discovery_checks(collection: Collection) -> list[TableCheck]:
     error = collection.source.relative_error
     return [
         rule_check(
-            collection,
             "discovery_curve",
             "non_decreasing",
             "U(s, T) does not decrease in T, allowing for the source's counting error.",
@@ -65,7 +63,6 @@ def _discovery_checks(collection: Collection) -> list[dg.AssetChecksDefinition]:
             ),
         ),
         rule_check(
-            collection,
             "discovery_curve",
             "at_least_largest_crawl",
             "U(s, T) is at least the largest crawl of the window, allowing for the source's counting error.",
@@ -77,7 +74,7 @@ def _discovery_checks(collection: Collection) -> list[dg.AssetChecksDefinition]:
     ]
 
 
-def _histories_complete(collection: Collection) -> dg.AssetChecksDefinition:
+def _histories_complete(collection: Collection) -> TableCheck:
     def evaluate(home: CollectionHome) -> dg.AssetCheckResult:
         import pandas as pd
 
@@ -107,8 +104,7 @@ def _histories_complete(collection: Collection) -> dg.AssetChecksDefinition:
             **totals,
         )
 
-    return table_check(
-        collection,
+    return TableCheck(
         "capture_history_counts",
         "histories_sum_to_elements",
         "The history counts sum to the number of elements of each presence partition and of all partitions together.",
@@ -116,7 +112,7 @@ def _histories_complete(collection: Collection) -> dg.AssetChecksDefinition:
     )
 
 
-def _containment_drop(collection: Collection) -> dg.AssetChecksDefinition:
+def _containment_drop(collection: Collection) -> TableCheck:
     asset = "containment" if collection.has_containment else "discovery_curve"
     n_baseline = collection.drift.window_crawls
 
@@ -145,8 +141,7 @@ def _containment_drop(collection: Collection) -> dg.AssetChecksDefinition:
             cause=str(last["crawl"]),
         )
 
-    return table_check(
-        collection,
+    return TableCheck(
         asset,
         "coverage_drop",
         "The latest crawl contains as much of the previous crawl as earlier crawls did.",

@@ -3,13 +3,14 @@
 Does not decide what a check tests; see the modules of the subjects.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
 from crawl_urn_dagster.config.collection import Collection
-from crawl_urn_dagster.orchestration.asset_keys import asset_key, home_key, home_of, pool
+from crawl_urn_dagster.orchestration.asset_keys import PartErrors, asset_key, pool
 from crawl_urn_dagster.orchestration.resources import CollectionHome
 
 if TYPE_CHECKING:
@@ -21,35 +22,50 @@ WARN, ERROR = dg.AssetCheckSeverity.WARN, dg.AssetCheckSeverity.ERROR
 _MAX_ROWS_SHOWN = 10
 
 
-def table_check(
-    collection: Collection,
-    asset: str,
-    name: str,
-    description: str,
-    evaluate: Callable[[CollectionHome], dg.AssetCheckResult],
-    *,
-    blocking: bool = False,
-) -> dg.AssetChecksDefinition:
-    """Define one check as a separate step.
+@dataclass(frozen=True)
+class TableCheck:
+    """One check of a table.
 
-    Parameters
+    Attributes
     ----------
+    asset, name, description
+        Asset that is checked, and name and description of the check.
     evaluate
         Takes the collection's home and returns the result.
     """
 
-    @dg.asset_check(
-        asset=asset_key(collection, asset),
-        name=name,
-        description=description,
-        blocking=blocking,
-        required_resource_keys={home_key(collection)},
+    asset: str
+    name: str
+    description: str
+    evaluate: Callable[[CollectionHome], dg.AssetCheckResult]
+
+
+def checks_step(
+    collection: Collection, home: CollectionHome, step: str, checks: Sequence[TableCheck], *, blocking: bool = False
+) -> dg.AssetChecksDefinition:
+    """Define the step that evaluates some checks; the UI can evaluate each of them alone.
+
+    An error in one check fails the step after the other checks were evaluated.
+    """
+    by_key = {dg.AssetCheckKey(asset_key(collection, check.asset), check.name): check for check in checks}
+
+    @dg.multi_asset_check(
+        name=f"{collection.name}__{step}_checks",
+        specs=[
+            dg.AssetCheckSpec(key.name, asset=key.asset_key, description=check.description, blocking=blocking)
+            for key, check in by_key.items()
+        ],
+        can_subset=True,
         pool=pool(collection),
     )
-    def check(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
-        return evaluate(home_of(context, collection))
+    def evaluate_checks(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
+        errors = PartErrors()
+        for key in sorted(context.selected_asset_check_keys):
+            with errors.keep(key.name):
+                yield by_key[key].evaluate(home)._replace(check_name=key.name, asset_key=key.asset_key)
+        errors.raise_kept()
 
-    return check
+    return evaluate_checks
 
 
 def check_result(
@@ -114,14 +130,13 @@ def no_rows_result(
 
 
 def rule_check(
-    collection: Collection,
     asset: str,
     name: str,
     description: str,
     find: Callable[[Any, "ObservablesFile"], tuple[str, "pd.DataFrame"]],
     *,
     severity: dg.AssetCheckSeverity = ERROR,
-) -> dg.AssetChecksDefinition:
+) -> TableCheck:
     """Define a check that passes if no row breaks a rule of `observables.quality`.
 
     Parameters
@@ -137,7 +152,7 @@ def rule_check(
         rule, rows = find(quality, home.observables)
         return no_rows_result(rows, rule=rule, todo=quality.WHAT_TO_DO[rule], severity=severity)
 
-    return table_check(collection, asset, name, description, evaluate)
+    return TableCheck(asset, name, description, evaluate)
 
 
 def not_assessed(reason: str) -> dg.AssetCheckResult:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crawl_urn_dagster.orchestration.checks.results import no_rows_result, not_assessed, table_check
+from crawl_urn_dagster.orchestration.checks.results import TableCheck, no_rows_result, not_assessed
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -22,12 +22,12 @@ _MAX_HISTORY_PAIRS = 500_000 * (51 * 50 // 2)
 _MAX_PRESENCE_ROWS = 10_000_000
 
 
-def sql_definition_checks(collection: Collection) -> list[dg.AssetChecksDefinition]:
+def sql_definition_checks(collection: Collection) -> list[TableCheck]:
     """Return the check against the SQL definitions; none if the collection has no capture histories."""
-    return [_observables_equal_sql(collection)] if collection.has_histories else []
+    return [_observables_equal_sql()] if collection.has_histories else []
 
 
-def _observables_equal_sql(collection: Collection) -> dg.AssetChecksDefinition:
+def _observables_equal_sql() -> TableCheck:
     def evaluate(home: CollectionHome) -> dg.AssetCheckResult:
         from crawl_urn_dagster.observables.sql_definitions import history_pairs, observables_differences
 
@@ -46,8 +46,7 @@ def _observables_equal_sql(collection: Collection) -> dg.AssetChecksDefinition:
             history_counts_recomputed=is_recounted,
         )
 
-    return table_check(
-        collection,
+    return TableCheck(
         "containment",
         "observables_equal_sql",
         "Capture-history counts, containment, discovery curve, m-array, first returns and capture frequencies equal "

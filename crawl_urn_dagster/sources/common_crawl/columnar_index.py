@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field, PrivateAttr, field_validator
 
+from crawl_urn_dagster.formatting import format_options
 from crawl_urn_dagster.sources.calendar import COLLINFO, date_crawls, fetch_calendar, select_crawls
 from crawl_urn_dagster.sources.common_crawl.per_crawl_files import require_published, unpublished_finding
-from crawl_urn_dagster.sources.errors import SourceError, format_options
+from crawl_urn_dagster.sources.errors import SourceError
 from crawl_urn_dagster.sources.input_files import InputFile, fingerprint
 from crawl_urn_dagster.sources.interface import Captures, Listing, PresenceSource, Sample
 from crawl_urn_dagster.sources.transport.duckdb_connection import VECTORS_PER_CHUNK, connect

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, PrivateAttr
 
+from crawl_urn_dagster.formatting import format_options
 from crawl_urn_dagster.sources.common_crawl.columnar_index import ColumnarSource
-from crawl_urn_dagster.sources.errors import format_options
 from crawl_urn_dagster.sources.formats.canonical_urls import canonical_host, map_distinct
 
 if TYPE_CHECKING:

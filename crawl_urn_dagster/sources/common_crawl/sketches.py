@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
+from crawl_urn_dagster.formatting import format_options
 from crawl_urn_dagster.sources.calendar import COLLINFO, crawls_frame, fetch_calendar
 from crawl_urn_dagster.sources.common_crawl.hyperloglog import (
     cardinality,
@@ -19,7 +20,7 @@ from crawl_urn_dagster.sources.common_crawl.hyperloglog import (
     window_unions,
 )
 from crawl_urn_dagster.sources.common_crawl.per_crawl_files import PerCrawlLocation, find_published, list_candidates
-from crawl_urn_dagster.sources.errors import SourceError, format_options
+from crawl_urn_dagster.sources.errors import SourceError
 from crawl_urn_dagster.sources.formats.observable_frames import pairs_frame, windows_frame
 from crawl_urn_dagster.sources.interface import Listing, ObservableTables, TablesSource
 from crawl_urn_dagster.sources.transport.locations import CRAWL, Location

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field, PrivateAttr, field_validator
 
+from crawl_urn_dagster.formatting import format_options
 from crawl_urn_dagster.sources.common_crawl.count_files import CommonCrawlCountsSource  # noqa: TC001 - a field's type
 from crawl_urn_dagster.sources.common_crawl.url_index import CommonCrawlIndexSource  # noqa: TC001 - a field's type
 from crawl_urn_dagster.sources.csv_tables import find_column
-from crawl_urn_dagster.sources.errors import SourceError, format_options
+from crawl_urn_dagster.sources.errors import SourceError
 from crawl_urn_dagster.sources.formats.cdx import CdxSource  # noqa: TC001 - a field's type
 from crawl_urn_dagster.sources.formats.presence_list import PresenceListSource  # noqa: TC001 - a field's type
 from crawl_urn_dagster.sources.input_files import fingerprint

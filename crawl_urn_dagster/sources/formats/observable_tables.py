@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from crawl_urn_dagster.formatting import format_options
 from crawl_urn_dagster.sources.calendar import (
     Selection,
     check_label,
@@ -20,7 +21,7 @@ from crawl_urn_dagster.sources.calendar import (
     select_crawls,
 )
 from crawl_urn_dagster.sources.csv_tables import Row, add_once, parse_count, read_header, read_rows
-from crawl_urn_dagster.sources.errors import SourceError, format_options
+from crawl_urn_dagster.sources.errors import SourceError
 from crawl_urn_dagster.sources.formats.observable_frames import PAIR_COLUMNS, pairs_frame, windows_frame
 from crawl_urn_dagster.sources.interface import ObservableTables, TablesSource
 from crawl_urn_dagster.sources.transport.locations import Location  # noqa: TC001 - pydantic reads it

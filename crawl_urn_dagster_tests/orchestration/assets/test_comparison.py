@@ -83,7 +83,6 @@ def test_asset_and_command_write_the_same_page(home):
     collections, homes, paths = home
     page = Path(paths["html"].value)
     before = page.read_text()
-    resources = {f"{one.name}_home": at for one, at in zip(collections, homes, strict=True)}
-    result = dg.materialize([comparison_asset(collections)], resources=resources, selection="_comparison/one")
+    result = dg.materialize([comparison_asset(collections, homes[0].folder)], selection="_comparison/one")
     assert result.success
     assert page.read_text() == before

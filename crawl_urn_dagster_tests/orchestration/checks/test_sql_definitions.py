@@ -38,7 +38,8 @@ def test_sql_check_is_skipped_above_its_limit(checked, monkeypatch):
 
 def test_sql_check_exists_only_with_capture_histories(checked, tmp_path):
     def names(collection):
-        return {spec.key.name for checks in collection_checks(collection) for spec in checks.check_specs}
+        checks = collection_checks(collection, checked.home)
+        return {spec.key.name for step in checks for spec in step.check_specs}
 
     assert "observables_equal_sql" in names(checked.collection)
     assert "observables_equal_sql" not in names(tables_collection(tmp_path))
