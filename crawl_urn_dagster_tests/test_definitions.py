@@ -71,7 +71,7 @@ def test_environment_sets_collections_and_home(tmp_path, monkeypatch):
             monkeypatch.setenv(name, value)
         defs = definitions()
         (name,) = {key.path[0] for key in defs.resolve_all_asset_keys()}
-        return name, defs.resources["crawl_urn_home"].folders[name]
+        return name, defs.resources["crawl_urn_home"].collection(name).folder
 
     home = str(tmp_path / "data")
     assert found(CRAWL_URN_COLLECTIONS=str(configuration), CRAWL_URN_HOME=home) == ("mine", home)

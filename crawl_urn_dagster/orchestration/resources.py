@@ -91,6 +91,10 @@ class CollectionHome:
         return Files(self.path.parent / ".cache")
 
 
+# Home folder of each collection that was built in this process; a code location has one collection of each name.
+_FOLDERS: dict[str, str] = {}
+
+
 class CrawlUrnHome(dg.ConfigurableResource):  # type: ignore[type-arg]
     """Files of every collection of the code location, for other assets: the resource ``crawl_urn_home``.
 
@@ -99,16 +103,16 @@ class CrawlUrnHome(dg.ConfigurableResource):  # type: ignore[type-arg]
 
     Parameters
     ----------
-    folders
-        Home folder of each collection by its name.
+    folder
+        Home folder of all collections. None: the folder that each collection was built with.
 
     Examples
     --------
-    >>> CrawlUrnHome(folders={"demo": "/data"}).collection("demo").database.name
+    >>> CrawlUrnHome(folder="/data").collection("demo").database.name
     'observables.duckdb'
     """
 
-    folders: dict[str, str]
+    folder: str | None = None
 
     def collection(self, name: str) -> CollectionHome:
         """Return the files of one collection.
@@ -116,18 +120,18 @@ class CrawlUrnHome(dg.ConfigurableResource):  # type: ignore[type-arg]
         Raises
         ------
         LookupError
-            If there is no such collection.
+            If no collection of this name was built.
         """
-        if name not in self.folders:
-            raise LookupError(f"unknown collection {name!r}: {format_options(name, self.folders)}")
-        return CollectionHome(self.folders[name], name)
+        if self.folder is None and name not in _FOLDERS:
+            raise LookupError(f"unknown collection {name!r}: {format_options(name, _FOLDERS)}")
+        return CollectionHome(self.folder or _FOLDERS[name], name)
 
 
 # `dagster.Definitions.merge` accepts several definitions with one resource only if it is the same object.
-_SHARED = CrawlUrnHome(folders={})
+_SHARED = CrawlUrnHome()
 
 
 def add_collection(home: CollectionHome) -> CrawlUrnHome:
     """Add a collection to the resource that all definitions of this process share, and return the resource."""
-    _SHARED.folders[home.collection] = home.folder
+    _FOLDERS[home.collection] = home.folder
     return _SHARED

@@ -15,7 +15,7 @@ from crawl_urn_dagster_tests.pipeline import ALL_BUT_OBSERVABLES
 from crawl_urn_dagster_tests.servers import FileServer
 
 ATTEMPTS = 3
-AT_ONCE = {"attempts": ATTEMPTS, "first_wait_seconds": 0}
+AT_ONCE = {"attempts": ATTEMPTS, "first_wait_seconds": 0, "refresh_cron": "0 6 2 * *"}
 CRAWLS = ["2024-01", "2024-02", "2024-03"]
 
 

@@ -70,7 +70,7 @@ def test_relative_home_starts_at_the_project_root(home, folder):
         content["attributes"] |= {"alerts": "{{ env.NOT_SET }}"} | ({} if home is None else {"home": home})
         path = sandbox.scaffold_component(component_cls=CrawlUrnComponent, defs_yaml_contents=content)
         with sandbox.load_component_and_build_defs(defs_path=path) as (_, defs):
-            assert defs.resources["crawl_urn_home"].folders["mine"] == str(sandbox.project_root / folder)
+            assert defs.resources["crawl_urn_home"].collection("mine").folder == str(sandbox.project_root / folder)
             assert defs.resolve_sensor_def("mine_alerts").default_status == dg.DefaultSensorStatus.STOPPED
 
 

@@ -2,14 +2,14 @@
 
 import pytest
 
-from crawl_urn_dagster_tests.orchestration.polling import CRAWLS, advance_time, launch, scheduled, waiting
+from crawl_urn_dagster_tests.orchestration.polling import CRAWLS, advance_time, launch, scheduled
 from crawl_urn_dagster_tests.pipeline import Pipeline
 
 pytestmark = pytest.mark.slow
 
 
 def test_schedules_request_the_same_runs_as_the_sensor(lists, tmp_path):
-    lists = Pipeline(waiting(lists, refresh_cron="0 6 2 * *"), tmp_path, on_disk=True)
+    lists = Pipeline(lists.collection, tmp_path, on_disk=True)
     assert scheduled(lists, "split_update").startswith("To ingest: 3 crawls")
     (request,) = scheduled(lists, "split_ingest")
     assert lists.instance.get_dynamic_partitions("split_crawls") == CRAWLS

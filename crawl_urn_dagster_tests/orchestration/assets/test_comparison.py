@@ -45,7 +45,7 @@ def test_comparison_needs_several_collections_but_no_job(tmp_path):
     defs = build_defs(collections, home=tmp_path)
     dg.Definitions.validate_loadable(defs)
     graph = defs.resolve_asset_graph()
-    (key,) = comparison_asset(collections).keys
+    (key,) = comparison_asset(collections, str(tmp_path)).keys
     assert graph.get(key).parent_keys == {dg.AssetKey([name, "report"]) for name in names}
     assert not graph.get(key).child_keys
     for job in (f"{name}_update" for name in names):
@@ -64,7 +64,7 @@ def test_two_comparisons_of_one_location_do_not_clash(tmp_path):
 def test_comparison_is_requested_after_a_new_report(tmp_path):
     collections = [tables_collection(tmp_path, histories(3), name=name) for name in ("one", "two")]
     defs = build_defs(collections, home=tmp_path)
-    (key,) = comparison_asset(collections).keys
+    (key,) = comparison_asset(collections, str(tmp_path)).keys
     instance = dg.DagsterInstance.ephemeral()
     requested = []
     cursor = None
