@@ -80,7 +80,7 @@ def combine(crawls: Sequence[IntArray], alone: Words) -> Histories:
     return Histories(keys[starts], np.stack(words))
 
 
-def join(held: KeptRange, keep: Words, added: Histories) -> tuple[Histories, list[HistoryCounts]]:
+def merge(held: KeptRange, keep: Words, added: Histories) -> Histories:
     """Clear slots of kept histories and merge added histories into them.
 
     Parameters
@@ -94,7 +94,7 @@ def join(held: KeptRange, keep: Words, added: Histories) -> tuple[Histories, lis
 
     Returns
     -------
-    The merged histories, without those that are now empty, and their counts.
+    The merged histories, without those that are now empty.
     """
     if len(held.keys):
         position, is_new = _lookup(held.keys, added.keys)
@@ -110,11 +110,17 @@ def join(held: KeptRange, keep: Words, added: Histories) -> tuple[Histories, lis
         words[:, target] |= added.words
         is_captured = words.any(axis=0)
         added = Histories(keys, words) if is_captured.all() else Histories(keys[is_captured], words[:, is_captured])
-    return added, [count_by_history(added.words)]
+    return added
+
+
+def join(held: KeptRange, keep: Words, added: Histories) -> tuple[Histories, list[HistoryCounts]]:
+    """Return the histories that `merge` returns, and their counts; parameters as in `merge`."""
+    merged = merge(held, keep, added)
+    return merged, [count_by_history(merged.words)]
 
 
 def change(held: KeptRange, added: Histories) -> list[HistoryCounts]:
-    """Return the change of the counts of kept histories when others are merged in; parameters as in `join`."""
+    """Return the change of the counts of kept histories when others are merged in; parameters as in `merge`."""
     position, is_new = _lookup(held.keys, added.keys)
     was_held, position = np.flatnonzero(~is_new), position[~is_new]
     before = np.zeros((len(added.words), len(position)), dtype=np.uint64)
@@ -130,6 +136,36 @@ def captured(words: Words, slots: Sequence[int]) -> BoolArray:
     """Return whether each history has each of these slots set, shape (histories, slots)."""
     as_bytes = np.ascontiguousarray(words.T).astype("<u8", copy=False).view(np.uint8)
     return np.take(np.unpackbits(as_bytes, axis=1, bitorder="little"), slots, axis=1).view(np.bool_)
+
+
+def words_of(seen: BoolArray, slots: Sequence[int], n_words: int) -> Words:
+    """Return histories as words, the inverse of `captured`.
+
+    Examples
+    --------
+    >>> words_of(np.array([[True, False, True]]), [0, 1, 64], n_words=2).tolist()
+    [[1], [1]]
+    """
+    bits = np.zeros((len(seen), n_words * BITS), dtype=np.uint8)
+    bits[:, slots] = seen
+    packed = np.packbits(bits, axis=1, bitorder="little").view("<u8").astype(np.uint64)
+    return np.ascontiguousarray(packed.T)
+
+
+def identify(words: Words) -> npt.NDArray[np.uint64]:
+    """Return a number for each history: the history itself if it has one word, else a hash.
+
+    Two of n histories of several words have the same number with a probability of about n² / 2^65.
+    """
+    if len(words) == 1:
+        return np.asarray(words[0])
+    result: npt.NDArray[np.uint64] = np.zeros(words.shape[1], dtype=np.uint64)
+    for word in words:
+        # The finaliser of SplitMix64, applied after each word.
+        result = (result ^ word) * np.uint64(0x9E3779B97F4A7C15)
+        result = (result ^ (result >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        result ^= result >> np.uint64(27)
+    return result
 
 
 def count_by_history(words: Words) -> HistoryCounts:

@@ -34,6 +34,7 @@ from crawl_urn_dagster.observables.history_arrays import (
     combine,
     history,
     join,
+    merge,
     single_captures,
     sum_by_history,
 )
@@ -115,36 +116,79 @@ class KeptHistories:
         ValueError
             If the partitions have different sampling fractions, or one is replaced meanwhile.
         """
-        one_in = common_sample(partitions)
         contents = {partition.crawl: partition.content for partition in partitions}
         with exclusive(self.folder):
-            base = self._read_manifest()
-            kept = {crawl: slot for crawl, slot in base.slots.items() if contents.get(crawl) == base.contents[crawl]}
-            if base.one_in != one_in or not kept:
-                base, kept = _Manifest(), {}
-            added = [partition for partition in partitions if partition.crawl not in kept]
-            slots = _with_free_slots(kept, added)
-            n_words = max(base.words, max(slots.values()) // BITS + 1)
-            passes = _Passes(
-                keys=self._keys(base),
-                words=self._words(base),
-                added=added,
-                alone=single_captures([slots[one.crawl] for one in added], n_words),
-                one_in=one_in,
-                memory_bytes=memory_bytes,
-                threads=threads or _n_processors(),
-                report=report,
-            )
-            if len(kept) == len(base.slots) and sum(one.rows for one in added) <= _MAX_LOOKED_UP * base.rows:
+            base, kept, passes = self._plan(partitions, memory_bytes, threads, report)
+            n_words = len(passes.alone)
+            if len(kept) == len(base.slots) and sum(one.rows for one in passes.added) <= _MAX_LOOKED_UP * base.rows:
                 changes = chain.from_iterable(passes.run("looking up captures in kept histories", change))
                 totals = sum_by_history([self._counts(base, n_words), *changes])
             else:
-                target = _Manifest(uuid.uuid4().hex, words=n_words, one_in=one_in, slots=slots, contents=contents)
-                merge = partial(join, keep=history(kept.values(), n_words))
-                totals = self._write(target, passes.run("merging captures into histories", merge))
+                target = _Manifest(
+                    uuid.uuid4().hex, words=n_words, one_in=passes.one_in, slots=passes.slots, contents=contents
+                )
+                merged = partial(join, keep=history(kept.values(), n_words))
+                totals = self._write(target, passes.run("merging captures into histories", merged))
         return CaptureHistoryCounts(
-            captured(totals.words, [slots[crawl] for crawl in contents]), totals.elements * one_in
+            captured(totals.words, [passes.slots[crawl] for crawl in contents]), totals.elements * passes.one_in
         )
+
+    def read(
+        self,
+        partitions: Sequence[Partition],
+        *,
+        memory_bytes: int = 2**32,
+        threads: int | None = None,
+        report: Callable[[str], object] | None = None,
+    ) -> Iterator[tuple[Histories, list[int]]]:
+        """Yield every key with its history, in ascending order, in ranges that fit the memory.
+
+        Crawls that the state does not contain are merged on the way; the state does not change.
+
+        Parameters
+        ----------
+        partitions, memory_bytes, threads, report
+            As in `count`.
+
+        Yields
+        ------
+        Histories of a range of keys, and the slot of each partition.
+        """
+        with exclusive(self.folder):
+            _, kept, passes = self._plan(partitions, memory_bytes, threads, report)
+            merged = partial(merge, keep=history(kept.values(), len(passes.alone)))
+            slots = [passes.slots[partition.crawl] for partition in partitions]
+            yield from ((found, slots) for found in passes.run("reading histories", merged))
+
+    def _plan(
+        self,
+        partitions: Sequence[Partition],
+        memory_bytes: int,
+        threads: int | None,
+        report: Callable[[str], object] | None,
+    ) -> tuple[_Manifest, dict[str, int], _Passes]:
+        """Return the usable base, the slots of its crawls that are unchanged, and the pass that adds the others."""
+        one_in = common_sample(partitions)
+        contents = {partition.crawl: partition.content for partition in partitions}
+        base = self._read_manifest()
+        kept = {crawl: slot for crawl, slot in base.slots.items() if contents.get(crawl) == base.contents[crawl]}
+        if base.one_in != one_in or not kept:
+            base, kept = _Manifest(), {}
+        added = [partition for partition in partitions if partition.crawl not in kept]
+        slots = _with_free_slots(kept, added)
+        n_words = max(base.words, max(slots.values()) // BITS + 1)
+        passes = _Passes(
+            keys=self._keys(base),
+            words=self._words(base),
+            added=added,
+            slots=slots,
+            alone=single_captures([slots[one.crawl] for one in added], n_words),
+            one_in=one_in,
+            memory_bytes=memory_bytes,
+            threads=threads or _n_processors(),
+            report=report,
+        )
+        return base, kept, passes
 
     def _write(self, target: _Manifest, ranges: Iterable[tuple[Histories, list[HistoryCounts]]]) -> HistoryCounts:
         """Write a base, name it in the manifest, remove the previous base and return the new counts."""
@@ -214,6 +258,8 @@ class _Passes:
         The base: keys, and each word of their histories.
     added
         Partitions that are not in the base.
+    slots
+        Slot of each crawl, kept and added.
     alone
         History of an element that only one of these partitions contains, shape (words, partitions).
     one_in
@@ -225,6 +271,7 @@ class _Passes:
     keys: IntArray
     words: list[npt.NDArray[np.uint64]]
     added: Sequence[Partition]
+    slots: dict[str, int]
     alone: Words
     one_in: int
     memory_bytes: int

@@ -9,6 +9,7 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from crawl_urn_dagster.observables.element_names import ElementNames, NameSpool
     from crawl_urn_dagster.observables.strata import StratumSettings
     from crawl_urn_dagster.progress import Progress
     from crawl_urn_dagster.urn.data.histories import IntArray
@@ -125,6 +127,7 @@ class PresenceFolder:
         *,
         one_in: int = 1,
         stratum: StratumSettings | None = None,
+        names: ElementNames | None = None,
         memory_bytes: int = 2**32,
         progress: Progress | None = None,
     ) -> Iterator[Partition]:
@@ -142,6 +145,8 @@ class PresenceFolder:
             Inverse of the sampling fraction of a coordinated sample.
         stratum
             Keep the stratum of every element: the first in order if it has several in one crawl.
+        names
+            Keep the text of every key there; None: keep no texts.
         memory_bytes
             Bound on the memory for sorting; a larger crawl is sorted one range at a time.
         progress
@@ -158,21 +163,35 @@ class PresenceFolder:
         values: list[Any]
         with exclusive(self.folder), scratch_folder(self.folder) as scratch:
             spools = {crawl: _Spool(scratch / str(number), stratum) for number, crawl in enumerate(revisions)}
+            texts = names.spool(scratch, memory_bytes) if names else None
+            write = partial(self._write, one_in=one_in, memory_bytes=memory_bytes, texts=texts)
             for crawl, elements, complete, *values in captures:
-                spools[crawl].append(element_keys(elements), one_in, *values)
+                keys = element_keys(elements)
+                spools[crawl].append(keys, one_in, *values)
+                if texts:
+                    texts.append(crawl, keys, np.asarray(elements, dtype=object), one_in)
                 if progress:
                     progress.advance(len(elements))
                 if complete:
                     del waiting[crawl]
-                    yield self._write(crawl, spools[crawl], revisions, one_in, memory_bytes)
+                    yield write(crawl, spools[crawl], revisions)
             for crawl in waiting:
-                yield self._write(crawl, spools[crawl], revisions, one_in, memory_bytes)
+                yield write(crawl, spools[crawl], revisions)
 
     def _write(
-        self, crawl: str, spool: _Spool, revisions: Mapping[str, str], one_in: int, memory_bytes: int
+        self,
+        crawl: str,
+        spool: _Spool,
+        revisions: Mapping[str, str],
+        *,
+        one_in: int,
+        memory_bytes: int,
+        texts: NameSpool | None,
     ) -> Partition:
-        """Sort the spooled keys of a crawl into its file."""
+        """Sort the spooled keys of a crawl into its file, and its texts first if they are kept."""
         path = self._path(crawl)
+        if texts:
+            texts.write(crawl, revisions[crawl], one_in)
         digest = hashlib.sha256()
         rows = 0
         lost = spool.lost()
@@ -343,6 +362,27 @@ def _read_columns(partition: Partition, low: int, high: int, names: list[str]) -
     columns = [table[name].to_numpy() for name in names]
     inside = slice(np.searchsorted(columns[0], low), np.searchsorted(columns[0], high, side="right"))
     return [column[inside] for column in columns]
+
+
+def read_strata_of(partitions: Sequence[Partition], keys: IntArray, crawls: _Texts) -> _Texts:
+    """Return the stratum of each key in a crawl that captured it, None without strata.
+
+    Parameters
+    ----------
+    partitions
+        Partitions of the crawls.
+    keys
+        Keys, shape (n,).
+    crawls
+        Label of the crawl of each key, shape (n,).
+    """
+    result = np.full(len(keys), None, dtype=object)
+    for partition in partitions:
+        at = np.flatnonzero(crawls == partition.crawl)
+        if partition.stratum and at.size:
+            known, codes = read_keys_and_strata(partition, int(keys[at].min()), int(keys[at].max()))
+            result[at] = np.array(partition.strata, dtype=object)[codes[np.searchsorted(known, keys[at])]]
+    return result
 
 
 def common_sample(partitions: Sequence[Partition]) -> int:

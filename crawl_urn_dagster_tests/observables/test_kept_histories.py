@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawl_urn_dagster.observables import kept_histories
+from crawl_urn_dagster.observables.history_arrays import captured, identify, words_of
 from crawl_urn_dagster.observables.kept_histories import KeptHistories
 from crawl_urn_dagster.observables.presence import PresenceFolder
 from crawl_urn_dagster.progress import Progress
@@ -257,3 +258,28 @@ def test_progress_reports_rows_speed_and_time_left(tmp_path, small_blocks, monke
     assert "of 100 rows" in lines[0]
     assert "s left" in lines[0]
     assert "100 rows in" in lines[-1]
+
+
+@pytest.mark.parametrize("crawls", [3, 70], ids=["one word", "two words"])
+@pytest.mark.parametrize("counted", [0, 2, 3])
+def test_reading_yields_every_key_with_its_history(tmp_path, small_blocks, crawls, counted):
+    """The state may contain none, some or more of the crawls that are read; it does not change."""
+    archive = Archive(tmp_path)
+    labels = [f"crawl-{number}" for number in range(crawls)]
+    for number, label in enumerate(labels):
+        archive.put(label, [n for n in range(40) if (n * (number + 3)) % 7 < 4])
+    if counted:
+        archive.count(labels[-counted:])
+    before = base_of(archive)
+    order = labels[:-1]
+    found, keys = Counter(), []
+    for (part, words), slots in KeptHistories(archive.state).read(archive.partitions(order)):
+        keys += part.tolist()
+        seen = captured(words, slots)
+        found.update(map(tuple, seen.tolist()))
+        again = words_of(seen, slots, len(words))
+        assert identify(again).tolist() == identify(words).tolist()
+        assert len(set(identify(words).tolist())) == len(np.unique(words, axis=1).T)
+    assert found == archive.expected(order)
+    assert keys == sorted(set(keys))
+    assert base_of(archive) == before

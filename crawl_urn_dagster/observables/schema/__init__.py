@@ -13,6 +13,13 @@ from crawl_urn_dagster.observables.schema.assessment import (
 )
 from crawl_urn_dagster.observables.schema.capture_recapture import CAPTURE_RECAPTURE, COMPARATORS, PER_CRAWL
 from crawl_urn_dagster.observables.schema.columns import Column, Table
+from crawl_urn_dagster.observables.schema.elements import (
+    ELEMENT_CALIBRATION,
+    ELEMENT_LISTS,
+    ELEMENT_SCORES,
+    ELEMENTS,
+    LOSSES_BY_GROUP,
+)
 from crawl_urn_dagster.observables.schema.fits import (
     KAPPA_PROFILE,
     MODEL_COMPARISON,
@@ -46,12 +53,18 @@ __all__ = [
     "DIAGNOSIS",
     "DISCOVERY_CURVE",
     "DRIFT",
+    "ELEMENTS",
+    "ELEMENT_CALIBRATION",
+    "ELEMENT_LISTS",
+    "ELEMENT_SCORES",
     "EQUAL_BUDGET",
+    "FILES",
     "FINDINGS",
     "FIRST_RETURNS",
     "FORECAST",
     "INPUTS",
     "KAPPA_PROFILE",
+    "LOSSES_BY_GROUP",
     "MODEL_COMPARISON",
     "M_ARRAY",
     "OPERATOR_TERMS",
@@ -108,6 +121,10 @@ TABLES = {
         CAPTURE_RECAPTURE,
         PER_CRAWL,
         COMPARATORS,
+        ELEMENT_SCORES,
+        ELEMENT_CALIBRATION,
+        *ELEMENT_LISTS,
+        LOSSES_BY_GROUP,
         TRUTH,
         INPUTS,
         REVISIONS,
@@ -115,3 +132,6 @@ TABLES = {
         PUBLICATIONS,
     )
 }
+
+#: Tables by name that are files of their own, because they have a row for every element.
+FILES = {ELEMENTS.name: ELEMENTS}
