@@ -13,8 +13,8 @@ from crawl_urn_dagster.estimates.elements.lists import ListSettings
 from crawl_urn_dagster.estimates.elements.tables import ElementInputs, element_tables, read_judgement
 from crawl_urn_dagster.observables import kept_histories
 from crawl_urn_dagster.observables.element_names import ElementNames
-from crawl_urn_dagster.observables.keys import element_keys
 from crawl_urn_dagster.observables.kept_histories import KeptHistories
+from crawl_urn_dagster.observables.keys import element_keys
 from crawl_urn_dagster.observables.presence import PresenceFolder
 from crawl_urn_dagster.observables.schema import ELEMENTS, TABLES
 from crawl_urn_dagster.urn import Status
