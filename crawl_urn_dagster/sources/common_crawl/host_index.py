@@ -12,7 +12,7 @@ from pydantic import Field, PrivateAttr
 
 from crawl_urn_dagster.formatting import format_options
 from crawl_urn_dagster.sources.common_crawl.columnar_index import ColumnarSource
-from crawl_urn_dagster.sources.formats.canonical_urls import canonical_host, map_distinct
+from crawl_urn_dagster.sources.formats.canonical_urls import host_of_key, map_distinct
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -113,6 +113,6 @@ class CommonCrawlHostIndexSource(ColumnarSource):
         batch = batch.filter(pc.and_kleene(pc.greater(batch[_FETCHED], 0), pc.is_valid(batch[name])))
         elements = batch[name].cast(pa.string()).combine_chunks()
         if self.element == "host":
-            elements = map_distinct(elements, lambda name: canonical_host(f"{name})"))
+            elements = map_distinct(elements, lambda name: host_of_key(f"{name})"))
         values = batch[self._rank].cast(pa.float64()) if self._rank else pa.nulls(len(batch), pa.float64())
         return pa.table({"element": elements, "value": values})

@@ -6,6 +6,7 @@ Does not read files; see `cdx`.
 from __future__ import annotations
 
 import functools
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 MAX_URL_CHARACTERS = 8192
 _REMEMBERED = 2**18
+# As the library surt has it.
+_WWW = re.compile(r"^www\d*\.")
 
 
 def map_distinct(texts: pa.Array, function: Callable[[str], str | None]) -> pa.Array:
@@ -43,7 +46,7 @@ def canonical_key(url: str) -> str | None:
 
 @functools.lru_cache(maxsize=_REMEMBERED)
 def canonical_host(site: str) -> str | None:
-    """Return the host of a key or URL as in its canonical key, without ``www.`` and port; None when it has none.
+    """Return the host of a key or URL, in lower case, without ``www.`` and port; None when it has none.
 
     Parameters
     ----------
@@ -52,9 +55,13 @@ def canonical_host(site: str) -> str | None:
         the path, such as ``http://www.archive.org:80``.
     """
     key = site if site.endswith(")") else canonical_key(f"{site}/")
-    if key is None:
-        return None
-    reversed_host = key[: key.index(")")].partition(":")[0].rstrip(",")
+    host = host_of_key(key) if key is not None else None
+    return None if host is None else _WWW.sub("", host.lower()) or None
+
+
+def host_of_key(key: str) -> str | None:
+    """Return the host of a key as it is written there, without port; None when it has none."""
+    reversed_host = key[: key.index(")")].partition(":")[0].strip(",")
     return ".".join(reversed(reversed_host.split(","))) or None
 
 
@@ -62,6 +69,13 @@ def canonical_host(site: str) -> str | None:
 def registered_domain(host: str) -> str | None:
     """Return the domain registered under an ICANN suffix; None for an IP address, a suffix or a local name."""
     return _public_suffixes().extract_str(host).top_domain_under_public_suffix or None
+
+
+@functools.lru_cache(maxsize=_REMEMBERED)
+def private_domain(host: str) -> str | None:
+    """Return the domain under any public suffix, such as ``a.github.io``; None for an IP address or a suffix."""
+    found = _public_suffixes().extract_str(host, include_psl_private_domains=True)
+    return found.top_domain_under_public_suffix or None
 
 
 @functools.cache

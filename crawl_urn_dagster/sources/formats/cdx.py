@@ -1,43 +1,48 @@
-"""Read captures from the indexes of web archives: CDX, CDXJ, Netarkivet's columns, and lists of URL and time.
+"""Read captures from the indexes of web archives: CDX, CDXJ, WACZ, answers of CDX APIs, lists of URL and time.
 
-Does not detect line formats; see `cdx_lines`. Does not canonicalise URLs; see `canonical_urls`.
+Does not detect line formats; see `cdx_lines`. Does not read lines; see `cdx_batches`. Does not canonicalise URLs; see
+`canonical_urls`.
 """
 
 from __future__ import annotations
 
+import functools
 import re
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from crawl_urn_dagster.sources.calendar import check_label
 from crawl_urn_dagster.sources.errors import SourceError
-from crawl_urn_dagster.sources.formats.cdx_lines import LETTERS, LineFormat, detect_format, parse_legend
+from crawl_urn_dagster.sources.formats.cdx_fields import PresenceRules
+from crawl_urn_dagster.sources.formats.cdx_lines import is_secondary_index, parse_legend
 from crawl_urn_dagster.sources.formats.parquet_cache import ConversionNotes, ParquetCachedSource
-from crawl_urn_dagster.sources.transport.duckdb_connection import connect
-from crawl_urn_dagster.sources.transport.locations import Location, label_in_path, strip_extensions
-from crawl_urn_dagster.sql_loader import load_statement
+from crawl_urn_dagster.sources.formats.wacz import INSIDE, extract_indexes, is_wacz
+from crawl_urn_dagster.sources.transport.locations import (
+    Location,
+    existing_files,
+    is_remote,
+    label_in_path,
+    strip_extensions,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import duckdb
-    import pyarrow as pa
     from typing_extensions import Self
 
+    from crawl_urn_dagster.sources.calendar import Selection
+    from crawl_urn_dagster.sources.formats.cdx_lines import LineFormat
     from crawl_urn_dagster.sources.input_files import LocalFile
+    from crawl_urn_dagster.sources.interface import Listing
     from crawl_urn_dagster.sources.transport.files import Files
 
-_LINES_FOR_DETECTION = 100
+# A converted file of another number is converted again.
+_CONVERSION = 2
 _SAMPLES_KEPT = 5
-_ROWS_PER_THREAD = 2**13
-_PROBLEMS = {
-    "fields": "does not have the fields of the other lines",
-    "time": "has no time of 4 to 17 digits from 1990 to 2099",
-    "url": "has no URL, or one that is too long",
-}
-# A bin is labelled by its first day, to the precision that names the bin.
-_LABEL_CHARACTERS = {"day": 10, "week": 10, "month": 7, "quarter": 7, "year": 4}
+_LINES_FOR_SECONDARY = 20
+_SECONDARY_NAMES = (".idx", ".loc")
 
 
 class CdxSource(ParquetCachedSource):
@@ -46,11 +51,13 @@ class CdxSource(ParquetCachedSource):
     Parameters
     ----------
     path
-        One file, a folder, a glob, or an address; gzip-compressed or not. The format is detected from the legend or the
-        first lines: CDX, CDXJ, Netarkivet's eight columns, or URL and time.
+        One file, a folder, a glob, or an address; gzip-compressed or not, or WACZ. The format is detected from the
+        legend, or from what the columns contain: CDX, CDXJ, answers of CDX APIs, Netarkivet's eight columns, or URL and
+        time.
     element
         Kind of element. ``url``: the canonical key (SURT), taken from the index if present; ``url_as_written``: the URL
-        as it was fetched; ``host``: host of the key, without ``www.``; ``domain``: registered under an ICANN suffix.
+        as it was fetched; ``host``: host of the key, in lower case and without ``www.``; ``domain``: registered under
+        an ICANN suffix; ``private_domain``: under any public suffix, such as ``a.github.io``.
     crawl_from
         Origin of a capture's crawl. ``file``: one crawl per file, labelled by the part of its path that the glob's only
         ``*`` matches, or by its name without extensions, in any folder. ``warc``: the label that `warc_pattern` matches
@@ -62,6 +69,11 @@ class CdxSource(ParquetCachedSource):
     present
         Captures that count as present: status codes (``200``), classes of them (``2xx``), ``revisit`` (mime
         ``warc/revisit``), ``unknown`` (no status), or ``any``.
+    revisits
+        Revisits that ``revisit`` stands for. ``all``; ``original_present``: only if the status of the original is
+        present by the other values of `present`, or is unknown.
+    post
+        ``drop``: leave out captures of POST requests, whose keys or URLs have the marks of pywb.
     legend
         Letters of the fields of CDX files without a legend, such as ``N b a m s``.
     max_malformed
@@ -92,12 +104,14 @@ class CdxSource(ParquetCachedSource):
 
     type: Literal["cdx"] = "cdx"
     path: Location
-    element: Literal["url", "url_as_written", "host", "domain"] = "url"
+    element: Literal["url", "url_as_written", "host", "domain", "private_domain"] = "url"
     crawl_from: Literal["file", "warc", "day", "week", "month", "quarter", "year"] = "file"
     warc_pattern: str | None = Field(default=None, min_length=1)
     present: list[Annotated[str, StringConstraints(pattern="^([0-9]{3}|[1-5]xx|revisit|unknown|any)$")]] = Field(
         default=["200", "revisit", "unknown"], min_length=1
     )
+    revisits: Literal["all", "original_present"] = "all"
+    post: Literal["keep", "drop"] = "keep"
     legend: str | None = None
     max_malformed: float = Field(default=0.01, ge=0, le=1)
 
@@ -128,37 +142,81 @@ class CdxSource(ParquetCachedSource):
     @property
     def granularity(self) -> str:
         """Kind of element; ``url`` also for `url_as_written`."""
-        return "url" if self.element == "url_as_written" else self.element
+        return {"url_as_written": "url", "private_domain": "domain"}.get(self.element, self.element)
+
+    @property
+    def rules(self) -> PresenceRules:
+        """Rules of which captures count as present."""
+        return PresenceRules(tuple(self.present), self.revisits, self.post)
+
+    def list_crawls(self, files: Files, selection: Selection) -> Listing:
+        """List the selected crawls; new files are converted first, which takes as long as reading them."""
+        listing = super().list_crawls(files, selection)
+        left_out = len(self._secondary_indexes(files))
+        findings = {**listing.findings, "files_left_out_secondary_index": left_out} if left_out else listing.findings
+        return replace(listing, findings=findings)
+
+    def _raw_files(self, files: Files) -> list[LocalFile]:
+        """Return the index files, also those in WACZ files, without secondary indexes."""
+        if is_remote(self.path):
+            return extract_indexes(files, self.path) if is_wacz(self.path) else files.fetch_all(self.path)
+        left_out = self._secondary_indexes(files)
+        paths = [path for path in existing_files(self.path) if path not in left_out]
+        if not paths:
+            found = "only secondary indexes, of other indexes' blocks" if left_out else "no such file"
+            raise SourceError(f"{self.path}: there is {found}; check the path")
+        raw: list[LocalFile] = []
+        for path in paths:
+            raw += extract_indexes(files, path) if is_wacz(path) else [files.fetch(path)]
+        return raw
+
+    def _secondary_indexes(self, files: Files) -> list[str]:
+        """Return the files of a folder or glob that are indexes of the blocks of another index."""
+        paths = [] if is_remote(self.path) else existing_files(self.path)
+        if paths == [self.path]:
+            return []  # One file is read, or refused by name.
+        return [
+            path
+            for path in paths
+            if path.lower().endswith(_SECONDARY_NAMES) or (not is_wacz(path) and _is_secondary(files.fetch(path)))
+        ]
 
     def _settings(self) -> tuple[str, ...]:
         fields = self.model_dump(exclude={"type", "path", "calendar"})
         return tuple(f"{name}={value!r}" for name, value in fields.items())
 
     def _convert(self, files: Files, local: LocalFile) -> Path:
-        key = ("cdx", local.input.location, self.path, *self._settings())
+        key = ("cdx", _CONVERSION, local.input.location, self.path, *self._settings())
+        return files.derive(
+            repr(key), local.input.sha256, lambda target: self._write(local, target), size=local.input.bytes
+        )
 
-        def make(target: Path) -> None:
-            with connect(files.cache) as connection:
-                self._write(connection, local, target)
-
-        return files.derive(repr(key), local.input.sha256, make, size=local.input.bytes)
-
-    def _write(self, connection: duckdb.DuckDBPyConnection, local: LocalFile, target: Path) -> None:
+    def _write(self, local: LocalFile, target: Path) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        from crawl_urn_dagster.sources.formats.text_lines import line_batches, read_start
+        from crawl_urn_dagster.sources.formats.capture_tables import CaptureTables, note_outcomes
+        from crawl_urn_dagster.sources.formats.cdx_batches import BatchReader
+        from crawl_urn_dagster.sources.formats.index_lines import open_index
 
         location = local.input.location
-        first = read_start(local, _LINES_FOR_DETECTION)
-        form = detect_format(first, parse_legend(self.legend) if self.legend else None, location)
-        self._check_fields(form, location)
+        index = open_index(local, parse_legend(self.legend) if self.legend else None)
+        self._check_fields(index.form, location)
         schema = pa.schema([(name, pa.string()) for name in ("crawl", "element", "stratum")])
         notes = ConversionNotes()
-        reader = _CaptureReader(self, form, first[0], self._label_of_file(location))
-        with pq.ParquetWriter(target, schema, compression="zstd", use_dictionary=["crawl"]) as writer:
-            for lines in line_batches(local, form.is_line):
-                writer.write_table(reader.captures(connection, lines, notes).cast(schema))
+        reader = BatchReader(index.form, self.rules)
+        tables = CaptureTables(self, self._label_of_file(location))
+        # Statistics of elements would cost more than the few scans that use them.
+        with pq.ParquetWriter(
+            target, schema, compression="zstd", use_dictionary=["crawl"], write_statistics=["crawl"]
+        ) as writer:
+            for before, data in index.batches:
+                try:
+                    batch = reader.read(data, before, samples=_SAMPLES_KEPT - len(notes.samples))
+                except ValueError as error:
+                    raise SourceError(f"{location}, {error}") from error
+                note_outcomes(batch, notes)
+                writer.write_table(tables.convert(batch.captures, notes).cast(schema))
             self._check_malformed(notes, location)
             writer.add_key_value_metadata(notes.metadata())
 
@@ -181,122 +239,15 @@ class CdxSource(ParquetCachedSource):
     def _label_of_file(self, location: str) -> str:
         if self.crawl_from != "file":
             return ""
+        location = location.partition(INSIDE)[0]
         label = label_in_path(self.path, location)
         name = strip_extensions(location.rstrip("/").rpartition("/")[2]) if label is None else label
         return check_label(name, location)
 
 
-class _CaptureReader:
-    """Convert the lines of one file to captures, and note the outcome of each line."""
+@functools.lru_cache(maxsize=2**14)
+def _is_secondary(local: LocalFile) -> bool:
+    """Test whether a file is a secondary index, once per content: sensors poll often."""
+    from crawl_urn_dagster.sources.formats.text_lines import read_start
 
-    def __init__(self, source: CdxSource, form: LineFormat, first_line: str, label: str) -> None:
-        from crawl_urn_dagster.sources.formats.canonical_urls import MAX_URL_CHARACTERS
-
-        self._source = source
-        self._label = label
-        self._parameters: dict[str, Any] = {
-            "present": source.present,
-            "element": source.element,
-            "by_warc": source.crawl_from == "warc",
-            "bin": source.crawl_from if source.crawl_from in _LABEL_CHARACTERS else None,
-            "longest": MAX_URL_CHARACTERS,
-        }
-        if form.is_json:
-            split = load_statement("split_cdxj_lines").format()
-        else:
-            positions = {name: form.position(name) for name in LETTERS}
-            numbers = {"fields": len(form.letters), "wide": form.wide, **positions}
-            split = load_statement("split_cdx_lines").format(
-                **{name: "NULL" if number is None else number for name, number in numbers.items()}
-            )
-            self._parameters |= {"legend": first_line if "CDX" in first_line else None, "delimiter": form.delimiter}
-        self._statement = load_statement("classify_captures").format(split=split)
-
-    def captures(self, connection: duckdb.DuckDBPyConnection, lines: pa.Table, notes: ConversionNotes) -> pa.Table:
-        """Return the captures that count as present, with columns ``crawl, element, stratum``."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        # DuckDB gives each thread one batch, so smaller batches use more threads.
-        connection.register("lines", pa.Table.from_batches(lines.to_batches(max_chunksize=_ROWS_PER_THREAD)))
-        rows: pa.Table = connection.sql(self._statement, params=self._parameters).to_arrow_table()
-        _note_outcomes(rows, notes)
-        present = rows.filter(pc.is_null(rows["outcome"]))
-        table = pa.table(
-            {
-                "crawl": self._crawls(present["crawl_text"]),
-                "element": self._elements(present),
-                "stratum": pa.nulls(len(present), pa.string()),
-            }
-        )
-        notes.counts["captures_left_out_no_crawl"] += table["crawl"].null_count
-        notes.counts["captures_left_out_no_element"] += table["element"].null_count
-        times = present["captured_at"]
-        if table["crawl"].null_count or table["element"].null_count:
-            has_both = pc.and_(pc.is_valid(table["crawl"]), pc.is_valid(table["element"]))
-            table, times = table.filter(has_both), times.filter(has_both)
-        notes.counts["captures"] += len(table)
-        _note_starts(table["crawl"], times, notes)
-        return table
-
-    def _crawls(self, texts: pa.ChunkedArray) -> pa.Array:
-        import pyarrow as pa
-
-        from crawl_urn_dagster.sources.formats.canonical_urls import map_distinct
-
-        if self._source.crawl_from == "file":
-            return pa.repeat(self._label, len(texts))
-        label = self._label_of_warc if self._source.warc_pattern else self._label_of_bin
-        return map_distinct(texts.combine_chunks(), label)
-
-    def _label_of_warc(self, name: str) -> str | None:
-        match = re.search(self._source.warc_pattern or "", name)
-        if match is None or not match[match.re.groups]:
-            return None
-        return check_label(match[match.re.groups], f"{self._source.path}, WARC {name[:80]}")
-
-    def _label_of_bin(self, first_day: str) -> str:
-        return first_day[: _LABEL_CHARACTERS[self._source.crawl_from]]
-
-    def _elements(self, rows: pa.Table) -> pa.Array:
-        import pyarrow.compute as pc
-
-        from crawl_urn_dagster.sources.formats import canonical_urls
-
-        addresses = rows["address"].combine_chunks()
-        if self._source.element == "url_as_written":
-            return addresses
-        if self._source.element == "url":
-            keys = rows["surt_key"].combine_chunks()
-            if keys.null_count:
-                keys = pc.coalesce(keys, canonical_urls.map_distinct(addresses, canonical_urls.canonical_key))
-            return keys
-        hosts = canonical_urls.map_distinct(addresses, canonical_urls.canonical_host)
-        if self._source.element == "host":
-            return hosts
-        return canonical_urls.map_distinct(hosts, canonical_urls.registered_domain)
-
-
-def _note_outcomes(rows: pa.Table, notes: ConversionNotes) -> None:
-    """Count lines without a capture and captures that are not present, by reason; keep samples of malformed lines."""
-    import pyarrow.compute as pc
-
-    notes.counts["lines"] += len(rows)  # The statement drops empty lines.
-    notes.counts["lines_malformed"] += 0  # The count is reported even if it is 0.
-    for pair in rows["outcome"].value_counts().to_pylist():
-        if pair["values"] in _PROBLEMS:
-            notes.counts["lines_malformed"] += pair["counts"]
-        elif pair["values"] not in {None, "header"}:
-            notes.counts[f"captures_left_out_{pair['values']}"] += pair["counts"]
-    for row in rows.filter(pc.is_valid(rows["line"])).slice(0, _SAMPLES_KEPT - len(notes.samples)).to_pylist():
-        notes.samples.append(f"line {row['line_number']} {_PROBLEMS[row['outcome']]}: {row['line']!r}")
-
-
-def _note_starts(crawls: pa.ChunkedArray, times: pa.ChunkedArray, notes: ConversionNotes) -> None:
-    """Note the time of the first capture of each crawl."""
-    import pyarrow as pa
-
-    first = pa.table({"crawl": crawls, "time": times}).group_by("crawl").aggregate([("time", "min")])
-    for row in first.to_pylist():
-        start = row["time_min"].isoformat()
-        notes.started[row["crawl"]] = min(start, notes.started.get(row["crawl"], start))
+    return is_secondary_index(read_start(local, _LINES_FOR_SECONDARY))

@@ -128,9 +128,13 @@ class ParquetCachedSource(PresenceSource):
                 if number == max(by_crawl[crawl]):
                     yield Captures.end_of(crawl)
 
+    def _raw_files(self, files: Files) -> list[LocalFile]:
+        """Return the raw files."""
+        return files.fetch_all(self.path)
+
     def _converted_parts(self, files: Files) -> list[LocalFile]:
         """Return the raw files, each with the path of its converted file."""
-        raw = files.fetch_all(self.path)
+        raw = self._raw_files(files)
         _reject_copies([local.input.location for local in raw])
         return [replace(local, path=self._convert(files, local)) for local in raw]
 

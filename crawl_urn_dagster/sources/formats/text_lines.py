@@ -5,7 +5,9 @@ Does not interpret lines; see `cdx_lines`.
 
 from __future__ import annotations
 
+import codecs
 import zlib
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,22 +27,40 @@ MAX_LINE_BYTES = 2**20
 _BATCH_BYTES = 2**23
 _READ_BYTES = 2**20
 _GZIP = 16 + zlib.MAX_WBITS
+_MARK = codecs.BOM_UTF8
+_UTF_16 = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
 
 def line_batches(local: LocalFile, is_line: Callable[[str], bool]) -> Iterator[pa.Table]:
+<<<<<<< HEAD
     """Read the lines of a file, compressed or not.
+=======
+    """Read the lines of a file as tables of about 8 MiB; see `text_batches`.
+
+    Yields
+    ------
+    Tables with columns ``line_number`` (from 1) and ``line`` (without LF or CR LF).
+    """
+    for before, text in text_batches(local, is_line):
+        yield _table(text, before)
+
+
+def text_batches(local: LocalFile, is_line: Callable[[str], bool]) -> Iterator[tuple[int, bytes]]:
+    """Read the lines of a file, gzip-compressed or not.
+>>>>>>> f6ed9a6 (sources: decide the layout of a CDX file by what its columns contain)
 
     Parameters
     ----------
     local
-        The file. Bytes that are not UTF-8 become U+FFFD. The end of a gzip member in the middle of a line ends the line
-        if the texts on both sides are lines, as in an index made of blocks.
+        The file, in UTF-8, or in UTF-16 with a byte-order mark. Other bytes become U+FFFD. The mark is removed, also at
+        the start of a line, where concatenated files leave it. The end of a gzip member in the middle of a line ends
+        the line if the texts on both sides are lines, as in an index made of blocks.
     is_line
         Function that tests whether a text is a line of the format.
 
     Yields
     ------
-    Tables of about 8 MiB with columns ``line_number`` (from 1) and ``line`` (without LF or CR LF).
+    Number of lines before, and about 8 MiB of valid UTF-8 in lines that end with LF.
 
     Raises
     ------
@@ -49,7 +69,7 @@ def line_batches(local: LocalFile, is_line: Callable[[str], bool]) -> Iterator[p
     """
     whole: list[bytes | memoryview] = []
     tail, size, lines, is_seam = bytearray(), 0, 0, False
-    for block, ends_member in _blocks(local):
+    for block, ends_member in read_blocks(local):
         if is_seam and tail and _are_lines(tail, block, is_line):
             tail += b"\n"
         is_seam = ends_member
@@ -65,24 +85,24 @@ def line_batches(local: LocalFile, is_line: Callable[[str], bool]) -> Iterator[p
                 "that a line may have; check that the file is text"
             )
         if size >= _BATCH_BYTES and whole:
-            batch = _batch(b"".join(whole), lines)
-            yield batch
-            lines += len(batch)
+            text = _clean(b"".join(whole))
+            yield lines, text
+            lines += text.count(b"\n")
             whole, size = [], 0
     rest = b"".join((*whole, tail))
     if rest:
-        yield _batch(rest if rest.endswith(b"\n") else rest + b"\n", lines)
+        yield lines, _clean(rest if rest.endswith(b"\n") else rest + b"\n")
 
 
 def read_start(local: LocalFile, lines: int) -> list[str]:
     """Return the first lines in the first MiB of a file, without empty ones."""
     start = b""
-    for block, _ in _blocks(local):
+    for block, _ in read_blocks(local):
         start += block
         if len(start) >= _READ_BYTES:
             break
     reject_binary(start[:START_BYTES], local.input.location)
-    texts: list[str] = _batch(start + b"\n", 0)["line"].to_pylist()
+    texts = _clean(start).decode().split("\n")
     return [text for text in texts if text][:lines]
 
 
@@ -92,23 +112,42 @@ def _are_lines(tail: bytearray, block: bytes, is_line: Callable[[str], bool]) ->
     return is_line(tail.decode(errors="replace")) and is_line(head.decode(errors="replace"))
 
 
-def _batch(data: bytes, before: int) -> pa.Table:
+def _clean(text: bytes) -> bytes:
+    """Return valid UTF-8 with LF line ends and without byte-order marks at the start of lines."""
+    if not text.isascii():
+        text = text.removeprefix(_MARK).replace(b"\n" + _MARK, b"\n")
+        try:
+            text.decode()
+        except UnicodeDecodeError:
+            text = text.decode(errors="replace").encode()
+    return text.replace(b"\r\n", b"\n") if b"\r" in text else text
+
+
+def _table(text: bytes, before: int) -> pa.Table:
     """Return the table of the lines of a text that ends with a line feed; `before` lines precede it."""
-    if b"\r" in data:
-        data = data.replace(b"\r\n", b"\n")
-    ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == ord("\n"))
+    ends = np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == ord("\n"))
     offsets = np.zeros(len(ends) + 1, dtype=np.int32)
     offsets[1:] = ends - np.arange(len(ends))
-    lines = pa.StringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(data.replace(b"\n", b"")))
-    try:
-        lines.validate(full=True)
-    except pa.ArrowInvalid:
-        return _batch(data.decode(errors="replace").encode(), before)
+    lines = pa.StringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(text.replace(b"\n", b"")))
     return pa.table({"line_number": np.arange(before + 1, before + 1 + len(ends)), "line": lines})
 
 
-def _blocks(local: LocalFile) -> Iterator[tuple[bytes, bool]]:
-    """Yield the content of a file in blocks, and whether a gzip member ends with each."""
+def read_blocks(local: LocalFile) -> Iterator[tuple[bytes, bool]]:
+    """Yield the content of a file in blocks of UTF-8, and whether a gzip member ends with each."""
+    blocks = _raw_blocks(local)
+    first, ends_member = next(blocks, (b"", False))
+    encoding = next((name for mark, name in _UTF_16.items() if first.startswith(mark)), None)
+    blocks = chain([(first, ends_member)], blocks)
+    if encoding is None:
+        yield from blocks
+        return
+    decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+    for block, _ in blocks:
+        yield decoder.decode(block).encode("utf-8", "replace"), False
+    yield decoder.decode(b"", final=True).encode("utf-8", "replace"), False
+
+
+def _raw_blocks(local: LocalFile) -> Iterator[tuple[bytes, bool]]:
     if is_gzip(local):  # Members are read one by one, because the end of a member may end a line.
         with local.path.open("rb") as file:
             try:

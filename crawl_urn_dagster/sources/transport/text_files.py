@@ -5,6 +5,7 @@ Does not interpret the text; see `csv_tables` and `formats`.
 
 from __future__ import annotations
 
+import codecs
 import io
 import zlib
 from contextlib import contextmanager, suppress
@@ -49,7 +50,7 @@ def is_gzip(local: LocalFile) -> bool:
 
 @contextmanager
 def open_text(local: LocalFile) -> Iterator[TextIO]:
-    """Open a file as UTF-8 text, decompressed, without byte-order mark and with its own line ends.
+    """Open a file as text in UTF-8, or UTF-16 with a mark, decompressed, without byte-order mark and with its own line ends.
 
     Raises
     ------
@@ -62,8 +63,10 @@ def open_text(local: LocalFile) -> Iterator[TextIO]:
     try:
         with open_decompressed(local) as stream:
             start, whole = peek(stream)
-            reject_binary(start, location)
-            yield io.TextIOWrapper(whole, encoding="utf-8-sig", newline="")
+            is_utf_16 = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+            if not is_utf_16:
+                reject_binary(start, location)
+            yield io.TextIOWrapper(whole, encoding="utf-16" if is_utf_16 else "utf-8-sig", newline="")
     except UnicodeDecodeError as error:
         raise DamagedError(f"{location}: is not UTF-8 text: {error}; expected CSV or JSON in UTF-8") from error
 

@@ -16,7 +16,7 @@ LINE = "com,a)/ 20140101000000 http://www.a.com/ text/html 200 K - - 9 9 a.warc.
         (" CDX N b a m s k r M S V g", LineFormat("NbamskrMSVg")),
         ("|CDX|N|b", LineFormat("Nb", "|")),
         (LINE, LineFormat("NbamskrMSVg")),
-        (" ".join(LINE.split()[:9]), LineFormat("NbamskrVg")),
+        (LINE.replace("- - 9 9", "- 9"), LineFormat("NbamskrVg")),
         ("http://a.de 1.2.3.4 20060329081338 text/html 478 a.arc 10002 d2dd", LineFormat("aebmngVk")),
         ("http://a.de/\t2014", LineFormat("ab", "\t")),
         ('com,a)/ 2014 {"url": "http://a.com/"}', CDXJ),
