@@ -32,9 +32,6 @@ _UTF_16 = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
 
 def line_batches(local: LocalFile, is_line: Callable[[str], bool]) -> Iterator[pa.Table]:
-<<<<<<< HEAD
-    """Read the lines of a file, compressed or not.
-=======
     """Read the lines of a file as tables of about 8 MiB; see `text_batches`.
 
     Yields
@@ -46,8 +43,7 @@ def line_batches(local: LocalFile, is_line: Callable[[str], bool]) -> Iterator[p
 
 
 def text_batches(local: LocalFile, is_line: Callable[[str], bool]) -> Iterator[tuple[int, bytes]]:
-    """Read the lines of a file, gzip-compressed or not.
->>>>>>> f6ed9a6 (sources: decide the layout of a CDX file by what its columns contain)
+    """Read the lines of a file, compressed or not.
 
     Parameters
     ----------

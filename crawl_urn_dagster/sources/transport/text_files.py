@@ -63,9 +63,8 @@ def open_text(local: LocalFile) -> Iterator[TextIO]:
     try:
         with open_decompressed(local) as stream:
             start, whole = peek(stream)
+            reject_binary(start, location)
             is_utf_16 = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-            if not is_utf_16:
-                reject_binary(start, location)
             yield io.TextIOWrapper(whole, encoding="utf-16" if is_utf_16 else "utf-8-sig", newline="")
     except UnicodeDecodeError as error:
         raise DamagedError(f"{location}: is not UTF-8 text: {error}; expected CSV or JSON in UTF-8") from error
