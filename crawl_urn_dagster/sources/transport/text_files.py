@@ -50,7 +50,7 @@ def is_gzip(local: LocalFile) -> bool:
 
 @contextmanager
 def open_text(local: LocalFile) -> Iterator[TextIO]:
-    """Open a file as text in UTF-8, or UTF-16 with a mark, decompressed, without byte-order mark and with its own line ends.
+    """Open a file as UTF-8 or marked UTF-16, decompressed, without byte-order mark and with its own line ends.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def open_text(local: LocalFile) -> Iterator[TextIO]:
         with open_decompressed(local) as stream:
             start, whole = peek(stream)
             reject_binary(start, location)
-            is_utf_16 = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+            is_utf_16 = len(start) > 2 and start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
             yield io.TextIOWrapper(whole, encoding="utf-16" if is_utf_16 else "utf-8-sig", newline="")
     except UnicodeDecodeError as error:
         raise DamagedError(f"{location}: is not UTF-8 text: {error}; expected CSV or JSON in UTF-8") from error
