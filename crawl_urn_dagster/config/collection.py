@@ -18,6 +18,7 @@ from pydantic import (
     model_validator,
 )
 
+from crawl_urn_dagster.config.cross_archive import CrossArchiveSettings, other_lists
 from crawl_urn_dagster.config.settings import AutomationSettings, CrawlLabel, DriftSettings
 from crawl_urn_dagster.entry_points import check_entry_point
 from crawl_urn_dagster.observables.engines import Engine, LocalEngine
@@ -46,7 +47,7 @@ else:
     _AnySource = Source
 
 #: Settings that need a source of elements; a source of counts must not have them.
-PRESENCE_SETTINGS = frozenset({"sample_one_in", "engine", "memory_gb", "stratum"})
+PRESENCE_SETTINGS = frozenset({"sample_one_in", "engine", "memory_gb", "stratum", "cross_archive"})
 _NOUNS = {"url": "URL", "host": "host", "domain": "domain", "other": "element"}
 
 
@@ -86,6 +87,8 @@ class Collection(BaseModel):
     containment_drop
         Largest relative fall of lag-1 containment, in (0, 1), below the median of earlier pairs that does not raise a
         warning. The former name ``coverage_drop`` is accepted.
+    cross_archive
+        Other archives of the same web, to which the lists are compared; for presence sources.
     automation
         When sensors and schedules poll the source, and how they retry.
     owners
@@ -122,6 +125,7 @@ class Collection(BaseModel):
     containment_drop: float = Field(
         default=0.2, gt=0, lt=1, validation_alias=AliasChoices("containment_drop", "coverage_drop")
     )
+    cross_archive: CrossArchiveSettings | None = None
     automation: AutomationSettings = AutomationSettings()
     owners: list[Annotated[str, StringConstraints(pattern=r"^(team:[A-Za-z0-9_.-]+|[^@\s]+@[^@\s]+\.[^@\s]+)$")]] = []
     sample_one_in: int = Field(default=1, ge=1, le=2**20)
@@ -173,6 +177,8 @@ class Collection(BaseModel):
             raise ValueError(
                 "has stratum and engine.type spark, which does not count strata: set engine: {type: local}"
             )
+        if self.cross_archive is not None and not other_lists(self.cross_archive, self.name):
+            raise ValueError("has cross_archive without another collection: name one under cross_archive.lists")
         source_granularity = self.source.granularity
         if source_granularity not in {None, self.granularity}:
             raise ValueError(

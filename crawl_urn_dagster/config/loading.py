@@ -11,6 +11,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from crawl_urn_dagster.config.collection import Collection
+from crawl_urn_dagster.config.cross_archive import CrossArchiveSettings, unusable_lists
 from crawl_urn_dagster.config.settings import AutomationSettings, DriftSettings
 from crawl_urn_dagster.formatting import format_options
 from crawl_urn_dagster.observables.engines import Engine
@@ -69,7 +70,10 @@ def load_collections(path: Path) -> tuple[Collection, ...]:
     collections = [
         collection.model_copy(update={"source": collection.source.relative_to(folder)}) for collection in configured
     ]
-    errors = [f"{path}: {error}" for error in (*_repeated_names(collections), *_missing_files(collections))]
+    errors = [
+        f"{path}: {error}"
+        for error in (*_repeated_names(collections), *_missing_files(collections), *_lists(collections))
+    ]
     if errors:
         raise CollectionsError("\n".join(errors))
     return tuple(collections)
@@ -124,6 +128,14 @@ def _missing_files(collections: list[Collection]) -> list[str]:
     ]
 
 
+def _lists(collections: list[Collection]) -> list[str]:
+    names = [collection.name for collection in collections]
+    return [
+        f"collections[{names.index(name)}] ({name}).cross_archive.lists: {reason}"
+        for name, reason in unusable_lists(dict(zip(names, collections, strict=True)))
+    ]
+
+
 def _by_type(union: object) -> dict[object, Any]:
     """Return the models of a union by the value of their field ``type``."""
     return {get_args(model.model_fields["type"].annotation)[0]: model for model in get_args(get_args(union)[0])}
@@ -133,6 +145,7 @@ _ENGINES: dict[object, type[BaseModel]] = _by_type(Engine)
 _SETTINGS: dict[object, type[BaseModel]] = {
     "drift": DriftSettings,
     "automation": AutomationSettings,
+    "cross_archive": CrossArchiveSettings,
     "stratum": StratumSettings,
 }
 

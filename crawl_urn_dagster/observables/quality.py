@@ -26,6 +26,8 @@ WHAT_TO_DO = {
 
 STANDARD_ERRORS_ALLOWED = 5
 SECONDS_PER_DAY = 86_400
+# A gap of this many usual gaps has room for one more crawl.
+_LONG_GAP = 1.5
 
 
 def broken_rules(
@@ -142,3 +144,25 @@ def _short_of(windows: pd.DataFrame, union: pd.Series, floor: pd.Series, relativ
     broken = missing > allowed  # False where the floor is NaN
     columns = ["start_crawl", "end_crawl", "window_crawls", "distinct_elements"]
     return windows[broken][columns].assign(missing=missing[broken]).sort_values("missing", ascending=False)
+
+
+def long_gaps(crawls: pd.DataFrame, usual_days: float) -> pd.DataFrame:
+    """Return the gaps between crawls that have room for more crawls at the usual gap.
+
+    Parameters
+    ----------
+    crawls
+        Table `crawls`.
+    usual_days
+        Usual gap between crawls, in days.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``after`` and ``before`` (the crawls on either side), ``days`` and ``room_for`` (crawls that would fit).
+    """
+    days = crawls["started_at"].diff().dt.total_seconds() / SECONDS_PER_DAY
+    gaps = pd.DataFrame({"after": crawls["crawl"].shift(), "before": crawls["crawl"], "days": days})
+    gaps["room_for"] = (days / usual_days).round() - 1
+    long: pd.DataFrame = gaps[days > _LONG_GAP * usual_days].astype({"room_for": "Int64"})
+    return long

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from crawl_urn_dagster.formatting import count_noun
 from crawl_urn_dagster.observables.publications import revisions
-from crawl_urn_dagster.observables.quality import IN_CALENDAR, SECONDS_PER_DAY
+from crawl_urn_dagster.observables.quality import IN_CALENDAR, SECONDS_PER_DAY, long_gaps
 from crawl_urn_dagster.observables.revisions import FIRST_CONTENT
 from crawl_urn_dagster.report.blocks import Block, Section
 from crawl_urn_dagster.report.markdown import format_cell, markdown_table
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from crawl_urn_dagster.report.content import Content
 
 _ROWS_SHOWN, _REVISIONS_SHOWN = 5, 20
@@ -27,8 +27,6 @@ _DATE_SOURCES = {
     "iso_week": "the weeks in the labels",
     "first_capture": "the first capture of a crawl",
 }
-# A gap of this many usual gaps has room for one more crawl.
-_LONG_GAP = 1.5
 
 
 def data_quality_section(content: Content) -> Section:
@@ -57,28 +55,6 @@ def _cadence(content: Content) -> str:
         f"{count_noun(len(gaps), 'gap')}. Fits on clock `year` account for long gaps; fits on clock `crawl` count each "
         f"gap as one crawl.\n\n{table}"
     )
-
-
-def long_gaps(crawls: pd.DataFrame, usual_days: float) -> pd.DataFrame:
-    """Return the gaps between crawls that have room for more crawls at the usual gap.
-
-    Parameters
-    ----------
-    crawls
-        Table `crawls`.
-    usual_days
-        Usual gap between crawls, in days.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns ``after`` and ``before`` (the crawls on either side), ``days`` and ``room_for`` (crawls that would fit).
-    """
-    days = crawls["started_at"].diff().dt.total_seconds() / SECONDS_PER_DAY
-    gaps = pd.DataFrame({"after": crawls["crawl"].shift(), "before": crawls["crawl"], "days": days})
-    gaps["room_for"] = (days / usual_days).round() - 1
-    long: pd.DataFrame = gaps[days > _LONG_GAP * usual_days].astype({"room_for": "Int64"})
-    return long
 
 
 def _violations(content: Content) -> list[Block]:

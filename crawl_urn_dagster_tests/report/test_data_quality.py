@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from crawl_urn_dagster.observables.quality import IN_CALENDAR, dated_by_week
-from crawl_urn_dagster.report.data_quality import data_quality_section, long_gaps
+from crawl_urn_dagster.observables.quality import IN_CALENDAR, dated_by_week, long_gaps
+from crawl_urn_dagster.report.data_quality import data_quality_section
 from crawl_urn_dagster.report.summary import lead
 from crawl_urn_dagster_tests.report.reading import render, rows
 

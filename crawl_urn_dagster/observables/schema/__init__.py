@@ -3,6 +3,7 @@
 Does not compute or store tables; see `observables.tables`, `estimates` and `observables.database`.
 """
 
+from crawl_urn_dagster.observables.schema.archives import CROSS_ARCHIVE
 from crawl_urn_dagster.observables.schema.assessment import (
     ADEQUACY_TESTS,
     ASSESSMENT_TABLES,
@@ -50,6 +51,7 @@ __all__ = [
     "CONTAINMENT",
     "CONTROL_CHART",
     "CRAWLS",
+    "CROSS_ARCHIVE",
     "DIAGNOSIS",
     "DISCOVERY_CURVE",
     "DRIFT",
@@ -125,6 +127,7 @@ TABLES = {
         ELEMENT_CALIBRATION,
         *ELEMENT_LISTS,
         LOSSES_BY_GROUP,
+        CROSS_ARCHIVE,
         TRUTH,
         INPUTS,
         REVISIONS,

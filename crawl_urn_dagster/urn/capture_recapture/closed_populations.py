@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.urn.data.histories import FloatArray
 
 
-def petersen(first: int, second: int, both: int) -> Comparator:
+def petersen(first: float, second: float, both: float) -> Comparator:
     """Estimate abundance from two crawls, n₁ n₂/m.
 
     The variance is n₁ n₂ (n₁-m)(n₂-m)/m³ (Sekar and Deming 1949).
@@ -59,7 +59,7 @@ def petersen(first: int, second: int, both: int) -> Comparator:
     return _with_normal_interval("petersen", estimate, se, captured=first + second - both, reason=reason)
 
 
-def chapman(first: int, second: int, both: int) -> Comparator:
+def chapman(first: float, second: float, both: float) -> Comparator:
     """Estimate abundance from two crawls with Chapman's correction, (n₁+1)(n₂+1)/(m+1) - 1.
 
     The variance is (n₁+1)(n₂+1)(n₁-m)(n₂-m)/((m+1)²(m+2)) (Seber 1970). See `petersen` for parameters and errors.
@@ -171,7 +171,7 @@ def schumacher_eschmeyer(caught: npt.ArrayLike, recaptured: npt.ArrayLike, marke
 
 
 def _with_normal_interval(
-    estimator: str, estimate: float, se: float, *, captured: int, reason: str | None
+    estimator: str, estimate: float, se: float, *, captured: float, reason: str | None
 ) -> Comparator:
     """Add a normal interval whose lower end is not below the number of captured elements."""
     half_width = NORMAL_QUANTILE * se
@@ -184,7 +184,7 @@ def _without_recaptures(estimator: str) -> Comparator:
     return comparator(estimator, np.nan, np.nan, np.nan, np.nan, reason="No element was captured twice.")
 
 
-def _require_overlap(first: int, second: int, both: int) -> None:
+def _require_overlap(first: float, second: float, both: float) -> None:
     if not 0 <= both <= min(first, second):
         raise ValueError(
             f"crawls of {first} and {second} elements share {both}; expected at least 0 and at most the smaller size"
