@@ -63,7 +63,8 @@ def run(collections: Path | None, home: Path, select: tuple[str, ...]) -> None:
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _WIDTH_WITHOUT_TERMINAL
     known = _load(collections)
-    chosen = _select(known, select)
+    # A collection that is compared with other archives reads what their runs wrote.
+    chosen = sorted(_select(known, select), key=lambda one: one.cross_archive is not None)
     _validate_alert_targets()
     _create_home(home)
 

@@ -139,6 +139,27 @@ def _matches(
         )
 
 
+def latest_match(cross_archive: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of all elements of the last match of two or more lists, or of a list and a register."""
+    rows = cross_archive[cross_archive["stratum"].isna()]
+    counted = rows[rows["quantity"] == "elements"]
+    if counted.empty:
+        return counted
+    has_all = counted.groupby("match", sort=False).size()
+    label = has_all[has_all == has_all.max()].index[-1]
+    latest: pd.DataFrame = rows[(rows["match"] == label) & ~rows["quantity"].isin(["missing_crawl", "calendar_gap"])]
+    return latest
+
+
+def coverage_pairs(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the coverage that own crawls give, with the one counted in a register as ``counted``, by match."""
+    rows = frame[(frame["quantity"] == "coverage") & frame["stratum"].isna()]
+    counted = rows[rows["estimator"] == "frame"][["match", "lists", "estimate"]]
+    return rows[rows["estimator"] == "urn"].merge(
+        counted.rename(columns={"estimate": "counted"}), on=["match", "lists"]
+    )
+
+
 def match_crawls(archives: Sequence[Archive], reference: Archive, days: float) -> Iterator[tuple[str, dict[str, str]]]:
     """Match the crawls of each archive to reference crawls: both must be nearest to each other, within some days.
 

@@ -179,8 +179,10 @@ class Match:
 
     def _of_all(self, value: _Range) -> _Range:
         """Multiply numbers of the sample, and add the error of the sample's size to the interval."""
+        if self.one_in == 1:
+            return value
         error = NORMAL_QUANTILE * np.sqrt(max(value.estimate, 0.0) * (1 - 1 / self.one_in))
-        low, high = (np.hypot(value.estimate - end, error) for end in (value.low, value.high))
+        low, high = (np.hypot(value.estimate - np.nan_to_num(end, nan=value.estimate), error) for end in value[1:])
         return _Range(*(self.one_in * end for end in (value.estimate, value.estimate - low, value.estimate + high)))
 
 
@@ -214,12 +216,12 @@ def _counted(match: Match) -> Iterator[Row]:
     """Yield the elements of each list, of all lists together, of both of two lists, and those of one list only."""
     for position in match.lists:
         others = [other for other in match.lists if other != position]
-        yield match.row([position], "elements", "counted", _exactly(match.elements([position])))
-        yield match.row([position], "only", "counted", _exactly(match.elements([position], others)))
+        yield match.row([position], "elements", "counted", _Range(match.elements([position])))
+        yield match.row([position], "only", "counted", _Range(match.elements([position], others)))
     for pair in combinations(match.lists, 2):
-        yield match.row(pair, "overlap", "counted", _exactly(match.elements(pair)))
+        yield match.row(pair, "overlap", "counted", _Range(match.elements(pair)))
     if len(match.lists) > 1:
-        yield match.row(match.lists, "union", "counted", _exactly(float(match.counts_of(match.lists).sum())))
+        yield match.row(match.lists, "union", "counted", _Range(float(match.counts_of(match.lists).sum())))
 
 
 def _in_frame(match: Match, frame: int) -> Iterator[Row]:
@@ -233,7 +235,7 @@ def _in_frame(match: Match, frame: int) -> Iterator[Row]:
         if len(lists) > 1:
             continue
         outside = match.elements(lists, [frame])
-        yield match.row(lists, "outside_frame", "counted", _exactly(outside))
+        yield match.row(lists, "outside_frame", "counted", _Range(outside))
         of_urn = match.completeness[lists[0]]
         if of_urn is not None and match.stratum is None:
             agrees = of_urn[1] <= coverage.estimate <= of_urn[2]
@@ -338,14 +340,12 @@ def _dependence(match: Match, pair: tuple[int, int], ratio: OddsRatio) -> str:
     return "dependent" if is_dependent else "dependence_unknown"
 
 
-def _exactly(elements: float) -> _Range:
-    return _Range(elements, elements, elements)
-
-
 def _share(part: float, whole: float, one_in: int) -> _Range:
-    """Return a share of counted elements; its interval is that of the sample."""
+    """Return a share of counted elements; it has an interval if they are a sample."""
     share = _ratio(part, whole)
-    half_width = NORMAL_QUANTILE * float(np.sqrt(share * (1 - share) * (1 - 1 / one_in) / whole)) if whole else np.nan
+    if one_in == 1 or not whole:
+        return _Range(share)
+    half_width = NORMAL_QUANTILE * float(np.sqrt(share * (1 - share) * (1 - 1 / one_in) / whole))
     return _Range(share, share - half_width, share + half_width)
 
 

@@ -82,6 +82,7 @@ CATALOGUE = {
     "survival_and_coverage_by_crawl": Entry(
         "diagnostics", "Cormack-Jolly-Seber estimates of survival and coverage of every crawl.", ("per_crawl", "crawls")
     ),
+    "archive_overlap": Entry("archives", "Overlap with other archives, and the coverage of each.", ("cross_archive",)),
     "forecast_fan": Entry(
         "forecast",
         "Forecast of new and distinct elements, and outcome of an earlier forecast.",

@@ -17,6 +17,7 @@ from crawl_urn_dagster.orchestration.alerts.sensor import alert_sensor
 from crawl_urn_dagster.orchestration.asset_keys import job_names
 from crawl_urn_dagster.orchestration.assets import collection_assets
 from crawl_urn_dagster.orchestration.assets.comparison import comparison_asset, comparison_sensor
+from crawl_urn_dagster.orchestration.assets.cross_archive import cross_archive_sensor
 from crawl_urn_dagster.orchestration.checks import collection_checks
 from crawl_urn_dagster.orchestration.customisation import CustomisedCollection, translated_specs
 from crawl_urn_dagster.orchestration.jobs import ingest_job, read_job, update_job
@@ -115,6 +116,8 @@ def _collection_defs(collection: Collection, *, home: str, alerts: Sequence[str]
         sensors.append(ingested_sensor(collection, update, ingest))
     sensors.append(new_crawl_sensor(collection, files, jobs))
     figure = "containment_by_lag" if collection.has_containment else "discovery_curves_by_start"
+    if collection.cross_archive:
+        sensors.append(cross_archive_sensor(collection))
     sensors.append(alert_sensor(collection, alerts, ui_url=ui_url, figure=figure))
     cron = collection.automation.refresh_cron
     return dg.Definitions(

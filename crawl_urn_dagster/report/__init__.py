@@ -6,6 +6,7 @@ Does not compute numbers (see `estimates`), draw figures (see `figures`) or writ
 from __future__ import annotations
 
 from crawl_urn_dagster.figures.catalogue import own_figure
+from crawl_urn_dagster.report.archives import archives_section
 from crawl_urn_dagster.report.blocks import Page, Picture, Section
 from crawl_urn_dagster.report.content import Content
 from crawl_urn_dagster.report.curves import curves_section
@@ -38,6 +39,7 @@ _SECTIONS = (
     observables_section,
     model_comparison_section,
     strata_section,
+    archives_section,
     model_free_section,
     other_estimators_section,
     data_quality_section,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from crawl_urn_dagster.orchestration.assets.cross_archive import cross_archive_assets
 from crawl_urn_dagster.orchestration.assets.drift import drift_assets
 from crawl_urn_dagster.orchestration.assets.estimates import estimate_assets
 from crawl_urn_dagster.orchestration.assets.export import export_asset
@@ -31,6 +32,7 @@ def collection_assets(collection: Collection, home: CollectionHome) -> list[dg.A
         *estimate_assets(collection, home),
         *drift_assets(collection, home),
         *forecast_assets(collection, home),
+        *cross_archive_assets(collection, home),
     ]
     return [
         *tables,

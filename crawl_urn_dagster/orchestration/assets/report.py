@@ -38,6 +38,7 @@ def report_asset(collection: Collection, home: CollectionHome) -> dg.AssetsDefin
     tables = [*_ALWAYS, *collection.fitted_observables]
     tables += ["first_returns"] if collection.has_discovery_curve else []
     tables += ["capture_recapture", "comparators"] if collection.has_histories else []
+    tables += ["cross_archive"] if collection.cross_archive else []
     tables += ["truth"] if isinstance(collection.source, SimulatedSource) else []
     tables += ["publications"] if isinstance(collection.source, TablesSource) and collection.source.is_revised else []
     drawn = [table for name in names for table in figure_tables(collection, name)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from crawl_urn_dagster.orchestration.checks.archives import archive_checks
 from crawl_urn_dagster.orchestration.checks.drift import drift_checks
 from crawl_urn_dagster.orchestration.checks.fits import estimate_checks, headline_check
 from crawl_urn_dagster.orchestration.checks.inputs import input_checks
@@ -32,4 +33,5 @@ def collection_checks(collection: Collection, home: CollectionHome) -> list[dg.A
         # A step of its own: the figures that it blocks wait for no other check.
         checks_step(collection, home, "headline", [headline_check()], blocking=True),
         checks_step(collection, home, "drift", drift_checks()),
+        *([checks_step(collection, home, "archive", archive_checks(collection))] if collection.cross_archive else []),
     ]
