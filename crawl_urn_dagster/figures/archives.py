@@ -86,9 +86,10 @@ def archive_overlap_caption(cross_archive: pd.DataFrame) -> tuple[str, str]:
         if len(names) > 1
         else "coverage counted in the register at each of its crawls; crosses: crawls that the list lacks"
     )
+    register = f"counted in a register{counted and f' ({counted})'}"
     text = (
         f"{found} Left: {left}. Right: coverage of each list and of their union. Bars: range over the configured "
-        f"odds ratios of two lists, with the sampling error. Filled circle: counted in a register{counted and f' ({counted})'}; "
+        f"odds ratios of two lists, with the sampling error. Filled circle: {register}; "
         "hollow circle: estimate, only if the lists are near independent; diamond: completeness from the collection's "
         "own crawls, with its 95 % confidence interval."
     )

@@ -349,3 +349,46 @@ def test_unreadable_file_is_reported(tmp_path):
 def test_invalid_setting_is_named_with_its_key(load, setting, message):
     with pytest.raises(CollectionsError, match=re.escape(message)):
         load(f"collections:\n  - name: a\n    granularity: url\n    source: {{type: simulated}}\n    {setting}\n")
+
+
+ARCHIVES = """
+collections:
+  - name: mine
+    granularity: host
+    source: {type: simulated}
+    cross_archive: {lists: LISTS}
+  - name: theirs
+    granularity: host
+    source: {type: simulated}
+  - name: urls
+    granularity: url
+    source: {type: simulated}
+"""
+
+
+def test_archives_are_configured_by_name_or_as_a_register(tmp_path):
+    path = tmp_path / "collections.yaml"
+    path.write_text(ARCHIVES.replace("LISTS", "[{collection: theirs, frame: true}], match: date within 2.5 days"))
+    settings = load_collections(path)[0].cross_archive
+    assert (settings.days, settings.frame, settings.odds_ratios) == (2.5, "theirs", (1.0, 10.0))
+    assert settings.including("mine").names == ["mine", "theirs"]
+
+
+@pytest.mark.parametrize(
+    ("lists", "message"),
+    [
+        ("[theirs, theirs]", "two crawls of one crawler are not two lists"),
+        ("[mine]", "cross_archive without another collection"),
+        ("[absent]", "no collection is named 'absent'; expected one of mine, theirs, urls"),
+        ("[urls]", "collection urls must have granularity host, not url"),
+        ("[theirs], match: within 3 days", "expected 'date within n days'"),
+        ("[theirs], odds_ratios: [3, 1]", "expected two ascending numbers above 0"),
+        ("[{collection: theirs, frame: true}, {collection: mine, frame: true}]", "more than one list with frame"),
+        ("[theirs], macth: date within 3 days", "macth: unknown key"),
+    ],
+)
+def test_invalid_archives_are_explained(tmp_path, lists, message):
+    path = tmp_path / "collections.yaml"
+    path.write_text(ARCHIVES.replace("LISTS", lists))
+    with pytest.raises(CollectionsError, match=re.escape(message)):
+        load_collections(path)

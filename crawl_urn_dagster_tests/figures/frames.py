@@ -18,7 +18,7 @@ from crawl_urn_dagster.estimates.forecast import forecast_table
 from crawl_urn_dagster.estimates.planning import planning_tables
 from crawl_urn_dagster.figures import draw
 from crawl_urn_dagster.figures.style import WIDTHS, page_columns, style
-from crawl_urn_dagster.observables.schema import PARAMETER_HISTORY, PARAMETERS
+from crawl_urn_dagster.observables.schema import CROSS_ARCHIVE, PARAMETER_HISTORY, PARAMETERS
 from crawl_urn_dagster.observables.tables import crawls_table, tables_from_histories
 from crawl_urn_dagster.urn import CoreShellUrn, CountingError, simulate
 from crawl_urn_dagster_tests.estimates.observed import EXACT, observables, urn
@@ -81,7 +81,26 @@ def estimated():
         "planning": planning_tables(*observed, **settings, reported=True)["planning"],
         "parameter_history": history_of(crawls, window_crawls=8),
         "truth": pd.DataFrame([truth]),
+        "cross_archive": overlap_of_archives(),
     }
+
+
+def overlap_of_archives():
+    """Return table `cross_archive` of two lists and a register, without the rows that figures do not read."""
+    counts = [("mine", 600, 150), ("theirs", 500, 50)]
+    rows = [
+        {"lists": name, "quantity": quantity, "estimator": "counted", "estimate": value}
+        for name, elements, only in counts
+        for quantity, value in (("elements", elements), ("only", only))
+    ]
+    rows.append({"lists": "mine + theirs", "quantity": "overlap", "estimator": "counted", "estimate": 450})
+    for name, counted in (("mine", 0.625), ("theirs", 0.512), ("mine + theirs", 0.687)):
+        coverage = {"lists": name, "quantity": "coverage"}
+        rows.append({**coverage, "estimator": "frame", "estimate": counted})
+        rows.append({**coverage, "estimator": "petersen", "sensitivity_low": 0.4, "sensitivity_high": counted + 0.1})
+    ends = {"estimate_low": 0.6, "estimate_high": 0.7}
+    rows.append({"lists": "mine", "quantity": "coverage", "estimator": "urn", "estimate": 0.65, **ends})
+    return pd.DataFrame(rows, columns=list(CROSS_ARCHIVE.column_names)).assign(match="2024-01", status="ok")
 
 
 @cache

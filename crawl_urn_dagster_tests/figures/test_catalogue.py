@@ -106,6 +106,7 @@ EXPECTED_NUMBERS = {
     },
     "containment_by_lag": lag_numbers,
     "survival_and_coverage_by_crawl": crawl_numbers,
+    "archive_overlap": lambda f: {"2", "0.625", "0.512", "0.687"},
     "parameters_by_stratum": stratum_numbers,
     "rank_profile": stratum_numbers,
     "fates_of_an_element": lambda f: (
