@@ -64,7 +64,7 @@ class CrossArchiveSettings(BaseModel):
 
     lists: list[Annotated[ArchiveList, BeforeValidator(_as_list)]] = Field(min_length=1, max_length=_MAX_LISTS)
     match: str = "date within 7 days"
-    odds_ratios: tuple[float, float] = Field(default=(1.0, 10.0), strict=False)
+    odds_ratios: list[float] = Field(default=[1.0, 10.0], min_length=2, max_length=2)
 
     @field_validator("match")
     @classmethod
@@ -75,7 +75,7 @@ class CrossArchiveSettings(BaseModel):
 
     @field_validator("odds_ratios")
     @classmethod
-    def _valid_odds_ratios(cls, range_: tuple[float, float]) -> tuple[float, float]:
+    def _valid_odds_ratios(cls, range_: list[float]) -> list[float]:
         if not 0 < range_[0] <= range_[1]:
             raise ValueError("is not a range of odds ratios; expected two ascending numbers above 0, such as [1, 10]")
         return range_

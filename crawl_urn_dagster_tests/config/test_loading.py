@@ -370,7 +370,7 @@ def test_archives_are_configured_by_name_or_as_a_register(tmp_path):
     path = tmp_path / "collections.yaml"
     path.write_text(ARCHIVES.replace("LISTS", "[{collection: theirs, frame: true}], match: date within 2.5 days"))
     settings = load_collections(path)[0].cross_archive
-    assert (settings.days, settings.frame, settings.odds_ratios) == (2.5, "theirs", (1.0, 10.0))
+    assert (settings.days, settings.frame, settings.odds_ratios) == (2.5, "theirs", [1.0, 10.0])
     assert settings.including("mine").names == ["mine", "theirs"]
 
 

@@ -53,8 +53,9 @@ def _cross_archive(collection: Collection, settings: CrossArchiveSettings) -> dg
         absent = [one.name for one in archives if not one.partitions]
         if absent:
             context.log.info(f"not ingested yet: {', '.join(absent)}")
+        lowest, highest = chosen.odds_ratios
         table = cross_archive_table(
-            archives, days=chosen.days, odds_ratios=chosen.odds_ratios, memory_bytes=collection.memory_bytes
+            archives, days=chosen.days, odds_ratios=(lowest, highest), memory_bytes=collection.memory_bytes
         )
         home.observables.replace({"cross_archive": table})
         matches = table.loc[table["quantity"] == "elements", "match"].nunique()
