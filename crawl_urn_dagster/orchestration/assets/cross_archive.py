@@ -10,8 +10,9 @@ import dagster as dg
 
 from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.config.cross_archive import CrossArchiveSettings, other_lists
-from crawl_urn_dagster.orchestration.asset_keys import asset_key, asset_spec, assets_of, home_of, table_result
+from crawl_urn_dagster.orchestration.asset_keys import asset_key, asset_spec, assets_of, table_result
 from crawl_urn_dagster.orchestration.assets.estimates import FITTED
+from crawl_urn_dagster.orchestration.customisation import options_of
 from crawl_urn_dagster.orchestration.resources import CollectionHome
 
 if TYPE_CHECKING:
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
 _READ = ("crawls", "inputs", "quantities", "population")
 
 
-def cross_archive_assets(collection: Collection) -> list[dg.AssetsDefinition]:
+def cross_archive_assets(collection: Collection, home: CollectionHome) -> list[dg.AssetsDefinition]:
     """Return the asset of a collection that is compared with other archives."""
-    return [] if collection.cross_archive is None else [_cross_archive(collection, collection.cross_archive)]
+    return [] if collection.cross_archive is None else [_cross_archive(collection, home, collection.cross_archive)]
 
 
 def cross_archive_sensor(collection: Collection) -> dg.AutomationConditionSensorDefinition:
@@ -34,20 +35,20 @@ def cross_archive_sensor(collection: Collection) -> dg.AutomationConditionSensor
     )
 
 
-def _cross_archive(collection: Collection, settings: CrossArchiveSettings) -> dg.AssetsDefinition:
-    spec = asset_spec(
-        collection, "cross_archive", kinds=FITTED, deps=["presence", "crawls", "inputs", "quantities", "population"]
-    )
-    others = [dg.AssetKey([name, "crawls"]) for name in other_lists(settings, collection.name)]
+def _cross_archive(collection: Collection, home: CollectionHome, settings: CrossArchiveSettings) -> dg.AssetsDefinition:
+    deps = ["presence", "crawls", "inputs", "quantities", "population"]
+    spec = asset_spec(collection, home, "cross_archive", kinds=FITTED, deps=deps)
+    by_default = {dg.AssetKey([name, "crawls"]) for name in other_lists(settings, collection.name)}
+    others = [_crawls_key(collection, name) for name in other_lists(settings, collection.name)]
     spec = spec.replace_attributes(
-        deps=[*spec.deps, *others], automation_condition=_when_changed(dg.AssetSelection.assets(*others))
+        deps=[*(dep for dep in spec.deps if dep.asset_key not in {*by_default, *others}), *others],
+        automation_condition=_when_changed(dg.AssetSelection.assets(*others)),
     )
 
     @assets_of(collection, "cross_archive", [spec])
     def cross_archive(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
         from crawl_urn_dagster.estimates.cross_archive import cross_archive_table
 
-        home = home_of(context, collection)
         chosen = settings.including(collection.name)
         archives = [_read(home, one.collection, is_frame=one.frame) for one in chosen.lists]
         absent = [one.name for one in archives if not one.partitions]
@@ -62,6 +63,13 @@ def _cross_archive(collection: Collection, settings: CrossArchiveSettings) -> dg
         return table_result(collection, "cross_archive", table, matches=matches)
 
     return cross_archive
+
+
+def _crawls_key(collection: Collection, name: str) -> dg.AssetKey:
+    """Return the key of table `crawls` of another collection, renamed as the code location renames its own."""
+    spec = dg.AssetSpec([name, "crawls"], group_name=name)
+    translate = options_of(collection).translate
+    return translate(spec, "crawls").key if translate else spec.key
 
 
 def _read(home: CollectionHome, name: str, *, is_frame: bool) -> "Archive":

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crawl_urn_dagster.orchestration.checks.results import WARN, check_result, not_assessed, table_check
+from crawl_urn_dagster.orchestration.checks.results import WARN, TableCheck, check_result, not_assessed
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -19,30 +19,25 @@ if TYPE_CHECKING:
 _LARGEST_DIFFERENCE = 0.05
 
 
-def archive_checks(collection: Collection) -> list[dg.AssetChecksDefinition]:
+def archive_checks(collection: Collection) -> list[TableCheck]:
     """Return the checks of a collection that is compared with other archives."""
-    if collection.cross_archive is None:
-        return []
     checks = [
-        table_check(
-            collection,
+        TableCheck(
             "cross_archive",
             "lists_are_near_independent",
             "The lists of the latest match share elements, come from different crawlers and are near independent.",
             _near_independent,
         )
     ]
-    if collection.cross_archive.frame:
+    if collection.cross_archive and collection.cross_archive.frame:
         checks += [
-            table_check(
-                collection,
+            TableCheck(
                 "cross_archive",
                 "no_crawl_is_missing",
                 "Every crawl of the register has a crawl of each list.",
                 _none_missing,
             ),
-            table_check(
-                collection,
+            TableCheck(
                 "cross_archive",
                 "completeness_agrees_with_register",
                 "The completeness from the collection's own crawls is near the coverage counted in the register.",
