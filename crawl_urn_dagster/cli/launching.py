@@ -13,13 +13,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dagster import DagsterError, DagsterInstance, DagsterRunStatus, RunsFilter, get_dagster_logger
+from dagster import DagsterError, DagsterInstance, get_dagster_logger
 from filelock import FileLock, Timeout
 from sqlalchemy.exc import SQLAlchemyError
 from yaml import YAMLError
 
 from crawl_urn_dagster.atomic import replacing
-from crawl_urn_dagster.orchestration.asset_keys import COMMAND
+from crawl_urn_dagster.orchestration.asset_keys import COMMAND, COMMAND_NAME
 from crawl_urn_dagster.orchestration.dagster_internals import (
     SINGLETON_REPOSITORY_NAME,
     CheckError,
@@ -29,6 +29,7 @@ from crawl_urn_dagster.orchestration.dagster_internals import (
     RemoteRepositoryOrigin,
     execute_run_iterator,
 )
+from crawl_urn_dagster.orchestration.run_processes import record_pid
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -41,9 +42,8 @@ _LOCATION = "crawl_urn_dagster"
 # The console shows the progress lines of the command; the full log is in the instance.
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
-# Tags of the runs launched here, because no daemon monitors their process.
-_OWN_RUN = {COMMAND: "crawl-urn"}
-_UNFINISHED = [DagsterRunStatus.NOT_STARTED, DagsterRunStatus.STARTING, DagsterRunStatus.STARTED]
+# Tags of the runs launched here, which the command follows up itself.
+_OWN_RUN = {COMMAND: COMMAND_NAME}
 
 _INSTANCE_SETTINGS = Path(__file__).with_name("dagster.yaml")
 
@@ -113,10 +113,7 @@ class AlreadyRunningError(RuntimeError):
 
 @contextmanager
 def sole_run_of(instance: dg.DagsterInstance, job_name: str) -> Iterator[None]:
-    """Prevent other processes of this command from running a job, and clean up after a killed process.
-
-    A killed process leaves its run unfinished and its pool slot occupied. The holder of the lock can clean up because
-    no such process is alive.
+    """Prevent other processes of this command from running a job.
 
     Raises
     ------
@@ -131,9 +128,6 @@ def sole_run_of(instance: dg.DagsterInstance, job_name: str) -> Iterator[None]:
             f"another crawl-urn process is running {job_name}; wait for it to finish or stop it"
         ) from None
     try:
-        for run in instance.get_runs(RunsFilter(job_name=job_name, tags=_OWN_RUN, statuses=_UNFINISHED)):
-            instance.report_run_failed(run, "The process of this run ended before the run did.")
-            instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
         yield
     finally:
         lock.release()
@@ -159,13 +153,15 @@ class CodeLocation:
     ) -> dg.DagsterRun:
         """Record a run of a job as the UI records its own runs."""
         job = self._repository.get_reconstructable_job(job_name)
-        return instance.create_run_for_job(
+        run = instance.create_run_for_job(
             job.get_definition(),
             run_config=_QUIET,
             tags={**_OWN_RUN, **(tags or {})},
             remote_job_origin=self._origin.get_job_origin(job_name),
             job_code_origin=job.get_python_origin(),
         )
+        record_pid(instance, run.run_id, os.getpid())
+        return run
 
     def execute(self, instance: dg.DagsterInstance, run: dg.DagsterRun) -> Iterator[dg.DagsterEvent]:
         """Execute a recorded run and yield its events."""

@@ -11,7 +11,6 @@ import signal
 import socket
 import sys
 import warnings
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -96,11 +95,11 @@ def ui(collections: Path | None, home: Path, host: str, port: int) -> None:
     if importlib.util.find_spec("dagster_webserver") is None:
         raise click.ClickException("the UI is not installed; run: pip install 'crawl-urn-dagster[ui]'")
     home = _set_environment(collections, home)
-    known = _load(collections)
+    _load(collections)
     _validate_alert_targets()
     _create_home(home)
     _validate_port(host, port)
-    folder = _clean_up_killed_runs(known, home)
+    folder = _fail_interrupted_runs(home)
 
     from crawl_urn_dagster.cli.launching import workspace_file
 
@@ -178,24 +177,15 @@ def _validate_port(host: str, port: int) -> None:
             ) from error
 
 
-def _clean_up_killed_runs(collections: tuple[Collection, ...], home: Path) -> Path:
-    """Mark runs of killed commands as failed, because sensors would wait for them; return the instance's folder."""
-    from crawl_urn_dagster.cli.launching import (
-        AlreadyRunningError,
-        InstanceError,
-        instance_folder,
-        open_instance,
-        sole_run_of,
-    )
-    from crawl_urn_dagster.orchestration.asset_keys import job_names
+def _fail_interrupted_runs(home: Path) -> Path:
+    """Fail runs whose process no longer exists, because sensors would wait for them; return the instance's folder."""
+    from crawl_urn_dagster.cli.launching import InstanceError, instance_folder, open_instance
+    from crawl_urn_dagster.orchestration.run_processes import fail_interrupted_runs
 
     try:
         folder = instance_folder(home)
         with open_instance(folder) as instance:
-            for one in collections:
-                for job in job_names(one):
-                    with suppress(AlreadyRunningError), sole_run_of(instance, job):
-                        pass
+            fail_interrupted_runs(instance)
     except InstanceError as error:
         raise click.ClickException(str(error)) from error
     return folder

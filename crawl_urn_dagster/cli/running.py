@@ -30,6 +30,7 @@ from crawl_urn_dagster.formatting import count_noun
 from crawl_urn_dagster.orchestration.asset_keys import ingest_job_name, update_job_name
 from crawl_urn_dagster.orchestration.partitions import crawl_partitions, plan_ingest, withdrawn_crawls
 from crawl_urn_dagster.orchestration.resources import CollectionHome
+from crawl_urn_dagster.orchestration.run_processes import fail_interrupted_runs
 from crawl_urn_dagster.orchestration.run_results import Outcome, read_outcome
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ def update_collections(chosen: list[Collection], outcomes: dict[str, Outcome], h
     location = CodeLocation()
     try:
         with open_instance(instance_folder(home)) as instance, _received_interrupts() as was_interrupted:
+            for run in fail_interrupted_runs(instance):
+                console.print(f"{run.job_name}: run {run.run_id} was interrupted; its process no longer exists")
             for one in chosen:
                 outcome = _update(location, instance, one, listings[one.name], console)
                 if outcome.is_interrupted or was_interrupted():

@@ -100,6 +100,10 @@ class AutomationSettings(BaseModel):
         Largest number of attempts at failed work, 1 to 20.
     first_wait_seconds
         Seconds between the first failure and the next attempt, at least 0; each further wait is four times as long.
+    max_runtime_seconds
+        Seconds after which Dagster's run monitoring stops a run of the collection's jobs, at least 60.
+    silent_after_seconds
+        Seconds without a log entry after which an unfinished run causes an alert, at least 60.
     refresh_cron, time_zone
         When the schedules poll, if they are turned on in place of the sensor: five cron fields, and an IANA time zone.
         None: there are no schedules.
@@ -114,6 +118,8 @@ class AutomationSettings(BaseModel):
     look_every_seconds: int = Field(default=900, ge=1)
     attempts: int = Field(default=4, ge=1, le=20)
     first_wait_seconds: float = Field(default=900, ge=0)
+    max_runtime_seconds: int = Field(default=86_400, ge=60)
+    silent_after_seconds: int = Field(default=10_800, ge=60)
     # The schema without null: a wrong value then gives the error of a string.
     refresh_cron: Annotated[
         Annotated[str, AfterValidator(_validate_cron)] | None, WithJsonSchema({"type": "string"})

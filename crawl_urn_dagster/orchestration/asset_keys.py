@@ -33,7 +33,7 @@ _FRESH = {"crawls", "headline", "report"}
 #: Metadata of a report and tag of a run: fingerprint of the source that it used, or that an ingest found.
 FINGERPRINT = "crawl_urn/fingerprint"
 #: Tag of a run that the command line launched.
-COMMAND = "crawl_urn/launched_by"
+COMMAND, COMMAND_NAME = "crawl_urn/launched_by", "crawl-urn"
 
 
 def asset_key(collection: Collection, name: str) -> dg.AssetKey:

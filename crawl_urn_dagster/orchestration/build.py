@@ -23,7 +23,7 @@ from crawl_urn_dagster.orchestration.customisation import CustomisedCollection, 
 from crawl_urn_dagster.orchestration.jobs import ingest_job, read_job, update_job
 from crawl_urn_dagster.orchestration.resources import HOME_RESOURCE, CollectionHome, add_collection
 from crawl_urn_dagster.orchestration.schedules import refresh_schedule
-from crawl_urn_dagster.orchestration.sensors import ingested_sensor, new_crawl_sensor
+from crawl_urn_dagster.orchestration.sensors import ingested_sensor, interrupted_run_sensor, new_crawl_sensor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,10 +81,10 @@ def build_defs(
     folder = os.fspath(home)
     if options is not None:
         collections = [_customised(one, folder, options) for one in collections]
-    return dg.Definitions.merge(
-        *(_collection_defs(one, home=folder, alerts=alerts, ui_url=ui_url) for one in collections),
-        _comparison_defs(collections, folder),
-    )
+    definitions = [_collection_defs(one, home=folder, alerts=alerts, ui_url=ui_url) for one in collections]
+    jobs = [job for one in definitions for job in one.jobs or ()]
+    interrupted = dg.Definitions(sensors=[interrupted_run_sensor(collections, jobs)])
+    return dg.Definitions.merge(*definitions, interrupted, _comparison_defs(collections, folder))
 
 
 def _customised(collection: Collection, home: str, options: AssetOptions) -> CustomisedCollection:

@@ -16,6 +16,8 @@ import dagster as dg
 
 from crawl_urn_dagster.formatting import count_noun
 from crawl_urn_dagster.orchestration.asset_keys import (
+    COMMAND,
+    COMMAND_NAME,
     FINGERPRINT,
     asset_key,
     ingest_job_name,
@@ -23,11 +25,12 @@ from crawl_urn_dagster.orchestration.asset_keys import (
     read_job_name,
     update_job_name,
 )
-from crawl_urn_dagster.orchestration.partitions import INGEST, plan_ingest, withdrawn_crawls
+from crawl_urn_dagster.orchestration.partitions import INGEST, PARTITION_TAGS, plan_ingest, withdrawn_crawls
+from crawl_urn_dagster.orchestration.run_processes import was_interrupted
 from crawl_urn_dagster.sources import SourceError, TooLargeError, fingerprint
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from crawl_urn_dagster.config.collection import Collection
     from crawl_urn_dagster.orchestration.resources import CollectionHome
@@ -46,6 +49,8 @@ _MAX_BYTES = 32 * 2**20
 _WAIT_FACTOR = 4
 _READ_AGAIN_SECONDS = 3600
 _FOLLOWED_WITHIN_SECONDS = 120
+# Shorter, so that two sensors do not request the work of the same interrupted run.
+_REPEATED_WITHIN_SECONDS = 90
 
 
 @dataclass(frozen=True)
@@ -88,7 +93,7 @@ def plan_run_requests(
     SourceError
         If the source cannot be read or does not match its configuration.
     """
-    busy = _wait_for_run(instance, collection)
+    busy = _wait_for_run(instance, collection) or _wait_for_repeat(instance, collection)
     if busy:
         return busy
     files = replace(home.files, deadline_seconds=_DEADLINE_SECONDS, max_bytes=_MAX_BYTES, max_derived_bytes=_MAX_BYTES)
@@ -128,12 +133,48 @@ def _wait_for_run(instance: dg.DagsterInstance, collection: Collection) -> RunPl
     return RunPlan(f"Run {run_ids[0]} is in progress; the source is polled again after it.") if run_ids else None
 
 
+def repeat_interrupted_runs(instance: dg.DagsterInstance, collections: Iterable[Collection]) -> list[dg.RunRequest]:
+    """Request the work of runs that were interrupted a short time ago, unless it was requested since.
+
+    Work that was interrupted as often as there are attempts is left to the slower sensor for new crawls, because it
+    may be the cause.
+    """
+    attempts = {job: one.automation.attempts for one in collections for job in job_names(one)}
+    since = datetime.fromtimestamp(time.time() - _REPEATED_WITHIN_SECONDS, timezone.utc)
+    failed = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE], updated_after=since))
+    requests = []
+    for run in failed:
+        if run.job_name not in attempts or not was_interrupted(run):
+            continue
+        tags = {name: run.tags[name] for name in (FINGERPRINT, INGEST, *PARTITION_TAGS) if name in run.tags}
+        same = instance.get_runs(dg.RunsFilter(job_name=run.job_name, tags=tags), limit=attempts[run.job_name])
+        is_cause = len(same) == attempts[run.job_name] and all(map(was_interrupted, same))
+        commands = dg.RunsFilter(job_name=run.job_name, tags={COMMAND: COMMAND_NAME}, statuses=list(NOT_FINISHED))
+        if same[0].run_id == run.run_id and not is_cause and not instance.get_runs(commands, limit=1):
+            requests.append(dg.RunRequest(run_key=run.run_id, job_name=run.job_name, tags=tags))
+    return requests
+
+
+def _wait_for_repeat(instance: dg.DagsterInstance, collection: Collection) -> RunPlan | None:
+    """Leave the work of an interrupted run to the sensor on interrupted runs for a while, because it is quicker."""
+    for job in job_names(collection):
+        latest = instance.get_run_records(dg.RunsFilter(job_name=job), limit=1)
+        if (
+            latest
+            and was_interrupted(latest[0].dagster_run)
+            and time.time() - (latest[0].end_time or 0) < _FOLLOWED_WITHIN_SECONDS
+        ):
+            return RunPlan(f"Run {latest[0].dagster_run.run_id} was interrupted; its work is requested again.")
+    return None
+
+
 def _plan_reading(instance: dg.DagsterInstance, collection: Collection, reason: str, *, limited: bool) -> RunPlan:
     """Plan a run that downloads and converts files that are too large for a sensor."""
     job = read_job_name(collection)
     attempts = instance.get_run_records(dg.RunsFilter(job_name=job), limit=100)
     failed = _failed_since_success(attempts)
-    if attempts and not failed and time.time() - (attempts[0].end_time or 0) < _READ_AGAIN_SECONDS:
+    has_read = attempts and attempts[0].dagster_run.status == dg.DagsterRunStatus.SUCCESS
+    if has_read and time.time() - (attempts[0].end_time or 0) < _READ_AGAIN_SECONDS:
         raise SourceError(
             f"{reason}, although run {attempts[0].dagster_run.run_id} has just read it: the server must support "
             "conditional requests (ETag or Last-Modified); if it does not, give the path of a local copy"
@@ -196,7 +237,7 @@ def _plan_update(instance: dg.DagsterInstance, collection: Collection, listing: 
         return RunPlan(f"Nothing new: {description}")
     attempts = instance.get_run_records(dg.RunsFilter(job_name=job, tags={FINGERPRINT: listed}))
     since = report.timestamp if report else 0.0
-    failed = [attempt for attempt in attempts if attempt.create_timestamp.timestamp() > since]
+    failed = _without_interrupted(one for one in attempts if one.create_timestamp.timestamp() > since)
     refusal = _reason_to_wait(collection, failed, 1, job) if limited else None
     if refusal:
         return RunPlan(f"New: {description} {refusal}")
@@ -206,7 +247,13 @@ def _plan_update(instance: dg.DagsterInstance, collection: Collection, listing: 
 
 def _failed_since_success(attempts: Sequence[dg.RunRecord]) -> list[dg.RunRecord]:
     """Return the attempts after the last success, the newest first like the input."""
-    return list(takewhile(lambda one: one.dagster_run.status != dg.DagsterRunStatus.SUCCESS, attempts))
+    failed = takewhile(lambda one: one.dagster_run.status != dg.DagsterRunStatus.SUCCESS, attempts)
+    return _without_interrupted(failed)
+
+
+def _without_interrupted(attempts: Iterable[dg.RunRecord]) -> list[dg.RunRecord]:
+    """Leave out runs whose process was killed with the machine, because the work is not the cause."""
+    return [one for one in attempts if not was_interrupted(one.dagster_run)]
 
 
 def _reason_to_wait(collection: Collection, failed: Sequence[dg.RunRecord], per_attempt: int, job: str) -> str | None:

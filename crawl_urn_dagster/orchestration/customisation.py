@@ -11,6 +11,7 @@ import dagster as dg
 from pydantic import PrivateAttr
 
 from crawl_urn_dagster.config.collection import Collection
+from crawl_urn_dagster.orchestration.run_processes import record_process
 
 #: Function that computes the assets of one step.
 Compute: TypeAlias = Callable[[dg.AssetExecutionContext], Iterator[dg.MaterializeResult[None]]]
@@ -124,6 +125,7 @@ def customised_step(
         yield from [results] if isinstance(results, dg.MaterializeResult) else results
 
     def execute(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None]]:
+        record_process(context.instance, context.run.run_id)  # Another executor than that of this package does not.
         yield from options.execute(context, compute)
 
     return execute

@@ -21,6 +21,7 @@ from crawl_urn_dagster.orchestration.dagster_internals import (
     inner_plan_execution_iterator,
     pop_captured_interrupt,
 )
+from crawl_urn_dagster.orchestration.run_processes import record_pid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,6 +74,7 @@ class _Executor(InProcessExecutor):
             f"Executing steps in process (pid: {pid})",
             EngineEventData.in_process(pid, execution_plan.step_keys_to_execute),
         )
+        record_pid(plan_context.instance, plan_context.run_id, pid)
         yield from ExecuteRunWithPlanIterable(
             execution_plan=plan_context.execution_plan,
             iterator=_execute_steps,

@@ -29,6 +29,10 @@ def _presence(collection: Collection) -> dg.AssetSelection:
     return dg.AssetSelection.assets(asset_key(collection, "presence"))
 
 
+def _tags(collection: Collection) -> dict[str, str]:
+    return {dg.MAX_RUNTIME_SECONDS_TAG: str(collection.automation.max_runtime_seconds)}
+
+
 def update_job(collection: Collection, checks: Sequence[dg.AssetChecksDefinition]) -> "UnresolvedAssetJobDefinition":
     """Define the job that updates every asset of a collection but its presence, and evaluates some checks.
 
@@ -41,6 +45,7 @@ def update_job(collection: Collection, checks: Sequence[dg.AssetChecksDefinition
         | dg.AssetSelection.checks(*checks),
         description=f"Updates {collection.name} from its source to figures and report.",
         executor_def=options_of(collection).executor or single_process_executor,
+        tags=_tags(collection),
     )
 
 
@@ -51,6 +56,7 @@ def ingest_job(collection: Collection) -> "UnresolvedAssetJobDefinition":
         selection=_presence(collection).without_checks(),
         description=f"Reads crawls of {collection.name} into partitions; all listed crawls if none is chosen.",
         executor_def=options_of(collection).executor or single_process_executor,
+        tags=_tags(collection),
     )
 
 
@@ -66,6 +72,7 @@ def read_job(collection: Collection, home: CollectionHome) -> dg.JobDefinition:
         name=read_job_name(collection),
         description=f"Downloads and converts the files of {collection.name}, which takes too long for a sensor.",
         executor_def=options_of(collection).executor or single_process_executor,
+        tags=_tags(collection),
     )
     def job() -> None:
         read()

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 #: Tag of an ingest run: fingerprint of the crawls that it was requested for.
 INGEST = "crawl_urn/ingest"
 _RANGE_START, _RANGE_END = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
+#: Tags of a run that select its partitions.
+PARTITION_TAGS = (_RANGE_START, _RANGE_END, "dagster/partition")
 
 
 def crawl_partitions(collection: Collection) -> dg.DynamicPartitionsDefinition:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
+from crawl_urn_dagster.orchestration.dagster_internals import RunFailureReason
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -92,10 +94,10 @@ def read_outcome(instance: dg.DagsterInstance, run_id: str) -> Outcome:
     ]
     run_failures = list(_events(instance, run_id, dg.DagsterEventType.RUN_FAILURE))
     errors = [f"{event.step_key}: {root_error_message(event.step_failure_data.error)}" for event in step_failures]
-    if not errors and not reported_steps:
-        errors = [event.message or "the run failed" for event in run_failures]
+    if any(map(_is_from_outside, run_failures)) or not (errors or reported_steps):
+        errors += [f"{_signal_message(instance, run_id)}{event.message or 'the run failed'}" for event in run_failures]
     raised = [event.step_failure_data.error for event in step_failures]
-    raised += [event.job_failure_data.error for event in run_failures]
+    raised += [event.job_failure_data.error for event in run_failures if event.event_specific_data]
     return Outcome(tuple(failed), tuple(errors), any(map(_is_interruption, raised)))
 
 
@@ -105,6 +107,25 @@ def _is_interruption(error: SerializableErrorInfo | None) -> bool:
             return True
         error = error.cause
     return False
+
+
+def _is_from_outside(failure: dg.DagsterEvent) -> bool:
+    """Return whether a run was not failed by its own process."""
+    if failure.event_specific_data is None:
+        return True
+    data = failure.job_failure_data
+    return data.error is None and data.failure_reason != RunFailureReason.STEP_FAILURE
+
+
+def _signal_message(instance: dg.DagsterInstance, run_id: str) -> str:
+    """Return what Dagster logs directly before it fails a run without data: the signal, and its usual cause."""
+    last, *before = (
+        record.event_log_entry.dagster_event
+        for record in instance.get_records_for_run(run_id, limit=2, ascending=False).records
+    )
+    if not last or last.event_specific_data or not before or not before[0]:
+        return ""
+    return f"{before[0].message} " if before[0].event_type == dg.DagsterEventType.ENGINE_EVENT else ""
 
 
 def _events(instance: dg.DagsterInstance, run_id: str, kind: dg.DagsterEventType) -> Iterator[dg.DagsterEvent]:
@@ -120,10 +141,14 @@ def _events(instance: dg.DagsterInstance, run_id: str, kind: dg.DagsterEventType
         cursor = page.cursor
 
 
-def root_error_message(error: SerializableErrorInfo | None) -> str:
-    """Return the message of the exception that was raised, without Dagster's wrappers."""
-    if error is None:
-        return "no error was recorded"
-    while error.cause is not None and (error.cls_name or "").startswith(_WRAPPERS):
+def root_error(error: SerializableErrorInfo | None) -> SerializableErrorInfo | None:
+    """Return the exception that was raised, without Dagster's wrappers."""
+    while error is not None and error.cause is not None and (error.cls_name or "").startswith(_WRAPPERS):
         error = error.cause
-    return error.message.strip()
+    return error
+
+
+def root_error_message(error: SerializableErrorInfo | None) -> str:
+    """Return the message of the exception that was raised."""
+    root = root_error(error)
+    return root.message.strip() if root else "no error was recorded"

@@ -1,4 +1,4 @@
-"""Define the sensors that poll a source for new crawls and request an update after an ingest.
+"""Define the sensors that poll a source for new crawls, and request an update after an ingest or an interruption.
 
 Does not decide which runs are missing (`change_detection`) or send alerts (`alerts`).
 """
@@ -9,9 +9,21 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from crawl_urn_dagster.orchestration.asset_keys import COMMAND, FINGERPRINT, asset_key, new_crawl_sensor_name
-from crawl_urn_dagster.orchestration.change_detection import plan_run_requests, run_since_ingest, unfinished_run
+from crawl_urn_dagster.orchestration.asset_keys import (
+    COMMAND,
+    FINGERPRINT,
+    asset_key,
+    job_names,
+    new_crawl_sensor_name,
+)
+from crawl_urn_dagster.orchestration.change_detection import (
+    plan_run_requests,
+    repeat_interrupted_runs,
+    run_since_ingest,
+    unfinished_run,
+)
 from crawl_urn_dagster.orchestration.partitions import crawl_partitions
+from crawl_urn_dagster.orchestration.run_processes import fail_interrupted_runs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,6 +63,28 @@ def new_crawl_sensor(
         )
 
     return new_crawl
+
+
+def interrupted_run_sensor(
+    collections: Sequence[Collection], jobs: Sequence[dg.JobDefinition | Job]
+) -> dg.SensorDefinition:
+    """Define the sensor that fails the runs of killed processes, and requests their work again."""
+
+    @dg.sensor(
+        name=f"_interrupted_runs_{collections[0].name}",
+        jobs=jobs,
+        description="Fails runs whose process no longer exists, frees their pools, and requests their work again.",
+        minimum_interval_seconds=_FOLLOW_SECONDS,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+    )
+    def interrupted_runs(context: dg.SensorEvaluationContext) -> list[dg.RunRequest] | dg.SkipReason:
+        launched_here = {job for one in collections for job in job_names(one)}
+        for run in fail_interrupted_runs(context.instance, launched_here):
+            context.log.warning(f"Run {run.run_id} of {run.job_name} was interrupted.")
+        requests = repeat_interrupted_runs(context.instance, collections)
+        return requests or dg.SkipReason("No run was interrupted a short time ago.")
+
+    return interrupted_runs
 
 
 def ingested_sensor(collection: Collection, update: Job, ingest: Job) -> dg.SensorDefinition:

@@ -48,3 +48,7 @@ class DamagedError(SourceError):
 
 class AbsentError(SourceError):
     """Raised when a server or a folder reports that a file does not exist."""
+
+
+class RefusedError(SourceError):
+    """Raised when a server answers with a status that does not pass by itself, such as 403."""

@@ -1,11 +1,14 @@
 """The Dagster instance of the command, the lock on its jobs, and runs that the UI re-executes."""
 
 import shutil
+import subprocess
+import sys
 
 import dagster as dg
 import pytest
 
 from crawl_urn_dagster.cli.launching import InstanceError, open_instance
+from crawl_urn_dagster.orchestration.run_processes import record_pid
 from crawl_urn_dagster_tests.collections_for_tests import histories, tables_collection
 from crawl_urn_dagster_tests.command import Ui, configure, crawl_urn, start
 
@@ -55,8 +58,11 @@ def test_ui_shows_and_re_executes_earlier_runs(command_run, tmp_path):
             dg.DagsterRun(job_name=f"fitting_{job}", status=dg.DagsterRunStatus.STARTED, tags=command_tags)
             for job in ("ingest", "update")
         ]
-        for run in killed:
-            instance.add_run(run)
+        with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+            for run in killed:
+                instance.add_run(run)
+                record_pid(instance, run.run_id, process.pid)
+            process.kill()
     ui = Ui(folder, folder / "collections.yaml")
     try:
         locations = "{ workspaceOrError { ... on Workspace { locationEntries { name loadStatus } } } }"
@@ -94,7 +100,13 @@ def test_ui_shows_and_re_executes_earlier_runs(command_run, tmp_path):
                    assetMaterializations { runId metadataEntries {
                        label ... on FloatMetadataEntry { floatValue } } } } } }"""
         )["assetOrError"]["assetMaterializations"]
-        assert {materialization["runId"] for materialization in metadata} == {run_id, parent["runId"]}
+        repeated = ui.query(
+            """query($id: String!) { runsOrError(filter: {tags: [{key: "dagster/run_key", value: $id}]}) {
+                   ... on Runs { results { runId } } } }""",
+            id=killed[1].run_id,
+        )["runsOrError"]["results"]
+        runs = {materialization["runId"] for materialization in metadata}
+        assert runs - {one["runId"] for one in repeated} == {run_id, parent["runId"]}
         plotted = {entry["label"] for entry in metadata[0]["metadataEntries"] if "floatValue" in entry}
         assert {"kappa", "core_share", "alpha", "coverage"} <= plotted
     finally:

@@ -1,12 +1,14 @@
 """Find the events of a collection that require an alert, and write the alerts.
 
 An event is one of four: a check failed whose previous evaluation did not fail for the same cause; a run ended in an
-error and is not the next attempt at failed work; the source cannot be read; or the source is stale. Failed checks on
-fits other than the headline are not events. Does not send alerts; see `alerts.delivery`.
+error and is not the next attempt at failed work; a run was interrupted; or a run has logged nothing for long. Failed
+checks on fits other than the headline are not events. The source has its own events; see `alerts.source`. Does not send
+alerts; see `alerts.delivery`.
 """
 
 from __future__ import annotations
 
+import time
 from datetime import datetime, timedelta, timezone
 from itertools import dropwhile, islice
 from typing import TYPE_CHECKING
@@ -17,24 +19,16 @@ from crawl_urn_dagster.formatting import count_noun
 from crawl_urn_dagster.orchestration.alerts.records import (
     SETTLED,
     Alert,
-    delivered_targets,
     delivered_targets_by_event,
     record_delivered_targets,
 )
-from crawl_urn_dagster.orchestration.asset_keys import (
-    FINGERPRINT,
-    asset_key,
-    has_asset,
-    job_names,
-    new_crawl_sensor_name,
-)
-from crawl_urn_dagster.orchestration.dagster_internals import (
-    AssetCheckExecutionRecordStatus,
-    InstigatorType,
-    TickStatus,
-)
+from crawl_urn_dagster.orchestration.alerts.source import source_alerts
+from crawl_urn_dagster.orchestration.asset_keys import FINGERPRINT, asset_key, has_asset, job_names
+from crawl_urn_dagster.orchestration.change_detection import NOT_FINISHED
+from crawl_urn_dagster.orchestration.dagster_internals import AssetCheckExecutionRecordStatus
 from crawl_urn_dagster.orchestration.partitions import INGEST
-from crawl_urn_dagster.orchestration.run_results import Outcome, grouped_checks, read_outcome, root_error_message
+from crawl_urn_dagster.orchestration.run_processes import was_interrupted
+from crawl_urn_dagster.orchestration.run_results import Outcome, grouped_checks, read_outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,9 +42,7 @@ _MAX_RUNS = 200
 # Job of the runs in which the UI materialises chosen assets.
 _ASSET_JOB = "__ASSET_JOB"
 _EVALUATED = {AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordStatus.FAILED}
-_POLLED = [TickStatus.SUCCESS, TickStatus.SKIPPED, TickStatus.FAILURE]
 _MAX_EVALUATIONS = 50
-_MAX_UPDATES = 100
 _MAX_CHARACTERS = 4000
 _MAX_CHECKS_NAMED = 3
 # Many collections have a reservation from the start; only a later one is news.
@@ -74,9 +66,9 @@ def new_alerts(
             yield _run_alert(collection, event, run, outcome, links)
         else:
             record_delivered_targets(instance, event, {SETTLED})
-    for alert in (_unreadable(instance, collection), _stale(instance, collection, datetime.now(timezone.utc))):
-        if alert and SETTLED not in delivered_targets(instance, alert.event):
-            yield alert
+    alerts = [*_silent_runs(instance, collection, ui_url), *source_alerts(instance, collection)]
+    delivered = delivered_targets_by_event(instance, {alert.event for alert in alerts})
+    yield from (alert for alert in alerts if SETTLED not in delivered[alert.event])
 
 
 def _ended_runs(instance: dg.DagsterInstance, collection: Collection) -> list[dg.DagsterRun]:
@@ -109,8 +101,8 @@ def _new_outcome(instance: dg.DagsterInstance, collection: Collection, run: dg.D
         for check in outcome.failed_checks
         if check.asset != every_fit and not _failed_before(instance, run.run_id, check)
     )
-    errors = () if outcome.errors and _is_next_attempt(instance, run) else outcome.errors
-    return Outcome(checks, errors)
+    is_known = outcome.errors and not was_interrupted(run) and _is_next_attempt(instance, run)
+    return Outcome(checks, () if is_known else outcome.errors)
 
 
 def _failed_before(instance: dg.DagsterInstance, run_id: str, check: FailedCheck) -> bool:
@@ -131,14 +123,14 @@ def _failed_before(instance: dg.DagsterInstance, run_id: str, check: FailedCheck
 
 
 def _is_next_attempt(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
-    """Return whether the previous attempt at the same work also ended in an error."""
+    """Return whether the previous attempt at the same work also ended in an error, apart from interruptions."""
     # The tags that name the work identify an attempt, whoever requested it; failing those, the sensor does.
     known = next((tag for tag in (INGEST, FINGERPRINT, "dagster/sensor_name") if tag in run.tags), None)
     if known is None:
         return False
     same = dg.RunsFilter(job_name=run.job_name, tags={known: run.tags[known]})
-    attempts = instance.get_runs(same, limit=_MAX_RUNS)
-    before = next(islice(dropwhile(lambda one: one.run_id != run.run_id, attempts), 1, None), None)
+    attempts = dropwhile(lambda one: one.run_id != run.run_id, instance.get_runs(same, limit=_MAX_RUNS))
+    before = next((one for one in islice(attempts, 1, None) if not was_interrupted(one)), None)
     return before is not None and bool(read_outcome(instance, before.run_id).errors)
 
 
@@ -148,7 +140,8 @@ def _run_alert(collection: Collection, event: str, run: dg.DagsterRun, outcome: 
         f"{severity} {', '.join(checks)}: {description}"
         for (severity, description), checks in grouped_checks(outcome).items()
     ]
-    events = [f"run of {run.job_name} failed"] if outcome.errors else []
+    ending = "was interrupted" if was_interrupted(run) else "failed"
+    events = [f"run of {run.job_name} {ending}"] if outcome.errors else []
     names = [check.check for check in outcome.failed_checks]
     if names:
         n_more = len(names) - _MAX_CHECKS_NAMED
@@ -163,6 +156,30 @@ def _run_alert(collection: Collection, event: str, run: dg.DagsterRun, outcome: 
     )
 
 
+def _silent_runs(instance: dg.DagsterInstance, collection: Collection, ui_url: str | None) -> Iterator[Alert]:
+    """Yield an alert per unfinished run that has logged nothing for longer than the settings allow."""
+    allowed = collection.automation.silent_after_seconds
+    for record in instance.get_run_records(dg.RunsFilter(statuses=list(NOT_FINISHED))):
+        run = record.dagster_run
+        is_own = run.job_name in job_names(collection) or _selects_collection(run, collection)
+        # A run that has not been in this state for long cannot have been silent for long.
+        if not is_own or time.time() - record.update_timestamp.timestamp() < allowed:
+            continue
+        logged = instance.get_records_for_run(run.run_id, limit=1, ascending=False).records
+        last = logged[0].timestamp if logged else record.create_timestamp.timestamp()
+        if time.time() - last < allowed:
+            continue
+        at = datetime.fromtimestamp(last, timezone.utc)
+        yield Alert(
+            f"crawl_urn/{collection.name}/silent/{run.run_id}",
+            f"{collection.name}: run of {run.job_name} is silent",
+            f"The run has status {run.status.value} and has logged nothing since {at:%Y-%m-%d %H:%M} UTC. If it makes "
+            f"no progress, terminate it. It is stopped {collection.automation.max_runtime_seconds} s after its start.\n"
+            f"{_link('Run', f'runs/{run.run_id}', ui_url)}",
+            "warning",
+        )
+
+
 def _drawn_in(outcome: Outcome) -> str | None:
     """Return the figure that shows the first failed check that names one."""
     figures = (check.metadata.get("drawn_in") for check in outcome.failed_checks)
@@ -170,72 +187,11 @@ def _drawn_in(outcome: Outcome) -> str | None:
 
 
 def _links(collection: Collection, run_id: str, ui_url: str | None, figure: str) -> list[str]:
-    run, asset = f"runs/{run_id}", "/".join(["assets", *asset_key(collection, figure).path])
-    base = f"{ui_url.rstrip('/')}/" if ui_url else ""
-    return [f"Run: {base}{run}", f"Figure: {base}{asset}"]
-
-
-def _unreadable(instance: dg.DagsterInstance, collection: Collection) -> Alert | None:
-    """Return an alert if the latest polls of the source failed, as many as there are attempts."""
-    event, sensor = f"crawl_urn/{collection.name}/unreadable", new_crawl_sensor_name(collection)
-    # An instance in memory stores no sensors.
-    states = instance.all_instigator_state(instigator_type=InstigatorType.SENSOR) if instance.schedule_storage else ()
-    attempts = collection.automation.attempts
-    ticks = [
-        tick
-        for state in states
-        if state.instigator_name == sensor
-        for tick in instance.get_ticks(state.instigator_origin_id, state.selector_id, limit=attempts, statuses=_POLLED)
+    return [
+        _link("Run", f"runs/{run_id}", ui_url),
+        _link("Figure", "/".join(["assets", *asset_key(collection, figure).path]), ui_url),
     ]
-    if ticks and ticks[0].status != TickStatus.FAILURE and delivered_targets(instance, event):
-        record_delivered_targets(instance, event, set())  # the event is over and may occur again
-    if len(ticks) < attempts or any(tick.status != TickStatus.FAILURE for tick in ticks):
-        return None
-    since = datetime.fromtimestamp(ticks[-1].timestamp, timezone.utc)
-    return Alert(
-        event,
-        f"{collection.name}: the source cannot be read",
-        f"The last {count_noun(len(ticks), 'poll')} of the source failed, since {since:%Y-%m-%d %H:%M} UTC. "
-        f"Error: {root_error_message(ticks[0].error)[:_MAX_CHARACTERS]}\nPolling continues. No further alert is sent "
-        f"until a poll succeeds. See the ticks of the sensor {sensor}.",
-        "failure",
-    )
 
 
-def _stale(instance: dg.DagsterInstance, collection: Collection, now: datetime) -> Alert | None:
-    """Return an alert if the source has had no new crawl for longer than its settings allow."""
-    allowed = collection.automation.stale_after_days
-    if allowed is None:
-        return None
-    records = instance.fetch_materializations(asset_key(collection, "crawls"), limit=_MAX_UPDATES).records
-    # A materialisation that a person reported has no such metadata.
-    ages = [
-        _last_crawl(crawls, record.timestamp)
-        for record in records
-        if (crawls := record.asset_materialization) and "last_crawl" in crawls.metadata
-    ]
-    if not ages:
-        return None
-    crawl, started, _ = ages[0]
-    days = (now - started) / timedelta(days=1)
-    if days <= allowed:
-        return None
-    # A crawl that was already stale on arrival does not reset the staleness alert.
-    last_in_time = next((label for label, _, days_old in ages if days_old <= allowed), "none")
-    settings = collection.automation
-    return Alert(
-        f"crawl_urn/{collection.name}/stale/{last_in_time}",
-        f"{collection.name}: the source is stale",
-        f"The latest crawl, {crawl}, started {days:.0f} days ago. One is expected every "
-        f"{settings.expect_every_days:g} days and may be {settings.grace_days:g} days late. Check the source, and the "
-        f"ticks of the sensor {new_crawl_sensor_name(collection)}.",
-        "warning",
-    )
-
-
-def _last_crawl(crawls: dg.AssetMaterialization, materialised_at: float) -> tuple[str, datetime, float]:
-    """Return the label and start of the latest crawl of a `crawls` table, and its age in days at materialisation."""
-    metadata = crawls.metadata
-    started = datetime.fromisoformat(str(metadata["last_crawl_started_at"].value)).replace(tzinfo=timezone.utc)
-    age = datetime.fromtimestamp(materialised_at, timezone.utc) - started
-    return str(metadata["last_crawl"].value), started, age / timedelta(days=1)
+def _link(name: str, path: str, ui_url: str | None) -> str:
+    return f"{name}: {ui_url.rstrip('/')}/{path}" if ui_url else f"{name}: {path}"

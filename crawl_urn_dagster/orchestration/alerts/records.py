@@ -28,7 +28,7 @@ class Alert:
     title, body
         Plain text.
     severity
-        ``warning`` or ``failure``.
+        ``success``, ``warning`` or ``failure``.
     """
 
     event: str

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urljoin
 
-from crawl_urn_dagster.sources.errors import AbsentError, SourceError
+from crawl_urn_dagster.sources.errors import AbsentError, RefusedError, SourceError
 from crawl_urn_dagster.sources.transport.locations import is_remote
 
 if TYPE_CHECKING:
@@ -42,6 +42,10 @@ class TransientError(Exception):
     def __init__(self, reason: str, retry_after: float | None = None) -> None:
         super().__init__(reason)
         self.retry_after = retry_after
+
+
+class BusyError(TransientError):
+    """Raised when the server answered with a status that may pass, such as 500."""
 
 
 @dataclass(frozen=True)
@@ -166,8 +170,8 @@ def response_error(url: str, response: requests.Response) -> Exception:
 
     status = f"the server answered {response.status_code} {response.reason[:80]}"
     if response.status_code in _BUSY:
-        return TransientError(status, Retry().get_retry_after(response.raw))
-    kind = AbsentError if response.status_code in _ABSENT else SourceError
+        return BusyError(status, Retry().get_retry_after(response.raw))
+    kind = AbsentError if response.status_code in _ABSENT else RefusedError
     return kind(f"{url}: {status}, expected 200; check the address")
 
 

@@ -1,5 +1,7 @@
 """Events that require an alert, on a real instance."""
 
+import subprocess
+import sys
 import time
 from datetime import datetime, timedelta, timezone
 
@@ -14,6 +16,7 @@ from dagster_shared.error import SerializableErrorInfo
 from crawl_urn_dagster.config.settings import AutomationSettings
 from crawl_urn_dagster.orchestration.asset_keys import FINGERPRINT
 from crawl_urn_dagster.orchestration.partitions import INGEST
+from crawl_urn_dagster.orchestration.run_processes import fail_interrupted_runs, record_pid
 from crawl_urn_dagster_tests.collections_for_tests import (
     avoiding_histories,
     histories,
@@ -136,7 +139,9 @@ def test_stale_source_sends_one_alert_until_a_crawl_arrives(tabled, receiver):
     assert len(receiver.received) == before + 2
 
 
-def test_unreadable_source_sends_one_alert_until_it_is_read(tmp_path, receiver):
+@pytest.fixture
+def polled(tmp_path, receiver):
+    """A function that records polls of a source and returns the number of alerts after each."""
     automation = {"attempts": 2}
     pipeline = Pipeline(tables_collection(tmp_path, histories(2), automation=automation), tmp_path, on_disk=True)
     origin = RemoteRepositoryOrigin(
@@ -144,29 +149,58 @@ def test_unreadable_source_sends_one_alert_until_it_is_read(tmp_path, receiver):
     ).get_instigator_origin("tabled_new_crawl")
     state = InstigatorState(origin, InstigatorType.SENSOR, InstigatorStatus.DECLARED_IN_CODE)
     pipeline.instance.add_instigator_state(state)
-    error = SerializableErrorInfo(
-        "wrapped", [], "SensorExecutionError", SerializableErrorInfo("pairs.csv: status 404\n", [], None)
-    )
-    failed = (TickStatus.FAILURE, error)
-    n_alerts = []
-    for at, (status, why) in enumerate([failed, failed, failed, (TickStatus.SKIPPED, None), failed, failed, failed]):
-        pipeline.instance.create_tick(
-            TickData(
-                state.instigator_origin_id,
-                state.instigator_name,
-                InstigatorType.SENSOR,
-                status,
-                timestamp=1_600_000_000.0 + 60 * at,
-                error=why,
-                selector_id=state.selector_id,
+    times = iter(range(1_600_000_000, 1_700_000_000, 60))
+
+    def poll(*errors):
+        n_alerts = []
+        for error in errors:
+            pipeline.instance.create_tick(
+                TickData(
+                    state.instigator_origin_id,
+                    state.instigator_name,
+                    InstigatorType.SENSOR,
+                    TickStatus.FAILURE if error else TickStatus.SKIPPED,
+                    timestamp=float(next(times)),
+                    error=SerializableErrorInfo("wrapped", [], "SensorExecutionError", error) if error else None,
+                    selector_id=state.selector_id,
+                )
             )
-        )
-        tick(pipeline, receiver.address)
-        n_alerts.append(len(receiver.received))
-    assert n_alerts == [0, 1, 1, 1, 1, 2, 2]
-    assert receiver.titles[0] == "tabled: the source cannot be read"
+            tick(pipeline, receiver.address)
+            n_alerts.append(len(receiver.received))
+        return n_alerts
+
+    return poll
+
+
+def source_error(message, cause=None):
+    return SerializableErrorInfo(
+        message, [], "SourceError", SerializableErrorInfo("", [], cause, None) if cause else None
+    )
+
+
+def test_unreadable_source_sends_one_alert_until_it_is_read(polled, receiver):
+    failed = source_error("pairs.csv: status 404\n")
+    assert polled(failed, failed, failed, None, failed, failed, failed, None, None) == [0, 1, 1, 2, 2, 3, 3, 4, 4]
+    unreadable, readable = "tabled: the source cannot be read", "tabled: the source can be read again"
+    assert receiver.titles == [unreadable, readable] * 2
     start = "The last 2 polls of the source failed, since 2020-09-13 12:26 UTC. Error: pairs.csv: status 404\n"
     assert receiver.received[0]["message"].startswith(start)
+    assert receiver.received[1]["type"] == "success"
+
+
+def test_outage_of_another_kind_is_reported_again(polled, receiver):
+    busy = source_error("pairs.csv: the server answered 500", "BusyError")
+    page = source_error("pairs.csv: is a web page")
+    late = source_error("pairs.csv: not received completely by the deadline", "TransientError")
+    assert polled(busy, busy, page, busy, busy) == [0, 1, 1, 1, 1]  # one poll is no change
+    assert polled(page, page, page, late, late, busy, busy, None) == [1, 2, 2, 2, 3, 3, 4, 5]
+    errors = [one["message"].partition("Error: ")[2].split("\n")[0] for one in receiver.received]
+    assert errors == [*(one.message for one in (busy, page, late, busy)), ""]
+
+
+def test_outage_that_was_not_reported_does_not_end(polled):
+    failed = source_error("pairs.csv: status 404")
+    assert polled(failed, None, None) == [0, 0, 0]
 
 
 def test_failed_runs_of_one_ingest_send_one_alert(tmp_path, receiver):
@@ -179,3 +213,47 @@ def test_failed_runs_of_one_ingest_send_one_alert(tmp_path, receiver):
         assert not pipeline.execute("ingest", found).success
     tick(pipeline, receiver.address)
     assert receiver.titles == ["listed: run of listed_ingest failed"]
+
+
+def test_interrupted_run_sends_one_alert_each(tabled, receiver):
+    tick(tabled, receiver.address)
+    before = len(receiver.received)
+    for _ in range(2):
+        run = tabled.instance.add_run(
+            dg.DagsterRun(job_name="tabled_update", status=dg.DagsterRunStatus.STARTED, tags={FINGERPRINT: "same"})
+        )
+        with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+            record_pid(tabled.instance, run.run_id, process.pid)
+            process.kill()
+        fail_interrupted_runs(tabled.instance)
+        tick(tabled, receiver.address)
+        tick(tabled, receiver.address)
+    assert receiver.titles[before:] == ["tabled: run of tabled_update was interrupted"] * 2
+    assert f"Process {process.pid} on " in receiver.received[-1]["message"]
+
+
+def test_killed_run_sends_its_signal(tabled, receiver):
+    tick(tabled, receiver.address)
+    run = tabled.instance.add_run(dg.DagsterRun(job_name="tabled_update", status=dg.DagsterRunStatus.STARTED))
+    # As the code server does when the process of a run is killed.
+    signal_message = "Run execution process was terminated by signal 9 (SIGKILL)."
+    tabled.instance.report_engine_event(signal_message, run)
+    tabled.instance.report_run_failed(run)
+    tick(tabled, receiver.address)
+    assert signal_message in receiver.received[-1]["message"]
+
+
+def test_silent_run_sends_one_alert(tabled, receiver):
+    tick(tabled, receiver.address)
+    before = len(receiver.received)
+    run = tabled.instance.add_run(dg.DagsterRun(job_name="tabled_update", status=dg.DagsterRunStatus.STARTED))
+    tabled.instance.report_engine_event("a step has started", run)
+    tick(tabled, receiver.address)
+    assert len(receiver.received) == before
+    automation = tabled.collection.automation.model_copy(update={"silent_after_seconds": 0})
+    impatient = tabled.collection.model_copy(update={"automation": automation})
+    for _ in range(2):
+        tick(tabled, receiver.address, collection=impatient)
+    tabled.instance.report_run_canceled(run)
+    assert receiver.titles[before:] == ["tabled: run of tabled_update is silent"]
+    assert receiver.received[-1]["message"].endswith(f"Run: http://ui.example/runs/{run.run_id}")

@@ -1,0 +1,217 @@
+"""Record the process of a run in its tags, and fail runs whose process no longer exists.
+
+Dagster's default launcher cannot test whether the process of a run exists, so its run monitoring does not notice a
+crash of the whole machine. Does not request the work again; see `sensors` and `change_detection`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import multiprocessing
+import os
+import platform
+import socket
+import subprocess
+import time
+from contextlib import suppress
+from datetime import datetime, timezone
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import dagster as dg
+from filelock import FileLock
+
+from crawl_urn_dagster.orchestration.dagster_internals import GRPC_INFO_TAG, JobFailureData, RunFailureReason
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+#: Tag of a run: its process, as JSON. A re-execution copies the tags of its parent, so the value contains the run.
+PROCESS = "crawl_urn/process"
+#: Tag of a run that was failed here; its value is the run.
+INTERRUPTED = "crawl_urn/interrupted"
+_LOCK = "crawl_urn_interrupted_runs.lock"
+_MAX_ENGINE_EVENTS = 100
+_LONGEST_START_SECONDS = 60
+_LOADED_AT = time.time()
+
+
+class RunProcess(NamedTuple):
+    """Process of a run.
+
+    Attributes
+    ----------
+    host
+        Name of the machine and a hash of its id.
+    boot
+        Id of the machine's last start; empty where there is none.
+    namespace
+        Namespace of the process number, which differs between containers; empty where there is none.
+    pid
+        Process number.
+    started
+        Start of the process: clock ticks since the machine's start, or a date.
+    """
+
+    host: str
+    boot: str
+    namespace: str
+    pid: int
+    started: str
+
+
+def record_process(instance: dg.DagsterInstance, run_id: str) -> None:
+    """Record the process of a run, unless it is recorded or is neither this process nor its parent.
+
+    With the multiprocess executor, a step has its own process, whose parent is the process of the run.
+    """
+    run = instance.get_run_by_id(run_id)
+    if run is None or recorded_process(run):
+        return
+    parent = multiprocessing.parent_process()
+    pid = _logged_pid(instance, run_id)
+    if pid is not None and pid in {os.getpid(), parent.pid if parent else None}:
+        record_pid(instance, run_id, pid)
+
+
+def record_pid(instance: dg.DagsterInstance, run_id: str, pid: int) -> None:
+    """Record a process of this machine as the process of a run, if its start can be read."""
+    started = _start_of_process(pid)
+    if started:
+        process = RunProcess(_host(), _boot(), _namespace(), pid, started)
+        instance.add_run_tags(run_id, {PROCESS: json.dumps({"run": run_id, **process._asdict()})})
+
+
+def recorded_process(run: dg.DagsterRun) -> RunProcess | None:
+    """Return the recorded process of a run."""
+    content = json.loads(run.tags.get(PROCESS, "{}"))
+    return RunProcess(**content) if content.pop("run", None) == run.run_id else None
+
+
+def _logged_pid(instance: dg.DagsterInstance, run_id: str) -> int | None:
+    """Return the process number that the launcher or the executor of a run logged first."""
+    events = instance.get_records_for_run(run_id, of_type=dg.DagsterEventType.ENGINE_EVENT, limit=_MAX_ENGINE_EVENTS)
+    for record in events.records:
+        event = record.event_log_entry.dagster_event
+        pid = event.engine_event_data.metadata.get("pid") if event and event.event_specific_data else None
+        if pid is not None:
+            return int(str(pid.value))
+    return None
+
+
+def process_is_gone(process: RunProcess) -> bool:
+    """Return whether a process provably no longer exists; a process of another machine or container may exist."""
+    if process.host != _host():
+        return False
+    if process.boot and _boot() and process.boot != _boot():
+        return True
+    if process.namespace != _namespace() or _start_of_process(os.getpid()) is None:
+        return False
+    started = _start_of_process(process.pid)
+    return started != process.started if started else not _exists(process.pid)
+
+
+def _exists(pid: int) -> bool:
+    """Return whether a process exists whose start cannot be read, which may belong to another user."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return not _is_zombie(pid)
+
+
+def was_interrupted(run: dg.DagsterRun) -> bool:
+    """Return whether a run was failed because its process no longer existed."""
+    return run.tags.get(INTERRUPTED) == run.run_id
+
+
+def fail_interrupted_runs(instance: dg.DagsterInstance, launched_here: Collection[str] = ()) -> list[dg.DagsterRun]:
+    """Fail the runs whose process no longer exists, free their slots of pools, and return them.
+
+    Parameters
+    ----------
+    launched_here
+        Jobs whose runs the code server of this process launches. Such a run also fails if it was launched before this
+        process existed and has not started within 60 seconds. If it starts later, Dagster ignores it.
+    """
+    unfinished = [dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.STARTED]
+    interrupted = []
+    with FileLock(Path(instance.root_directory) / _LOCK):  # Two sensors or commands may call this at the same time.
+        for run in instance.get_runs(dg.RunsFilter(statuses=unfinished)):
+            reason = _interruption(instance, run, launched_here)
+            # The process may have ended the run after the query.
+            current = instance.get_run_by_id(run.run_id) if reason else None
+            if current and current.status in unfinished:
+                instance.add_run_tags(run.run_id, {INTERRUPTED: run.run_id})
+                cause = JobFailureData(error=None, failure_reason=RunFailureReason.UNEXPECTED_TERMINATION)
+                instance.report_run_failed(current, reason, cause)
+                instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
+                interrupted.append(current)
+    return interrupted
+
+
+def _interruption(instance: dg.DagsterInstance, run: dg.DagsterRun, launched_here: Collection[str]) -> str | None:
+    """Explain why the process of a run no longer exists; None: it may exist."""
+    process = recorded_process(run)
+    if process:
+        if not process_is_gone(process):
+            return None
+        host = process.host.partition(" ")[0]
+        cause = "The machine was restarted" if process.boot != _boot() else "The process was killed"
+        return f"Process {process.pid} on {host} no longer exists, and it did not end this run. {cause}."
+    if run.status != dg.DagsterRunStatus.STARTING or run.job_name not in launched_here or GRPC_INFO_TAG not in run.tags:
+        return None
+    launched = instance.get_run_stats(run.run_id).launch_time
+    if launched is None or launched > min(_LOADED_AT, time.time() - _LONGEST_START_SECONDS):
+        return None
+    at = datetime.fromtimestamp(launched, timezone.utc)
+    return f"The run was launched at {at:%Y-%m-%d %H:%M:%S} UTC by a code server that was replaced, and did not start."
+
+
+@cache
+def _host() -> str:
+    machine = _read(Path("/etc/machine-id"))
+    return f"{socket.gethostname()} {hashlib.sha256(machine.encode()).hexdigest()[:8]}"
+
+
+@cache
+def _boot() -> str:
+    if platform.system() == "Darwin":
+        return _output("sysctl", "-n", "kern.bootsessionuuid")
+    return _read(Path("/proc/sys/kernel/random/boot_id"))
+
+
+@cache
+def _namespace() -> str:
+    with suppress(OSError):
+        return str(Path("/proc/self/ns/pid").readlink())
+    return ""
+
+
+def _start_of_process(pid: int) -> str | None:
+    """Return the start of a process; None: there is no such process, or it has ended, or its start cannot be read."""
+    if Path("/proc/self/stat").exists():
+        # The name of the process, in parentheses, may contain spaces.
+        fields = _read(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
+        return fields[19] if fields and fields[0] not in "ZX" else None
+    return _output("ps", "-p", str(pid), "-o", "lstart=") or None
+
+
+def _is_zombie(pid: int) -> bool:
+    return _read(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()[:1] == ["Z"]
+
+
+def _read(file: Path) -> str:
+    with suppress(OSError):
+        return file.read_text().strip()
+    return ""
+
+
+def _output(*command: str) -> str:
+    with suppress(OSError):
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()  # noqa: S603
+    return ""

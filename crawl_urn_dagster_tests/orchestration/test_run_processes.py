@@ -1,0 +1,151 @@
+"""Runs whose process was killed: which are failed, and what is requested again."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import dagster as dg
+import pytest
+
+from crawl_urn_dagster.orchestration import run_processes
+from crawl_urn_dagster.orchestration.change_detection import repeat_interrupted_runs
+from crawl_urn_dagster.orchestration.run_processes import (
+    INTERRUPTED,
+    PROCESS,
+    fail_interrupted_runs,
+    process_is_gone,
+    record_pid,
+    recorded_process,
+    was_interrupted,
+)
+from crawl_urn_dagster_tests.collections_for_tests import histories, tables_collection
+from crawl_urn_dagster_tests.orchestration.polling import sensor_message
+
+POOL = "tabled_duckdb"
+
+
+@pytest.fixture
+def instance(tmp_path):
+    with dg.DagsterInstance.local_temp(
+        str(tmp_path), overrides={"concurrency": {"pools": {"default_limit": 1}}}
+    ) as instance:
+        yield instance
+
+
+@pytest.fixture
+def sleeper():
+    """A process that lives until it is killed."""
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    yield process
+    process.kill()
+    process.wait()
+
+
+def add_run(instance, job="tabled_update", **tags):
+    return instance.add_run(dg.DagsterRun(job_name=job, status=dg.DagsterRunStatus.STARTED, tags=tags))
+
+
+def status(instance, run):
+    return instance.get_run_by_id(run.run_id).status
+
+
+def process_of(instance, run):
+    return recorded_process(instance.get_run_by_id(run.run_id))
+
+
+def test_run_of_a_killed_process_fails_and_frees_its_pool(instance, sleeper):
+    run = add_run(instance)
+    record_pid(instance, run.run_id, sleeper.pid)
+    instance.event_log_storage.initialize_concurrency_limit_to_default(POOL)
+    instance.event_log_storage.claim_concurrency_slot(POOL, run.run_id, "a step")
+    assert fail_interrupted_runs(instance) == []
+    assert status(instance, run) == dg.DagsterRunStatus.STARTED
+
+    sleeper.send_signal(signal.SIGKILL)
+    os.waitid(os.P_PID, sleeper.pid, os.WEXITED | os.WNOWAIT)  # it is dead, and its parent has not noticed
+    (failed,) = fail_interrupted_runs(instance)
+    assert failed.run_id == run.run_id
+    assert was_interrupted(instance.get_run_by_id(run.run_id))
+    assert status(instance, run) == dg.DagsterRunStatus.FAILURE
+    assert instance.event_log_storage.get_concurrency_info(POOL).active_run_ids == set()
+    (event,) = instance.get_records_for_run(run.run_id, of_type=dg.DagsterEventType.RUN_FAILURE).records
+    assert f"Process {sleeper.pid} on " in event.event_log_entry.dagster_event.message
+    assert fail_interrupted_runs(instance) == []
+
+
+def test_process_is_identified_by_more_than_its_number(instance, sleeper):
+    run = add_run(instance)
+    record_pid(instance, run.run_id, sleeper.pid)
+    process = process_of(instance, run)
+    assert not process_is_gone(process)
+    assert process_is_gone(process._replace(started="1"))  # another process has received its number
+    assert process_is_gone(process._replace(boot="an earlier start of the machine"))
+    sleeper.kill()
+    sleeper.wait()
+    assert process_is_gone(process)
+    assert not process_is_gone(process._replace(host="another machine"))
+    assert not process_is_gone(process._replace(namespace="another container"))
+
+
+def test_process_of_another_user_exists(monkeypatch, instance, sleeper):
+    run = add_run(instance)
+    record_pid(instance, run.run_id, sleeper.pid)
+    process = process_of(instance, run)
+    start = run_processes._start_of_process
+    monkeypatch.setattr(run_processes, "_start_of_process", lambda pid: start(pid) if pid == os.getpid() else None)
+    assert not process_is_gone(process)
+
+
+def test_tags_of_the_parent_do_not_concern_a_re_execution(instance, sleeper):
+    parent = add_run(instance)
+    record_pid(instance, parent.run_id, sleeper.pid)
+    sleeper.kill()
+    sleeper.wait()
+    fail_interrupted_runs(instance)
+    tags = instance.get_run_by_id(parent.run_id).tags
+    assert {PROCESS, INTERRUPTED} <= tags.keys()
+    child = add_run(instance, **tags)
+    assert fail_interrupted_runs(instance) == []
+    assert status(instance, child) == dg.DagsterRunStatus.STARTED
+    assert not was_interrupted(child)
+
+
+def interrupt(instance, run):
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        record_pid(instance, run.run_id, process.pid)
+        process.kill()
+    fail_interrupted_runs(instance)
+    assert was_interrupted(instance.get_run_by_id(run.run_id))
+
+
+def test_interrupted_work_is_requested_once(tmp_path, instance):
+    collection = tables_collection(tmp_path, histories(2), windows=False, automation={"attempts": 3})
+    work = {"crawl_urn/fingerprint": "one"}
+    first = add_run(instance, **work, other="tag")
+    other = add_run(instance, job="other_update")
+    interrupt(instance, first)
+    interrupt(instance, other)
+    (request,) = repeat_interrupted_runs(instance, [collection])
+    assert (request.job_name, request.run_key, dict(request.tags)) == ("tabled_update", first.run_id, work)
+    second = add_run(instance, **work)
+    assert repeat_interrupted_runs(instance, [collection]) == []
+    interrupt(instance, second)
+    assert [request.run_key for request in repeat_interrupted_runs(instance, [collection])] == [second.run_id]
+    # Work that was interrupted in every attempt may be the cause.
+    interrupt(instance, add_run(instance, **work))
+    assert repeat_interrupted_runs(instance, [collection]) == []
+
+
+def test_interruption_is_no_failed_attempt(lists):
+    assert sensor_message(lists).startswith("To ingest")
+    run = add_run(lists.instance, job="split_ingest")
+    interrupt(lists.instance, run)
+    assert sensor_message(lists) == f"Run {run.run_id} was interrupted; its work is requested again."
+
+
+def test_run_records_its_process(lists):
+    lists.ingest()
+    (run,) = lists.instance.get_runs()
+    assert process_of(lists.instance, run).pid == os.getpid()
+    assert not process_is_gone(process_of(lists.instance, run))
