@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import time
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 
 from crawl_urn_dagster.atomic import replacing
 from crawl_urn_dagster.formatting import format_options
-from crawl_urn_dagster.observables.schema import TABLES, VIEWS, Table
+from crawl_urn_dagster.observables.schema import COMPLETE, TABLES, VIEWS, Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -31,6 +31,10 @@ _FIRST_WAIT_SECONDS = 0.02
 _LONGEST_WAIT_SECONDS = 1.0
 # Part of DuckDB's error message if this process itself has the file open with other settings.
 _OPEN_IN_THIS_PROCESS = "different configuration"
+
+
+_REMEDY = "materialise the asset that writes it first"
+_REMEDIES = {COMPLETE.name: "its tables may belong to different crawls until the collection's update job has finished"}
 
 
 class DatabaseHeldError(TimeoutError):
@@ -103,9 +107,7 @@ class ObservablesFile:
                     continue
                 if name not in {*TABLES, *VIEWS}:
                     raise UnknownTableError(f"{self.path}: unknown table {name!r}; {format_options(name, written)}")
-                raise MissingTableError(
-                    f"{self.path} has no table {name!r}: materialise the asset that writes it first"
-                )
+                raise MissingTableError(f"{self.path} has no table {name!r}: {_REMEDIES.get(name, _REMEDY)}")
             yield connection
 
     @contextmanager
@@ -130,6 +132,8 @@ class ObservablesFile:
     def replace(self, frames: Mapping[str, pd.DataFrame]) -> None:
         """Replace tables in one transaction; columns that a frame lacks become NULL.
 
+        If a table changes, the same transaction drops table `complete`.
+
         Raises
         ------
         KeyError
@@ -142,9 +146,13 @@ class ObservablesFile:
             if unknown:
                 raise ValueError(f"table {name} has no columns {unknown}; it has {list(TABLES[name].column_names)}")
         with self.writing() as connection:
+            is_marked = COMPLETE.name in _tables_and_views(connection)
             for name, frame in frames.items():
-                _create_table(connection, TABLES[name])
                 connection.register("frame", frame)
+                if is_marked and name != COMPLETE.name and _changes(connection, TABLES[name]):
+                    connection.execute(f"DROP TABLE {COMPLETE.name}")
+                    is_marked = False
+                _create_table(connection, TABLES[name])
                 connection.execute(f"INSERT INTO {TABLES[name].name} BY NAME FROM frame")
                 connection.unregister("frame")
 
@@ -232,18 +240,38 @@ def _tables_and_views(connection: duckdb.DuckDBPyConnection) -> list[str]:
     names = {
         name
         for (name,) in connection.execute(
-            "SELECT table_name FROM duckdb_tables() UNION SELECT view_name FROM duckdb_views() WHERE NOT internal"
+            "SELECT table_name FROM duckdb_tables() WHERE database_name = current_database() UNION "
+            "SELECT view_name FROM duckdb_views() WHERE database_name = current_database() AND NOT internal"
         ).fetchall()
     }
     known = [name for name in (*TABLES, *VIEWS) if name in names]
     return [*known, *sorted(names.difference(known))]
 
 
-def _create_table(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
+def _changes(connection: duckdb.DuckDBPyConnection, table: Table) -> bool:
+    """Return whether the registered frame has other rows than a table has; no table has equal rows."""
+    stored = connection.execute(
+        "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = $name "
+        "AND database_name = current_database() ORDER BY column_index",
+        {"name": table.name},
+    ).fetchall()
+    if stored != [(column.name, column.type) for column in table.columns]:
+        return True
+    _create_table(connection, replace(table, name="new_rows"), "TEMPORARY")
+    connection.execute("INSERT INTO new_rows BY NAME FROM frame")
+    query = (
+        "SELECT (SELECT count(*) FROM new_rows) <> (SELECT count(*) FROM {0}) OR EXISTS (FROM new_rows EXCEPT FROM {0})"
+    )
+    [(is_changed,)] = connection.execute(query.format(table.name)).fetchall()
+    connection.execute("DROP TABLE new_rows")
+    return bool(is_changed)
+
+
+def _create_table(connection: duckdb.DuckDBPyConnection, table: Table, kind: str = "") -> None:
     columns = ", ".join(
         f'"{column.name}" {column.type}{"" if column.nullable else " NOT NULL"}' for column in table.columns
     )
-    connection.execute(f"CREATE OR REPLACE TABLE {table.name} ({columns})")
+    connection.execute(f"CREATE OR REPLACE {kind} TABLE {table.name} ({columns})")
 
 
 def _connect(attempt: Callable[[], duckdb.DuckDBPyConnection]) -> duckdb.DuckDBPyConnection | duckdb.Error:

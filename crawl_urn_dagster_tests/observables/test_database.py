@@ -4,6 +4,7 @@ import subprocess
 import sys
 import textwrap
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -76,6 +77,36 @@ def test_unknown_table_error_names_the_tables_that_exist(file):
         file.read("m_aray")
     with pytest.raises(UnknownTableError, match="unknown table"):
         file.read_present(["m_aray"])
+
+
+def marked(file, **columns):
+    """Write a table and mark it as complete; return the write of the table."""
+    frame = pd.DataFrame({"released_crawl": ["2024-05", "2024-06"], "elements": [3, 4], **columns})
+    file.replace({"m_array": frame})
+    mark = {"last_crawl": ["2024-06"], "crawls": [2], "run_id": ["a"], "completed_at": [pd.Timestamp("2024-07-01")]}
+    file.replace({"complete": pd.DataFrame(mark)})
+    return frame
+
+
+def test_mark_is_kept_by_a_table_with_the_same_rows(file):
+    frame = marked(file)
+    file.replace({"m_array": frame[::-1]})
+    assert file.read("complete")["last_crawl"].tolist() == ["2024-06"]
+
+
+@pytest.mark.parametrize("change", [lambda one: one.assign(elements=[3, 5]), lambda one: one.head(1)])
+def test_mark_is_removed_with_the_first_changed_table(file, change):
+    frame = marked(file)
+    file.replace({"m_array": change(frame)})
+    with pytest.raises(MissingTableError, match="may belong to different crawls until the collection's update job"):
+        file.read_all(["complete", "m_array"])
+
+
+def test_failed_write_keeps_the_mark(file):
+    frame = marked(file)
+    with pytest.raises(duckdb.ConversionException):
+        file.replace({"m_array": frame.assign(elements=[3, 5]), "truth": pd.DataFrame({"kappa": ["no number"]})})
+    assert len(file.read("complete")) == 1
 
 
 def test_missing_table_error_names_table_and_remedy(file):

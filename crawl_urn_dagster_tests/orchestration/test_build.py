@@ -21,7 +21,7 @@ def names_of(defs, collection):
 
 
 def test_assets_follow_from_the_source(tmp_path):
-    every = {"crawls", "parameters", "headline", "operator_terms", "report", "export"}
+    every = {"crawls", "parameters", "headline", "operator_terms", "report", "export", "complete"}
     every |= {"quantities", "classes", "population", "adequacy_tests", "candidate_models"}
     every |= {"diagnosis", "kappa_profile", "model_comparison", "revisit_regimes"}
     every |= {"parameter_history", "drift", "control_chart", "forecast", "planning", "equal_budget"}

@@ -30,7 +30,15 @@ from crawl_urn_dagster.observables.schema.fits import (
     REVISIT_REGIMES,
 )
 from crawl_urn_dagster.observables.schema.goodness_of_fit import DIAGNOSIS
-from crawl_urn_dagster.observables.schema.inputs import CRAWLS, FINDINGS, INPUTS, PUBLICATIONS, REVISIONS, TRUTH
+from crawl_urn_dagster.observables.schema.inputs import (
+    COMPLETE,
+    CRAWLS,
+    FINDINGS,
+    INPUTS,
+    PUBLICATIONS,
+    REVISIONS,
+    TRUTH,
+)
 from crawl_urn_dagster.observables.schema.monitoring import CONTROL_CHART, DRIFT, EQUAL_BUDGET, FORECAST, PLANNING
 from crawl_urn_dagster.observables.schema.observables import (
     CAPTURE_HISTORY_COUNTS,
@@ -48,6 +56,7 @@ __all__ = [
     "CAPTURE_RECAPTURE",
     "CLASSES",
     "COMPARATORS",
+    "COMPLETE",
     "CONTAINMENT",
     "CONTROL_CHART",
     "CRAWLS",
@@ -133,6 +142,7 @@ TABLES = {
         REVISIONS,
         FINDINGS,
         PUBLICATIONS,
+        COMPLETE,
     )
 }
 

@@ -1,4 +1,4 @@
-"""Tables of the crawls and of what their source published.
+"""Tables of the crawls and of what their source published, and the mark of complete tables.
 
 Does not include observables computed from the crawls; see `observables`.
 """
@@ -84,6 +84,19 @@ PUBLICATIONS = Table(
         required("first_read_at", "TIMESTAMP", "time when it was first read, UTC"),
     ),
     ("quantity", "end_crawl", "window_crawls", "start_crawl", "location", "sha256"),
+)
+
+COMPLETE = Table(
+    "complete",
+    "One row while all tables belong to the same crawls. The first change of a table removes it, in the same "
+    "transaction, and the end of an update writes it again.",
+    (
+        required("last_crawl", "VARCHAR", "latest crawl of the tables"),
+        required("crawls", "INTEGER", "number of crawls of the tables", "crawls"),
+        required("run_id", "VARCHAR", "Dagster run that completed the tables"),
+        required("completed_at", "TIMESTAMP", "end of the update, UTC"),
+    ),
+    ("last_crawl",),
 )
 
 TRUTH = Table(

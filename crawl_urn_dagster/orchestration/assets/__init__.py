@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from crawl_urn_dagster.orchestration.assets.complete import complete_asset
 from crawl_urn_dagster.orchestration.assets.cross_archive import cross_archive_assets
 from crawl_urn_dagster.orchestration.assets.drift import drift_assets
 from crawl_urn_dagster.orchestration.assets.estimates import estimate_assets
@@ -39,4 +40,5 @@ def collection_assets(collection: Collection, home: CollectionHome) -> list[dg.A
         export_asset(collection, home, tables),
         *figure_assets(collection, home),
         report_asset(collection, home),
+        complete_asset(collection, home, tables),
     ]
