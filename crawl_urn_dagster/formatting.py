@@ -49,7 +49,9 @@ def format_options(found: str, expected: Iterable[str]) -> str:
     close = difflib.get_close_matches(found, options, n=1)
     hint = f"did you mean {close[0]!r}? " if close else ""
     more = f", ... ({len(options)} in all)" if len(options) > _MAX_OPTIONS else ""
-    return f"{hint}expected one of: {', '.join(options[:_MAX_OPTIONS])}{more}"
+    shown = ", ".join(options[:_MAX_OPTIONS])
+    # Names from a file may contain characters that change the state of a terminal.
+    return "".join(one if one.isprintable() else "?" for one in f"{hint}expected one of: {shown}{more}")
 
 
 def replace_element_noun(text: str, noun: str) -> str:

@@ -1,10 +1,11 @@
--- List the crawls of a converted list with the number of their first row, of their first row without an element, of
--- their first row with an invalid stratum and of their first row with an invalid mark of a loss, counted from 1. If
--- strata are ranks, a stratum must be a whole number of at least 1; otherwise it must be a short text of harmless
--- characters.
+-- List the crawls of a converted list with the number of their first row, of their first row without an element (empty,
+-- or one of the texts that programs write for a missing value) and of their first row with an invalid stratum, counted
+-- from 1, and of their first row with an invalid mark of a loss. If strata are ranks, a stratum must be a whole number of at least 1; otherwise it must be a short text of
+-- harmless characters.
 WITH checked AS (
     SELECT
         *,
+        element IS NULL OR lower(trim(element)) IN ('', 'nan', 'null', '<na>', '\N', '\n') AS is_missing,
         CASE
             WHEN stratum IS NULL THEN false
             WHEN NOT $ranks THEN
@@ -21,7 +22,8 @@ WITH checked AS (
 SELECT
     crawl,
     min(file_row_number) + 1 AS first_row,
-    min(file_row_number) FILTER (element IS NULL OR trim(element) = '') + 1 AS row_without_element,
+    min(file_row_number) FILTER (is_missing) + 1 AS row_without_element,
+    arg_min(trim(coalesce(element, '')), file_row_number) FILTER (is_missing) AS missing_element,
     min(file_row_number) FILTER (is_wrong) + 1 AS row_of_wrong_stratum,
     arg_min(stratum, file_row_number) FILTER (is_wrong) AS wrong_stratum,
     min(file_row_number) FILTER (is_wrong_loss) + 1 AS row_of_wrong_loss,

@@ -3,7 +3,7 @@
 COPY (
     SELECT {crawl} AS crawl, {element} AS element, nullif(trim({stratum}), '') AS stratum{lost}
     FROM read_csv(
-        $source, columns = $columns, compression = $compression, auto_detect = false, header = true,
-        delim = ',', quote = '"', escape = '"', strict_mode = true, hive_partitioning = false
+        $source, columns = $columns, compression = $compression, auto_detect = false, header = $header,
+        delim = $delimiter, quote = $quote, escape = $quote, strict_mode = true, hive_partitioning = false
     )
 ) TO $target (FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false);

@@ -43,6 +43,8 @@ def _cadence(content: Content) -> str:
         return f"The two crawls are {format_cell(content.mean_gap_days)} days apart; one gap does not show a cadence."
     days = crawls["started_at"].diff().dt.total_seconds() / SECONDS_PER_DAY
     usual = expected or float(days.median())
+    if not usual:
+        return "Most crawls start at the same time as the one before, so the cadence is unknown."
     shortest, longest, typical = (format_cell(float(value)) for value in (days.min(), days.max(), usual))
     origin = "the configured gap" if expected else "the median"
     text = f"Crawls are {shortest} to {longest} days apart; {origin} is {typical} days."

@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from crawl_urn_dagster.formatting import format_options
@@ -32,12 +33,14 @@ COLLINFO = "https://index.commoncrawl.org/collinfo.json"
 _LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._:+ -]{0,62}[A-Za-z0-9._:+-])?")
 _ISO_DATE = re.compile(
     r"(?P<day>[0-9]{4}-[0-9]{2}(?P<of_month>-[0-9]{2})?)"
-    r"([T ](?P<clock>[0-9]{2}:[0-9]{2}(:[0-9]{2})?)(\.[0-9]+)?(?P<zone>Z|[+-][0-9]{2}:[0-9]{2})?)?"
+    r"([T ](?P<clock>[0-9]{2}:[0-9]{2}(:[0-9]{2})?)(\.[0-9]+)?(?P<zone>Z|[+-][0-9]{2}(:?[0-9]{2})?)?)?"
 )
 _TIMESTAMP_FORMATS = {4: "%Y", 6: "%Y%m", 8: "%Y%m%d", 10: "%Y%m%d%H", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
 _COMMON_CRAWL = re.compile(r"CC-MAIN-([0-9]{4})-([0-9]{2})")
 # The Web was not crawled before 1990; the bound keeps numbered labels (1001, 1002) from being read as years.
 _FIRST_YEAR, _LAST_YEAR = 1990, 2099
+# The clock of a crawler, or its time zone, may be ahead of this machine's.
+_MAX_CLOCK_DIFFERENCE = timedelta(days=2)
 _DATE_FORMS = "2024-05, 2024-05-31, 2024-05-31T12:00:00 or 20240531120000"
 
 
@@ -109,7 +112,8 @@ def parse_date(text: str) -> datetime | None:
         iso = _ISO_DATE.fullmatch(text)
         if iso:
             day = iso["day"] if iso["of_month"] else f"{iso['day']}-01"
-            zone = (iso["zone"] or "Z").replace("Z", "+00:00")
+            zone = (iso["zone"] or "Z").replace("Z", "+0000").replace(":", "").ljust(5, "0")
+            zone = f"{zone[:3]}:{zone[3:]}"  # Python 3.10 needs the colon.
             date = datetime.fromisoformat(f"{day}T{iso['clock'] or '00:00'}{zone}")
         elif re.fullmatch("[0-9]+", text) and len(text) in _TIMESTAMP_FORMATS:
             date = datetime.strptime(f"{text}+0000", f"{_TIMESTAMP_FORMATS[len(text)]}%z")
@@ -246,12 +250,47 @@ def _date_crawl(
     )
 
 
+def is_common_crawl_id(label: str) -> bool:
+    """Test whether a label is the id of a Common Crawl crawl with a valid ISO week."""
+    return _iso_week_monday(label) is not None
+
+
 def _iso_week_monday(label: str) -> datetime | None:
     match = _COMMON_CRAWL.fullmatch(label)
     try:
         return datetime.fromisocalendar(int(match[1]), int(match[2]), 1) if match else None
     except ValueError:
         return None
+
+
+def check_starts(crawls: Sequence[DatedCrawl], where: str) -> None:
+    """Reject crawls that start in the future, and crawls that start at the same time.
+
+    Parameters
+    ----------
+    crawls
+        Crawls that have data, in time order.
+    where
+        Origin of the crawls, for the message.
+
+    Raises
+    ------
+    SourceError
+        When there are such crawls; the message names their labels.
+    """
+    latest = datetime.now(timezone.utc).replace(tzinfo=None) + _MAX_CLOCK_DIFFERENCE
+    for crawl in crawls:
+        if crawl.started_at > latest:
+            raise SourceError(
+                f"{where}: crawl {crawl.crawl!r} starts {crawl.started_at} ({crawl.dated_by}), which is in the future; "
+                "correct its date"
+            )
+    for before, crawl in pairwise(crawls):
+        if before.started_at == crawl.started_at:
+            raise SourceError(
+                f"{where}: crawls {before.crawl!r} and {crawl.crawl!r} both start {crawl.started_at}, expected one "
+                "crawl per start; give both the same label, or date them in the calendar"
+            )
 
 
 def select_crawls(crawls: Sequence[DatedCrawl], selection: Selection, where: str) -> list[DatedCrawl]:

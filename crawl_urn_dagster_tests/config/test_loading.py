@@ -187,8 +187,8 @@ INVALID = [
         r"\(a\)\.source\.path: found 5, should be a valid string; put it",
     ),
     (
-        one("{type: presence_list, path: 's3://b/a'}"),
-        r"\.source\.path: 's3://b/a' is neither a path nor an address",
+        one("{type: presence_list, path: 'ftp://b/a'}"),
+        r"\.source\.path: 'ftp://b/a' is neither a path nor an address",
     ),
     (one("{type: observable_tables}"), r"\(a\)\.source: .*neither pairs nor windows"),
     (one("{type: observable_tables, pairs: p, columns: {sizes_i: n}}"), r"source\.columns: .*'size_i'"),

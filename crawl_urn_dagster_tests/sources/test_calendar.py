@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from crawl_urn_dagster.sources import Selection, SourceError
 from crawl_urn_dagster.sources.calendar import (
     check_label,
+    check_starts,
     crawls_frame,
     date_crawls,
     parse_date,
@@ -31,6 +32,8 @@ class TestDates:
             ("2024-05-31 12:30:15", datetime(2024, 5, 31, 12, 30, 15)),
             ("2024-05-31T12:30:15.123Z", datetime(2024, 5, 31, 12, 30, 15)),
             ("2024-05-31T23:30:00-02:00", datetime(2024, 6, 1, 1, 30)),
+            ("2024-05-31 23:30:00-02", datetime(2024, 6, 1, 1, 30)),
+            ("2024-05-31 23:30:00-0230", datetime(2024, 6, 1, 2, 0)),
             ("2024", datetime(2024, 1, 1)),
             ("202405", datetime(2024, 5, 1)),
             ("20240531", datetime(2024, 5, 31)),
@@ -243,3 +246,15 @@ class TestSelection:
         assert frame["elements"].dtype == "Int64"
         assert frame["elements"].isna().tolist() == [True, False]
         assert frame["elements"].iloc[1] == 2**62
+
+
+class TestStarts:
+    def test_crawl_in_the_future_is_an_error(self):
+        crawls = date_crawls(["2024-01", "2087-05"], where="list")
+        with pytest.raises(SourceError, match=r"list: crawl '2087-05' starts 2087-05-01 .*, which is in the future"):
+            check_starts(crawls, "list")
+
+    def test_labels_of_one_date_are_an_error_that_names_them(self):
+        crawls = date_crawls(["2024-01", "2024-01-01", "202401", "2024-02"], where="list")
+        with pytest.raises(SourceError, match="list: crawls '2024-01' and '2024-01-01' both start 2024-01-01"):
+            check_starts(crawls, "list")

@@ -43,6 +43,9 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.sources.transport.files import Files
 
 _RANKED = "domain"
+_NAMES_TESTED = 10_000
+# Names below private suffixes are domains in some web graphs, but most names in a table of hosts are below a domain.
+_MAX_HOST_SHARE = 0.2
 _RANKS = ("harmonicc_pos", "pr_pos")
 
 
@@ -210,4 +213,18 @@ def convert_ranks(connection: duckdb.DuckDBPyConnection, local: LocalFile, targe
                     f"{location}, line {wrong['line_number'][0]}: has no whole number as harmonicc_pos or pr_pos, or "
                     f"no host_rev; expected the columns {header}, separated by tabs"
                 )
+            if lines["line_number"][0].as_py() == 1:
+                _reject_hosts(table["element"][:_NAMES_TESTED].to_pylist(), location)
             writer.write_table(table.select(schema.names).cast(schema))
+
+
+def _reject_hosts(names: Sequence[str], location: str) -> None:
+    """Reject a table of hosts, by its content: their ranks are not those of domains."""
+    from crawl_urn_dagster.sources.formats.canonical_urls import registered_domain
+
+    hosts = [name for name in names if registered_domain(name) not in {None, name}]
+    if len(hosts) > _MAX_HOST_SHARE * len(names):
+        raise SourceError(
+            f"{location}: {len(hosts):,} of its first {len(names):,} names are hosts below a domain, such as "
+            f"{hosts[0]!r}, expected domains; use the table of domain ranks of the web graph"
+        )

@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
-from crawl_urn_dagster.sources.calendar import check_label
-from crawl_urn_dagster.sources.errors import SourceError
+from crawl_urn_dagster.sources.errors import DamagedError, SourceError
 from crawl_urn_dagster.sources.formats.cdx_fields import PresenceRules
 from crawl_urn_dagster.sources.formats.cdx_lines import is_secondary_index, parse_legend
+from crawl_urn_dagster.sources.formats.crawl_in_path import label_of_file
 from crawl_urn_dagster.sources.formats.parquet_cache import ConversionNotes, ParquetCachedSource
 from crawl_urn_dagster.sources.formats.wacz import INSIDE, extract_indexes, is_wacz
 from crawl_urn_dagster.sources.transport.locations import (
     Location,
     existing_files,
+    is_address,
     is_remote,
-    label_in_path,
-    strip_extensions,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
     from typing_extensions import Self
@@ -59,9 +59,8 @@ class CdxSource(ParquetCachedSource):
         as it was fetched; ``host``: host of the key, in lower case and without ``www.``; ``domain``: registered under
         an ICANN suffix; ``private_domain``: under any public suffix, such as ``a.github.io``.
     crawl_from
-        Origin of a capture's crawl. ``file``: one crawl per file, labelled by the part of its path that the glob's only
-        ``*`` matches, or by its name without extensions, in any folder. ``warc``: the label that `warc_pattern` matches
-        in the name of the WARC. ``day``, ``week`` (from Monday), ``month``, ``quarter``, ``year``: the time of the
+        Origin of a capture's crawl. ``file``: the crawl that the names of the file's path state, see `crawl_in_path`.
+        ``warc``: the label that `warc_pattern` matches in the name of the WARC. ``day``, ``week`` (from Monday), ``month``, ``quarter``, ``year``: the time of the
         capture; the label is its first day.
     warc_pattern
         Regular expression that is searched for in the name of the WARC; the label is its group, or else the match.
@@ -160,6 +159,8 @@ class CdxSource(ParquetCachedSource):
         """Return the index files, also those in WACZ files, without secondary indexes."""
         if is_remote(self.path):
             return extract_indexes(files, self.path) if is_wacz(self.path) else files.fetch_all(self.path)
+        if is_address(self.path):
+            return files.fetch_all(self.path)
         left_out = self._secondary_indexes(files)
         paths = [path for path in existing_files(self.path) if path not in left_out]
         if not paths:
@@ -172,7 +173,7 @@ class CdxSource(ParquetCachedSource):
 
     def _secondary_indexes(self, files: Files) -> list[str]:
         """Return the files of a folder or glob that are indexes of the blocks of another index."""
-        paths = [] if is_remote(self.path) else existing_files(self.path)
+        paths = [] if is_address(self.path) else existing_files(self.path)
         if paths == [self.path]:
             return []  # One file is read, or refused by name.
         return [
@@ -185,13 +186,16 @@ class CdxSource(ParquetCachedSource):
         fields = self.model_dump(exclude={"type", "path", "calendar"})
         return tuple(f"{name}={value!r}" for name, value in fields.items())
 
-    def _convert(self, files: Files, local: LocalFile) -> Path:
-        key = ("cdx", _CONVERSION, local.input.location, self.path, *self._settings())
+    def _label_in_path(self, location: str, locations: list[str], known: Collection[str]) -> str | SourceError | None:
+        return super()._label_in_path(location.partition(INSIDE)[0], locations, known)
+
+    def _convert(self, files: Files, local: LocalFile, label: str | SourceError | None) -> Path:
+        key = ("cdx", _CONVERSION, local.input.location, self.path, str(label), *self._settings())
         return files.derive(
-            repr(key), local.input.sha256, lambda target: self._write(local, target), size=local.input.bytes
+            repr(key), local.input.sha256, lambda target: self._write(local, target, label), size=local.input.bytes
         )
 
-    def _write(self, local: LocalFile, target: Path) -> None:
+    def _write(self, local: LocalFile, target: Path, label: str | SourceError | None) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -205,7 +209,7 @@ class CdxSource(ParquetCachedSource):
         schema = pa.schema([(name, pa.string()) for name in ("crawl", "element", "stratum")])
         notes = ConversionNotes()
         reader = BatchReader(index.form, self.rules)
-        tables = CaptureTables(self, self._label_of_file(location))
+        tables = CaptureTables(self, self._label_of_file(location, label))
         # Statistics of elements would cost more than the few scans that use them.
         with pq.ParquetWriter(
             target, schema, compression="zstd", use_dictionary=["crawl"], write_statistics=["crawl"]
@@ -230,19 +234,14 @@ class CdxSource(ParquetCachedSource):
     def _check_malformed(self, notes: ConversionNotes, location: str) -> None:
         malformed, lines = notes.counts["lines_malformed"], notes.counts["lines"]
         if malformed > self.max_malformed * lines:
-            raise SourceError(
+            raise DamagedError(
                 f"{location}: {malformed:,} of {lines:,} lines are malformed, more than max_malformed "
                 f"{self.max_malformed:g}: {'; '.join(notes.samples)}; correct them, or allow more"
             )
         notes.samples = [f"{location}, {sample}" for sample in notes.samples]
 
-    def _label_of_file(self, location: str) -> str:
-        if self.crawl_from != "file":
-            return ""
-        location = location.partition(INSIDE)[0]
-        label = label_in_path(self.path, location)
-        name = strip_extensions(location.rstrip("/").rpartition("/")[2]) if label is None else label
-        return check_label(name, location)
+    def _label_of_file(self, location: str, label: str | SourceError | None) -> str:
+        return "" if self.crawl_from != "file" else label_of_file(self.path, location.partition(INSIDE)[0], label)
 
 
 @functools.lru_cache(maxsize=2**14)

@@ -14,6 +14,7 @@ from crawl_urn_dagster.formatting import format_options
 from crawl_urn_dagster.sources.calendar import (
     Selection,
     check_label,
+    check_starts,
     crawls_frame,
     date_crawls,
     fetch_calendar,
@@ -133,6 +134,7 @@ class ObservableTablesSource(TablesSource):
         sizes = _crawl_sizes(pairs, windows, pair_rows, window_rows, self.relative_error)
 
         selected = select_crawls(crawls, selection, where)
+        check_starts(selected, where)
         names = {crawl.crawl for crawl in selected}
         return ObservableTables(
             crawls=crawls_frame(selected, sizes),

@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from pydantic import PrivateAttr
 
-from crawl_urn_dagster.sources.calendar import date_crawls, fetch_calendar, select_crawls
+from crawl_urn_dagster.sources.calendar import check_starts, date_crawls, fetch_calendar, select_crawls
 from crawl_urn_dagster.sources.errors import SourceError
+from crawl_urn_dagster.sources.formats.crawl_in_path import crawl_in_path
 from crawl_urn_dagster.sources.input_files import fingerprint
 from crawl_urn_dagster.sources.interface import Captures, Listing, PresenceSource, StratumColumn
 from crawl_urn_dagster.sources.transport.duckdb_connection import VECTORS_PER_CHUNK, connect
-from crawl_urn_dagster.sources.transport.locations import Location, strip_extensions
+from crawl_urn_dagster.sources.transport.locations import Location, strip_extensions, without_settings
 from crawl_urn_dagster.sql_loader import load_statement
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from crawl_urn_dagster.sources.calendar import Selection
@@ -80,14 +81,38 @@ class ParquetCachedSource(PresenceSource):
     """
 
     location_fields: ClassVar[tuple[str, ...]] = ("path", "calendar")
+    #: Whether a crawl needs a date in its label, because captures have no time.
+    _is_dated_by_name: ClassVar[bool] = False
 
     path: Location
     calendar: Location | None = None
     _stratum: StratumColumn | None = PrivateAttr(default=None)
 
     @abstractmethod
-    def _convert(self, files: Files, local: LocalFile) -> Path:
-        """Return the converted file of a raw file; convert it if it is new."""
+    def _convert(self, files: Files, local: LocalFile, label: str | SourceError | None) -> Path:
+        """Return the converted file of a raw file; convert it if it is new.
+
+        `label` is the crawl in the file's path as of `crawl_in_path`, or the error if the path is ambiguous.
+        """
+
+    def _label_in_path(self, location: str, locations: list[str], known: Collection[str]) -> str | SourceError | None:
+        """Return the crawl in the path of a file, or the error if the path can be read in two ways."""
+        try:
+            return crawl_in_path(
+                self.path,
+                location,
+                locations,
+                column=self._partition_column,
+                known=known,
+                is_dated_by_name=self._is_dated_by_name,
+            )
+        except SourceError as error:
+            return error
+
+    @property
+    def _partition_column(self) -> str:
+        """Name of the partition folders of crawls, as in ``crawl=2024-01``."""
+        return "crawl"
 
     @abstractmethod
     def _settings(self) -> tuple[str, ...]:
@@ -104,6 +129,7 @@ class ParquetCachedSource(PresenceSource):
         starts = _first_captures(notes.values())
         dated = date_crawls(by_crawl, where=self.path, calendar=calendar, first_captures=starts)
         crawls = select_crawls(dated, selection, self.path)
+        check_starts(crawls, self.path)
         selected = {crawl.crawl: by_crawl[crawl.crawl].values() for crawl in crawls}
         return Listing(
             tuple(crawls),
@@ -135,8 +161,13 @@ class ParquetCachedSource(PresenceSource):
     def _converted_parts(self, files: Files) -> list[LocalFile]:
         """Return the raw files, each with the path of its converted file."""
         raw = self._raw_files(files)
-        _reject_copies([local.input.location for local in raw])
-        return [replace(local, path=self._convert(files, local)) for local in raw]
+        locations = [local.input.location for local in raw]
+        _reject_copies(locations)
+        known = fetch_calendar(files, self.calendar)[0] or {}
+        labels = [self._label_in_path(location, locations, known) for location in locations]
+        return [
+            replace(local, path=self._convert(files, local, label)) for local, label in zip(raw, labels, strict=True)
+        ]
 
 
 class _PartSummary(NamedTuple):
@@ -163,7 +194,7 @@ def _summarise(files: Files, part: LocalFile) -> Path:
     def make(target: Path) -> None:
         with connect(files.cache) as connection:
             parameters = {"part": str(part.path), "target": str(target)}
-            statement = load_statement("summarise_captures").format(lost=_lost_column(part.path))
+            statement = load_statement("summarise_captures").format(lost=lost_column(part.path))
             connection.execute(statement, parameters)
 
     return files.derive(f"crawls of {part.path.parent.name}", part.input.sha256, make, size=part.input.bytes)
@@ -173,7 +204,7 @@ def _reject_copies(locations: Sequence[str]) -> None:
     """Reject two files that differ only in their extensions, because one may be an outdated copy."""
     by_name: dict[str, str] = {}
     for location in locations:
-        first = by_name.setdefault(strip_extensions(location), location)
+        first = by_name.setdefault(strip_extensions(without_settings(location)), location)
         if first != location:
             raise SourceError(
                 f"{first} and {location}: differ only in their extensions, so one may be an outdated copy; "
@@ -188,14 +219,14 @@ def _read_captures(files: Files, part: Path, crawls: list[str], *, with_strata: 
 
     with connect(files.cache) as connection:
         connection.register("labels", pd.DataFrame({"number": range(len(crawls)), "crawl": crawls}))
-        lost_column = _lost_column(part)
-        connection.execute(load_statement("read_captures").format(lost=lost_column), {"part": str(part)})
+        lost_in_part = lost_column(part)
+        connection.execute(load_statement("read_captures").format(lost=lost_in_part), {"part": str(part)})
         while len(rows := connection.fetch_df_chunk(VECTORS_PER_CHUNK)):
             number = rows["number"].to_numpy()
             order = np.argsort(number, kind="stable")
             elements = rows["element"].to_numpy(dtype=object)[order]
             strata = rows["stratum"].to_numpy(dtype=object)[order] if with_strata else None
-            lost = rows["lost"].to_numpy(dtype=bool)[order] if lost_column == LOST else None
+            lost = rows["lost"].to_numpy(dtype=bool)[order] if lost_in_part == LOST else None
             starts = np.searchsorted(number[order], range(len(crawls) + 1))
             for crawl, low, high in zip(crawls, starts[:-1], starts[1:], strict=True):
                 if low < high:
@@ -203,7 +234,7 @@ def _read_captures(files: Files, part: Path, crawls: list[str], *, with_strata: 
                     yield Captures(crawl, elements[low:high], complete=False, strata=crawl_strata, lost=crawl_lost)
 
 
-def _lost_column(part: Path) -> str:
+def lost_column(part: Path) -> str:
     """Return the SQL for the marks of losses in a converted file: its column, or null in a file without one."""
     import pyarrow.parquet as pq
 

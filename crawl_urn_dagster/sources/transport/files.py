@@ -22,7 +22,7 @@ from crawl_urn_dagster.sources.input_files import InputFile, LocalFile
 from crawl_urn_dagster.sources.transport.download import download
 from crawl_urn_dagster.sources.transport.file_formats import START_BYTES
 from crawl_urn_dagster.sources.transport.http_requests import fetch_headers
-from crawl_urn_dagster.sources.transport.locations import existing_files, is_remote
+from crawl_urn_dagster.sources.transport.locations import existing_files, is_address, is_remote, table_around
 from crawl_urn_dagster.sources.transport.text_files import reject_web_page
 
 if TYPE_CHECKING:
@@ -106,6 +106,12 @@ class Files:
         paths = existing_files(location)
         if not paths:
             raise SourceError(f"{location}: there is no such file; check the path")
+        table = None if is_address(location) else table_around(paths)
+        if table is not None:
+            raise SourceError(
+                f"{paths[0]}: is part of {table[1]}, in which files may be outdated; set the path of a presence list "
+                f"to the folder {table[0]}"
+            )
         return [self.fetch(path) for path in paths]
 
     def identify(self, location: str) -> InputFile:

@@ -75,6 +75,13 @@ def test_other_tables_are_errors(files, write, ranks, message):
         list(source.captures(files, ["2024-01"]))
 
 
+def test_ranks_of_hosts_are_an_error(files, write):
+    hosts = RANKS.replace("com.example\t12", "com.example.www").replace("\t#n_hosts", "")
+    source = source_of(write, hosts).with_stratum(StratumColumn("pr_pos", ranks=True))
+    with pytest.raises(SourceError, match=r"1 of its first 3 names are hosts .* 'www.example.com', expected domains"):
+        list(source.captures(files, ["2024-01"]))
+
+
 def test_configured_ranks_need_bands(tmp_path, write):
     source_of(write)
     settings = {"type": "web_graph_ranks", "ranks": "ranks.txt.gz", "of": {"type": "presence_list", "path": "list.csv"}}

@@ -25,7 +25,12 @@ def test_paths_and_addresses_are_locations(location):
     ("location", "expected"),
     [
         ("", "at least 1 character"),
-        ("s3://bucket/a", "neither a path nor an address"),
+        ("ftp://bucket/a", "neither a path nor an address"),
+        ("s3:///a", "without a host"),
+        ("s3://bucket/a?anonymos=true", "has the setting 'anonymos'; s3:// addresses may have: anonymous, region"),
+        ("s3://bucket/a?anonymous=yes", "has anonymous=yes; expected true or false"),
+        ("s3://bucket/a?access_key=secret", "'access_key', which may be a secret"),
+        ("hf://datasets/a/b/c?anonymous=true", "hf:// addresses may have: none"),
         ("file:///etc/passwd", "neither a path nor an address"),
         ("https:///a.csv", "without a host"),
         ("https://user:secret@example.org/a", "put them in ~/.netrc"),
