@@ -60,8 +60,8 @@ class CdxSource(ParquetCachedSource):
         an ICANN suffix; ``private_domain``: under any public suffix, such as ``a.github.io``.
     crawl_from
         Origin of a capture's crawl. ``file``: the crawl that the names of the file's path state, see `crawl_in_path`.
-        ``warc``: the label that `warc_pattern` matches in the name of the WARC. ``day``, ``week`` (from Monday), ``month``, ``quarter``, ``year``: the time of the
-        capture; the label is its first day.
+        ``warc``: the label that `warc_pattern` matches in the name of the WARC. ``day``, ``week`` (from Monday),
+        ``month``, ``quarter``, ``year``: the time of the capture; the label is its first day.
     warc_pattern
         Regular expression that is searched for in the name of the WARC; the label is its group, or else the match.
         Captures without a match are left out.
