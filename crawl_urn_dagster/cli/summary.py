@@ -13,6 +13,7 @@ import click
 from crawl_urn_dagster.estimates.assessment.reading import read_assessment, state_assessment
 from crawl_urn_dagster.estimates.assessment.result import format_quantity
 from crawl_urn_dagster.estimates.headline import read_headline
+from crawl_urn_dagster.estimates.last_crawl import state_last_crawl
 from crawl_urn_dagster.observables.schema import ASSESSMENT_TABLES
 from crawl_urn_dagster.orchestration.assets.comparison import write_comparison
 from crawl_urn_dagster.orchestration.resources import CollectionHome
@@ -82,9 +83,11 @@ def _results(collection: Collection, home: Path) -> tuple[tuple[str, ...], str]:
         ", ".join(format_quantity(*one) for one in assessment.quantities.items() if one[0] in _SHOWN),
         _shown_path(files.report.with_suffix(".html")),
     )
+    unexpected = state_last_crawl(tables.read("last_crawl"))
+    last_crawl = "" if unexpected is None else f"{unexpected} "
     return (
         row,
-        f"{collection.name}: {state_assessment(assessment)} Reading of the curves ({headline.fit_name}): "
+        f"{collection.name}: {last_crawl}{state_assessment(assessment)} Reading of the curves ({headline.fit_name}): "
         f"{headline.status}.",
     )
 

@@ -161,6 +161,7 @@ def _window_rows(found: Forecast, labels: list[str], horizon: int) -> Iterator[d
     for quantity, prediction in (
         ("new_elements", found.new(since)),
         ("returning_elements", found.returning(since)),
+        ("new_share", found.new_share(since)),
     ):
         yield from _rows(quantity, prediction, start=since, n=n, start_crawl=labels[since])
     for start in sorted({0, *range(max(n - HORIZON, 0), n + horizon)}):
@@ -186,7 +187,8 @@ def _overlap_rows(
 def _rows(
     quantity: str, prediction: Prediction, *, start: int | None = None, n: int = 0, start_crawl: str | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Yield one row per future crawl, in whole elements; unknown values are left out."""
+    """Yield one row per future crawl, numbers of elements in whole elements; unknown values are left out."""
+    is_count = quantity != "new_share"
     for step, (value, low, high) in enumerate(zip(*prediction, strict=True)):
         if np.isfinite(value):
             yield {
@@ -194,7 +196,7 @@ def _rows(
                 "crawls_ahead": step + 1,
                 "start_crawl": start_crawl,
                 "window_crawls": None if start is None else n + step + 1 - start,
-                "value": np.round(value),
-                "value_low": np.floor(low),
-                "value_high": np.ceil(high),
+                "value": np.round(value) if is_count else value,
+                "value_low": np.floor(low) if is_count else low,
+                "value_high": np.ceil(high) if is_count else high,
             }

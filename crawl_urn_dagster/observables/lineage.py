@@ -61,6 +61,10 @@ _SOURCES: Mapping[str, Mapping[str, tuple[_Source, ...]]] = {
     },
     "control_chart": {"crawl": _LABEL, **dict.fromkeys(("value", "average", "statistic", "p_value"), _OBSERVED)},
     "forecast": {**dict.fromkeys(("origin_crawl", "start_crawl"), _LABEL), "value": _OBSERVED},
+    "last_crawl": {
+        "crawl": _LABEL,
+        **dict.fromkeys(("expected", "expected_low", "expected_high"), (("forecast", "value"),)),
+    },
     "planning": dict.fromkeys(("coverage", "crawls_to_seen", "nu_inf", "cost_per_new"), _OBSERVED),
     "equal_budget": dict.fromkeys(("coverage", "new_per_time", "new_change"), _OBSERVED),
 }

@@ -11,6 +11,7 @@ import pandas as pd
 
 from crawl_urn_dagster.estimates.assessment.reading import ASSUMPTIONS
 from crawl_urn_dagster.estimates.assessment.result import QUANTITY_LABELS
+from crawl_urn_dagster.estimates.last_crawl import state_last_crawl
 from crawl_urn_dagster.formatting import UNKNOWN, count_noun
 from crawl_urn_dagster.report.markdown import (
     escape,
@@ -43,6 +44,9 @@ def lead(content: Content) -> list[Block]:
     blocks: list[Block] = [
         f"> **Numbers may be quoted: {verdict.quotable.value} (`{verdict.name}`).** {content.escape(verdict.meaning)}"
     ]
+    last_crawl = state_last_crawl(content.frames["last_crawl"])
+    if last_crawl is not None:
+        blocks.insert(0, f"**{content.escape(last_crawl)}** See *Latest crawl*.")
     if isinstance(content.collection.source, SimulatedSource):
         source = content.collection.source
         truth = f"κ {source.kappa:g}, α {source.alpha:g}, c {source.coverage:g}, seed {source.seed}"

@@ -85,8 +85,8 @@ def contains_truth(simulated: Simulated, growth: float, seed: int) -> dict[str, 
         for one in quantities(family, seed=seed)
         if one.class_name is None and one.name in truth
     }
-    half = 1.96 * population.se
-    inside = abs(population.living - simulated.known_living) <= half
+    low, high = population.limits()
+    inside = (low <= simulated.known_living) & (simulated.known_living <= high)
     quarter = len(inside) // 4
     return found | {"population, last quarter": float(inside[-quarter:].mean()), "population, last": float(inside[-1])}
 

@@ -11,7 +11,7 @@ TABLES = (
     *("crawls", "quantities", "classes", "population", "adequacy_tests", "candidate_models", "parameters"),
     *("operator_terms", "diagnosis", "model_comparison", "revisit_regimes", "drift"),
     *("forecast", "planning", "revisions", "findings", "inputs", "control_chart", "parameter_history", "containment"),
-    *("discovery_curve", "first_returns", "capture_recapture", "comparators", "equal_budget"),
+    *("discovery_curve", "first_returns", "capture_recapture", "comparators", "equal_budget", "last_crawl"),
 )
 NUMBER = r"-?[\d,]+(?:\.\d+)?"
 #: An estimate in a sentence: its value, and its interval in parentheses.

@@ -12,7 +12,6 @@ import numpy as np
 
 from crawl_urn_dagster.estimates.assessment.result import ElementClass, Quantity
 from crawl_urn_dagster.urn import Interval, Status
-from crawl_urn_dagster.urn.data.normal_intervals import NORMAL_QUANTILE
 from crawl_urn_dagster.urn.state_space.core_test import CoreVerdict
 from crawl_urn_dagster.urn.state_space.family import fit_family, projections, quantities
 from crawl_urn_dagster.urn.state_space.prediction import LAST_FOUR, hold_out
@@ -133,12 +132,13 @@ def memory_quantities(found: MemoryModel, *, one_in: int, status: Status) -> dic
     whole = {one.name: one for one in of_all if one.horizon is None}
     alive = next(one for one in of_all if one.name == "alive_share" and one.horizon == 1)
     population = found.family.population
-    living, se = float(population.living[-1]), float(population.se[-1])
-    factor = _limit_factor(living, se)
+    low, high = population.limits()
     result = {
         "completeness": _quantity(whole["completeness"], status),
         "population": Quantity(
-            one_in * living, Interval(one_in * living / factor, one_in * living * factor), None, None, status
+            one_in * float(population.living[-1]),
+            Interval(one_in * float(low[-1]), one_in * float(high[-1])),
+            status=status,
         ),
         "growth": _quantity(whole["growth"], status, np.log),
         "survival": _quantity(whole["survival"], status),
@@ -148,11 +148,6 @@ def memory_quantities(found: MemoryModel, *, one_in: int, status: Status) -> dic
     if found.core_verdict is CoreVerdict.ACCEPTED:
         result |= _core(found, status)
     return result
-
-
-def _limit_factor(living: float, se: float) -> float:
-    """Return the ratio of the upper limit of a population to its estimate: symmetric on the log scale."""
-    return float(np.exp(NORMAL_QUANTILE * se / living)) if living > 0 else np.inf
 
 
 def _quantity(one: Derived, status: Status, of: Any = float) -> Quantity:
@@ -202,20 +197,20 @@ def memory_population(found: MemoryModel, labels: Sequence[str], one_in: int) ->
     """Return the rows of table `population`."""
     population = found.family.population
     rows = []
-    for label, living, se, size in zip(labels, population.living, population.se, population.sizes, strict=True):
+    ends = population.limits()
+    for label, living, low, high, size in zip(labels, population.living, *ends, population.sizes, strict=True):
         if not living > 0:
             continue
-        factor = _limit_factor(living, se)
         rows.append(
             {
                 "crawl": label,
                 "elements": int(one_in * size),
                 "population": one_in * float(living),
-                "population_low": one_in * float(living) / factor,
-                "population_high": one_in * float(living) * factor,
+                "population_low": one_in * float(low),
+                "population_high": one_in * float(high),
                 "completeness": float(size / living),
-                "completeness_low": min(float(size / living) / factor, 1.0),
-                "completeness_high": min(float(size / living) * factor, 1.0),
+                "completeness_low": float(size / high),
+                "completeness_high": min(float(size / low), 1.0) if low > 0 else 1.0,
             }
         )
     return rows

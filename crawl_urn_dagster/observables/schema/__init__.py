@@ -39,7 +39,14 @@ from crawl_urn_dagster.observables.schema.inputs import (
     REVISIONS,
     TRUTH,
 )
-from crawl_urn_dagster.observables.schema.monitoring import CONTROL_CHART, DRIFT, EQUAL_BUDGET, FORECAST, PLANNING
+from crawl_urn_dagster.observables.schema.monitoring import (
+    CONTROL_CHART,
+    DRIFT,
+    EQUAL_BUDGET,
+    FORECAST,
+    LAST_CRAWL,
+    PLANNING,
+)
 from crawl_urn_dagster.observables.schema.observables import (
     CAPTURE_HISTORY_COUNTS,
     CONTAINMENT,
@@ -75,6 +82,7 @@ __all__ = [
     "FORECAST",
     "INPUTS",
     "KAPPA_PROFILE",
+    "LAST_CRAWL",
     "LOSSES_BY_GROUP",
     "MODEL_COMPARISON",
     "M_ARRAY",
@@ -123,6 +131,7 @@ TABLES = {
         DRIFT,
         CONTROL_CHART,
         FORECAST,
+        LAST_CRAWL,
         PLANNING,
         EQUAL_BUDGET,
         DIAGNOSIS,

@@ -85,8 +85,8 @@ FORECAST = Table(
         required(
             "quantity",
             "VARCHAR",
-            "crawl_size; new_elements and returning_elements of a future crawl; distinct_elements of a window; overlap "
-            "of a future crawl with start_crawl",
+            "crawl_size; new_elements and returning_elements of a future crawl, and new_share, the share of it that is "
+            "new; distinct_elements of a window; overlap of a future crawl with start_crawl",
         ),
         required("crawls_ahead", "INTEGER", "crawls from origin_crawl to the future crawl", "crawls"),
         required("expected_at", "TIMESTAMP", "start of the future crawl at the mean gap of the last 12 crawls"),
@@ -94,13 +94,45 @@ FORECAST = Table(
         Column(
             "window_crawls", "INTEGER", "crawls from the first that counts to the future one, both included", "crawls"
         ),
-        Column("value", "DOUBLE", "elements; null: see reason", "elements"),
-        Column("value_low", "DOUBLE", "lower end of the 95 % prediction interval", "elements"),
-        Column("value_high", "DOUBLE", "upper end of the 95 % prediction interval", "elements"),
+        Column("value", "DOUBLE", "elements, or a fraction; null: see reason", "elements or fraction"),
+        Column("value_low", "DOUBLE", "lower end of the 95 % prediction interval", "elements or fraction"),
+        Column("value_high", "DOUBLE", "upper end of the 95 % prediction interval", "elements or fraction"),
         required("status", "VARCHAR", "ok or too_few_points"),
         Column("reason", "VARCHAR", "why the status is not ok"),
     ),
     ("origin_crawl", "quantity", "crawls_ahead", "start_crawl", "window_crawls"),
+)
+
+LAST_CRAWL = Table(
+    "last_crawl",
+    "The newest crawl compared with what the crawls before it let expect. It does not need a reference period.",
+    (
+        required("crawl", "VARCHAR", "the newest crawl"),
+        required(
+            "quantity",
+            "VARCHAR",
+            "crawl_size; new_share: share of it that is new; overlap with the previous crawl; coverage: crawl "
+            "completeness; survival: share of the crawl two before that a later crawl captured",
+        ),
+        required("unit", "VARCHAR", "elements or fraction"),
+        Column("value", "DOUBLE", "observed value", "column unit"),
+        Column("expected", "DOUBLE", "forecast, or mean of the earlier crawls on the logit scale", "column unit"),
+        Column("expected_low", "DOUBLE", "lower end of the 95 % prediction interval", "column unit"),
+        Column("expected_high", "DOUBLE", "upper end of the 95 % prediction interval", "column unit"),
+        Column(
+            "factor",
+            "DOUBLE",
+            "value, or odds of a fraction, divided by that of the nearest end of the interval; 1: inside",
+            "ratio",
+        ),
+        required(
+            "verdict",
+            "VARCHAR",
+            "expected; below or above: outside the interval by a factor above 1.05; not_tested: not observed, or "
+            "too few earlier crawls",
+        ),
+    ),
+    ("crawl", "quantity"),
 )
 
 PLANNING = Table(

@@ -136,7 +136,7 @@ def _headline(collection: Collection, home: CollectionHome) -> dg.AssetsDefiniti
         home,
         "headline",
         kinds={"duckdb"},
-        deps=["parameters", *ASSESSMENT_TABLES],
+        deps=["parameters", "last_crawl", *ASSESSMENT_TABLES],
         description="What may be quoted of the collection, in the metadata, and the paper's reading of the curves: a "
         "view of the headline rows of `parameters`.",
     )
@@ -149,6 +149,7 @@ def _headline(collection: Collection, home: CollectionHome) -> dg.AssetsDefiniti
             state_assessment,
         )
         from crawl_urn_dagster.estimates.headline import read_headline
+        from crawl_urn_dagster.estimates.last_crawl import state_last_crawl
         from crawl_urn_dagster.observables.tables import create_headline_view
 
         file = home.observables
@@ -161,8 +162,10 @@ def _headline(collection: Collection, home: CollectionHome) -> dg.AssetsDefiniti
         values |= {name: one.value for name, one in assessment.quantities.items()}
         intervals = {name: curves.intervals[name] for name in of_shell & curves.intervals.keys()}
         intervals |= assessment.intervals
+        last_crawl = state_last_crawl(file.read("last_crawl"))
         return dg.MaterializeResult(
             metadata={
+                **({} if last_crawl is None else {"last_crawl": last_crawl}),
                 **column_lineage(collection, "headline"),
                 "verdict": verdict.name.value,
                 "quotable": verdict.quotable.value,

@@ -1,6 +1,6 @@
-"""Define the assets `forecast`, `planning` and `equal_budget`.
+"""Define the assets `forecast`, `last_crawl`, `planning` and `equal_budget`.
 
-Does not compute them; see `estimates.forecast` and `estimates.planning`.
+Does not compute them; see `estimates.forecast`, `estimates.last_crawl` and `estimates.planning`.
 """
 
 from collections.abc import Iterator
@@ -17,32 +17,41 @@ def forecast_assets(collection: Collection, home: CollectionHome) -> list[dg.Ass
     """Return the assets on future crawls."""
     observables = ["crawls", *collection.fitted_observables]
     histories = ["capture_history_counts"] if collection.has_histories else []
-    forecast_spec = asset_spec(
-        collection,
-        home,
-        "forecast",
-        kinds=FITTED,
-        deps=["crawls", "quantities", *histories, *collection.fitted_observables],
+    forecast_spec, last_crawl_spec = (
+        asset_spec(
+            collection,
+            home,
+            name,
+            kinds=FITTED,
+            deps=["crawls", "quantities", *used, *histories, *collection.fitted_observables],
+        )
+        for name, used in (("forecast", []), ("last_crawl", ["population"]))
     )
     planning_deps = ["parameters", "diagnosis", "quantities", "classes", *observables]
     planning_specs = [
         asset_spec(collection, home, name, kinds=FITTED, deps=planning_deps) for name in ("planning", "equal_budget")
     ]
 
-    @assets_of(collection, "forecast", [forecast_spec])
-    def forecast() -> dg.MaterializeResult[None]:
+    @assets_of(collection, "forecast", [forecast_spec, last_crawl_spec])
+    def forecast() -> Iterator[dg.MaterializeResult[None]]:
         from crawl_urn_dagster.estimates.forecast import forecast_table
+        from crawl_urn_dagster.estimates.last_crawl import last_crawl_table
         from crawl_urn_dagster.observables.tables import read_capture_histories
 
         file = home.observables
+        observed = file.read("crawls"), *read_fitted_observables(collection, file)
         table = forecast_table(
-            file.read("crawls"),
-            *read_fitted_observables(collection, file),
+            *observed,
             quantities=file.read("quantities"),
             histories=read_capture_histories(file) if collection.has_histories else None,
         )
-        file.replace({"forecast": table})
-        return table_result(collection, "forecast", table)
+        tables = {
+            "forecast": table,
+            "last_crawl": last_crawl_table(*observed, forecast=table, population=file.read("population")),
+        }
+        file.replace(tables)
+        for name, one in tables.items():
+            yield table_result(collection, name, one)
 
     @assets_of(collection, "planning", planning_specs)
     def planning() -> Iterator[dg.MaterializeResult[None]]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _ALWAYS = (
     *("crawls", "quantities", "classes", "population", "adequacy_tests", "candidate_models", "parameters"),
     *("operator_terms", "diagnosis", "model_comparison", "revisit_regimes", "parameter_history"),
-    *("drift", "forecast", "planning", "equal_budget"),
+    *("drift", "forecast", "last_crawl", "planning", "equal_budget"),
 )
 
 

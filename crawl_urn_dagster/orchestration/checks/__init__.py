@@ -12,6 +12,7 @@ from crawl_urn_dagster.orchestration.checks.archives import archive_checks
 from crawl_urn_dagster.orchestration.checks.drift import drift_checks
 from crawl_urn_dagster.orchestration.checks.fits import estimate_checks, headline_check
 from crawl_urn_dagster.orchestration.checks.inputs import input_checks
+from crawl_urn_dagster.orchestration.checks.last_crawl import last_crawl_check
 from crawl_urn_dagster.orchestration.checks.observables import observable_checks
 from crawl_urn_dagster.orchestration.checks.results import checks_step
 from crawl_urn_dagster.orchestration.checks.sql_definitions import sql_definition_checks
@@ -32,6 +33,6 @@ def collection_checks(collection: Collection, home: CollectionHome) -> list[dg.A
         checks_step(collection, home, "fit", estimate_checks(collection)),
         # A step of its own: the figures that it blocks wait for no other check.
         checks_step(collection, home, "headline", [headline_check()], blocking=True),
-        checks_step(collection, home, "drift", drift_checks()),
+        checks_step(collection, home, "drift", [*drift_checks(), last_crawl_check()]),
         *([checks_step(collection, home, "archive", archive_checks(collection))] if collection.cross_archive else []),
     ]

@@ -86,6 +86,10 @@ class Forecast:
         """Return the elements of each coming crawl that no crawl since `start` captured, shape (H,)."""
         return _prediction(self._new(start))
 
+    def new_share(self, start: int = 0) -> Prediction:
+        """Return the share of each coming crawl that no crawl since `start` captured, shape (H,)."""
+        return _prediction(self._new(start) / self.sizes)
+
     def returning(self, start: int = 0) -> Prediction:
         """Return the elements of each coming crawl that a crawl since `start` captured, shape (H,)."""
         return _prediction(self.sizes - self._new(start))

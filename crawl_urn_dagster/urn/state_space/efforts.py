@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from crawl_urn_dagster.urn.data.histories import BoolArray, CaptureHistoryCounts, FloatArray, IntArray
     from crawl_urn_dagster.urn.state_space.fitting import StateSpaceFit
-    from crawl_urn_dagster.urn.state_space.likelihood import ClassTables, Likelihood
+    from crawl_urn_dagster.urn.state_space.likelihood import Likelihood
 
 _CHUNK = 4_096
 # Step of the derivatives with respect to efforts: the imaginary part gives the first, the real part the second.
@@ -133,7 +133,7 @@ def _covariances_of_scores(
     posterior, scores = likelihood(point).posterior, likelihood.scores(point)
     weights = likelihood.first_capture_weights(point)
     first, second = _effort_tables(layout.kinds, tables.parameters, histories.n_crawls)
-    of_first = _first_capture_slopes(layout.kinds, tables, first)
+    of_first = _first_capture_slopes(likelihood, point)
     expected = np.einsum("kf,kft->ft", weights, of_first)
     if likelihood.is_full:
         expected = np.broadcast_to(expected.sum(axis=0), expected.shape)
@@ -203,13 +203,24 @@ def _effort_tables(kinds: tuple[str, ...], parameters: ClassParameters, n: int) 
     return np.asarray(first), np.asarray(second)
 
 
-def _first_capture_slopes(kinds: tuple[str, ...], tables: ClassTables, first: FloatArray) -> FloatArray:
+def first_capture_slopes(likelihood: Likelihood, point: FloatArray) -> FloatArray:
+    """Return the derivative of the log of the first captures of crawl f by the effort of crawl t, shape (f, t)."""
+    captures = np.exp(likelihood.first_captures(point))
+    weights = captures / captures.sum(axis=0)
+    return np.asarray(np.einsum("kf,kft->ft", weights, _first_capture_slopes(likelihood, point)))
+
+
+def _first_capture_slopes(likelihood: Likelihood, point: FloatArray) -> FloatArray:
     """Return the derivative of log A_k(f) with respect to the effort of crawl t, shape (classes, f, t).
 
-    Without growth, the share that was not seen before is the tail of the reversed crawls. A newborn element, and any
-    element at the first crawl, is available with the long-run probability.
+    The share that was not seen before is the tail of the reversed crawls, in which elements survive as often as their
+    number grows. A newborn element, and any element at the first crawl, is available with the long-run probability.
     """
-    n, parameters = first.shape[-1], tables.parameters
+    kinds, tables = likelihood.layout.kinds, likelihood.tables(point)
+    n, parameters = likelihood.data.n_crawls, tables.parameters
+    growth = np.exp(likelihood.split(point)[2])
+    parameters = parameters._replace(survival=parameters.survival / growth)
+    first, _ = _effort_tables(kinds, parameters, n)
     newborn = np.minimum((1 - parameters.survival)[:, None] / np.exp(tables.first[:, 0]), 1.0)
     newborn[:, 0] = 1
     f, t = np.mgrid[:n, :n]

@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.stats import f as f_distribution
+from scipy.stats import t as t_distribution
 
-from crawl_urn_dagster.urn.state_space.efforts import Efforts, shift_by_efforts
+from crawl_urn_dagster.urn.data.normal_intervals import NORMAL_QUANTILE
+from crawl_urn_dagster.urn.state_space.efforts import Efforts, first_capture_slopes, shift_by_efforts
 from crawl_urn_dagster.urn.state_space.fitting import invert_information, search
 from crawl_urn_dagster.urn.state_space.likelihood import Likelihood, Observations
 
@@ -68,6 +69,8 @@ def fit_growth(fit: StateSpaceFit, data: Observations, histories: CaptureHistory
     found = [search(growing, np.append(point, 0.0), growth_bounds=end) for end in ends]
     best, value = min(found, key=lambda candidate: candidate[1])
     by_crawl = np.exp(np.logaddexp.reduce(growing.first_captures(best), axis=0))
+    # What efforts do to the first captures is not a burst of births.
+    by_crawl *= np.exp(first_capture_slopes(growing, best) @ np.nan_to_num(efforts.efforts))
     expected = data.n_elements * by_crawl / by_crawl.sum()
     observed = np.bincount(data.first, weights=data.elements, minlength=data.n_crawls)
     degrees = max(data.n_crawls - 3, 1)
@@ -78,8 +81,13 @@ def fit_growth(fit: StateSpaceFit, data: Observations, histories: CaptureHistory
     of_births = dispersion * covariance[-1, -1]
     variance = max(of_births + float(shift @ efforts.covariance @ shift), 0.0)
     ratio = 2 * max(null - value, 0.0) / dispersion * (of_births / variance if variance > 0 else 1.0)
-    half = np.sqrt(f_distribution.ppf(0.95, 1, degrees) * variance)
+    # A dispersion of 1 is that of Poisson births, not an estimate; the covariance of efforts allows for its error.
+    freedom = degrees if dispersion > 1 else np.inf
+    of_efforts = variance - of_births
+    half = np.hypot(
+        t_distribution.ppf(0.975, freedom) * np.sqrt(of_births), NORMAL_QUANTILE * np.sqrt(max(of_efforts, 0.0))
+    )
     log_growth = float(best[-1])
     low, high = np.exp(np.clip([log_growth - half, log_growth + half], -5, 5)).tolist()
-    p_value = float(f_distribution.sf(ratio, 1, degrees))
+    p_value = 2 * float(t_distribution.sf(np.sqrt(ratio), freedom))
     return Growth(float(np.exp(log_growth)), low, high, dispersion, p_value, float(np.sqrt(variance)))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.stats import t as t_distribution
 
+from crawl_urn_dagster.urn.data.normal_intervals import NORMAL_QUANTILE
 from crawl_urn_dagster.urn.state_space.efforts import Efforts, estimate_efforts
 from crawl_urn_dagster.urn.state_space.fitting import mixture_at
 from crawl_urn_dagster.urn.state_space.likelihood import Likelihood, Observations
@@ -159,8 +160,7 @@ def derive_quantities(analysis: Analysis, data: Observations, *, seed: int) -> t
     variants = [analysis.mixture.eligible("stationary"), analysis.mixture.eligible("available")]
     disagrees = max(variants) > _LARGEST_AGREEMENT * min(variants)
     codes = [_withheld(analysis, k) for k in range(len(fit.mixture.classes))]
-    survivals = [_living_survival(urn) for urn in urns]
-    result = [*observed_quantities(analysis, survival_se=float(np.std(survivals)))]
+    result = [*observed_quantities(analysis)]
     for (key, estimate), (low, high) in zip(estimates.items(), ends.tolist(), strict=True):
         name, k, horizon = key
         code = None if k is None else next((code for code, fields in codes[k] if fields & _DEPENDS_ON[name]), None)
@@ -186,10 +186,6 @@ def estimate_whole(analysis: Analysis) -> dict[tuple[str, str | None, int | None
     values["newcomers_per_crawl", None, None] = size * analysis.mixture.unique_rate()
     values.update({quantity[:3]: quantity.estimate for quantity in observed_quantities(analysis)})
     return values
-
-
-def _living_survival(urn: Mixture) -> float:
-    return sum(share * element.survival for share, element in zip(urn.known_shares(), urn.classes, strict=True))
 
 
 def _growing(urn: Mixture, log_growth: float) -> Mixture:
@@ -236,7 +232,7 @@ def draw_parameters(analysis: Analysis, *, seed: int) -> FloatArray:
     return np.asarray(np.clip(draws, -_LARGEST_LOGIT, _LARGEST_LOGIT))
 
 
-def observed_quantities(analysis: Analysis, *, survival_se: float = 0.0) -> tuple[Quantity, Quantity]:
+def observed_quantities(analysis: Analysis) -> tuple[Quantity, Quantity]:
     """Return the mean completeness of the crawls, and the mean survival of the known living over a gap.
 
     The intervals allow for the error of the population and, as the means of other crawls would differ, for the
@@ -246,27 +242,26 @@ def observed_quantities(analysis: Analysis, *, survival_se: float = 0.0) -> tupl
     ----------
     analysis
         Fit with its population.
-    survival_se
-        Standard error of the survival by the parameters of the fit.
     """
     population, share = analysis.population, analysis.population.completeness
     with np.errstate(divide="ignore", invalid="ignore"):
         slopes = np.nan_to_num(share / population.living, posinf=0.0) / max(np.isfinite(share).sum(), 1)
-    # Elements whose life is uncertain at one crawl mostly are at the next, so that errors add up.
-    error = float(slopes @ population.se)
+    error = float(np.sqrt(max(slopes @ population.covariance @ slopes, 0.0)))
     return (
         _mean("completeness", share, error, analysis.efforts.autocorrelation),
-        _mean("survival", population.survival, survival_se, 0.0),
+        _mean("survival", population.survival, population.survival_se, 0.0),
     )
 
 
 def _mean(name: str, values: FloatArray, error: float, autocorrelation: float) -> Quantity:
+    """Return a mean over crawls; only the variation between crawls is estimated from the crawls."""
     known = values[np.isfinite(values)]
     if known.size == 0:
         return Quantity(name, None, None, np.nan, np.nan, np.nan)
     spread = known.var(ddof=1) / known.size if known.size > 1 else 0.0
     spread *= (1 + autocorrelation) / (1 - autocorrelation)
-    half = float(t_distribution.ppf(0.975, max(known.size - 1, 1))) * np.sqrt(error**2 + spread)
+    quantile = float(t_distribution.ppf(0.975, max(known.size - 1, 1)))
+    half = np.hypot(NORMAL_QUANTILE * error, quantile * np.sqrt(spread))
     estimate = float(known.mean())
     return Quantity(name, None, None, estimate, max(estimate - half, 0.0), min(estimate + half, 1.0))
 

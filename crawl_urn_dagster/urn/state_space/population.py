@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from crawl_urn_dagster.urn.data.normal_intervals import NORMAL_QUANTILE
 from crawl_urn_dagster.urn.state_space.efforts import shifted
 from crawl_urn_dagster.urn.state_space.fitting import mixture_at
 from crawl_urn_dagster.urn.state_space.recursions import ClassParameters, Values, never_again
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 _STEP = 1e-20
 _DIFFERENCE = 1e-4
+_LEAST_UNSEEN = 1e-9
+_LARGEST_LOG_FACTOR = 50.0
 
 
 class Population(NamedTuple):
@@ -40,6 +43,8 @@ class Population(NamedTuple):
         if there is none.
     covariance
         Of the error of `living`, with the effect of efforts, shape (n_crawls, n_crawls).
+    survival_se
+        Standard error of the mean survival, with the effect of efforts.
     """
 
     living: FloatArray
@@ -47,6 +52,7 @@ class Population(NamedTuple):
     sizes: FloatArray
     survival: FloatArray
     covariance: FloatArray
+    survival_se: float
 
     @property
     def completeness(self) -> FloatArray:
@@ -58,6 +64,17 @@ class Population(NamedTuple):
     def se(self) -> FloatArray:
         """Standard error of `living`."""
         return np.asarray(np.sqrt(np.diagonal(self.covariance)))
+
+    def limits(self, quantile: float = NORMAL_QUANTILE) -> tuple[FloatArray, FloatArray]:
+        """Return the ends of the intervals of `living`, each of shape (n_crawls,).
+
+        The interval is symmetric in the logarithm of the elements that are not certain, whose error grows with their
+        number (as in Chao 1987), so that its lower end is at least `certain`.
+        """
+        unseen = np.maximum(self.living - self.certain, _LEAST_UNSEEN)
+        factor = np.exp(np.minimum(quantile * self.se / unseen, _LARGEST_LOG_FACTOR))
+        low, high = np.minimum(self.certain + unseen / factor, self.living), self.certain + unseen * factor
+        return np.asarray(low), np.asarray(high)
 
 
 def estimate_population(
@@ -105,23 +122,46 @@ def estimate_population(
 
     later, earlier, returned = unseen(fit.point)
     living = certain + later + earlier
-    with np.errstate(divide="ignore", invalid="ignore"):
-        survival = np.where(
-            living[:-1] > 0, (living - np.append(0, np.diff(entered)) + returned)[1:] / living[:-1], np.nan
-        )
+    new = np.append(0, np.diff(entered))
+    survival = _survival(living, new, returned)
     free = np.flatnonzero(~fit.at_bound)
     steps = _DIFFERENCE * np.eye(fit.point.size)[free]
-    by_parameter = np.zeros((n, fit.point.size))
+    by_parameter, survival_by_parameter = np.zeros((n, fit.point.size)), np.zeros(fit.point.size)
     for k, step in zip(free, steps, strict=True):
-        by_parameter[:, k] = (unseen(fit.point + step) - unseen(fit.point - step))[:2].sum(axis=0) / (2 * _DIFFERENCE)
+        ends = [unseen(fit.point + sign * step) for sign in (1, -1)]
+        by_parameter[:, k] = (ends[0] - ends[1])[:2].sum(axis=0) / (2 * _DIFFERENCE)
+        up, down = (_mean(_survival(certain + end[:2].sum(axis=0), new, end[2])) for end in ends)
+        survival_by_parameter[k] = (up - down) / (2 * _DIFFERENCE)
     ended = likelihood(fit.point).posterior.T @ by_last
     by_effort = _later(likelihood, fit.point, ended, np.eye(n) * (1j * _STEP)).imag.T / _STEP
     # Efforts move the parameters, and what the missing captures at the end say of survival.
     moved = by_parameter @ efforts.shift - by_effort
     covariance = by_parameter @ fit.covariance @ by_parameter.T + moved @ efforts.covariance @ moved.T
-    # What crawls before the first one captured is not observed: from none of it to twice as much is allowed for.
-    covariance += np.diag(later + earlier) + np.outer(earlier, earlier) / 4
-    return Population(living, certain, sizes, survival, covariance)
+    covariance += np.diag(later + earlier)
+    by_living = _mean_survival_slopes(living, survival)
+    survival_moved = survival_by_parameter @ efforts.shift - by_living @ by_effort
+    survival_variance = survival_by_parameter @ fit.covariance @ survival_by_parameter
+    survival_variance += survival_moved @ efforts.covariance @ survival_moved
+    return Population(living, certain, sizes, survival, covariance, float(np.sqrt(max(survival_variance, 0.0))))
+
+
+def _survival(living: FloatArray, new: FloatArray, returned: FloatArray) -> FloatArray:
+    """Return the share of the living elements of each crawl but the last that are alive at the next; NaN of none."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(living[:-1] > 0, (living - new + returned)[1:] / living[:-1], np.nan)
+
+
+def _mean(values: FloatArray) -> float:
+    """Return the mean of the values that are known; 0 without one."""
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if known.size else 0.0
+
+
+def _mean_survival_slopes(living: FloatArray, survival: FloatArray) -> FloatArray:
+    """Return the derivatives of the mean survival with respect to the living elements, shape (n_crawls,)."""
+    is_known = np.isfinite(survival)
+    share = np.divide(1, living[:-1], out=np.zeros(survival.size), where=is_known) / max(is_known.sum(), 1)
+    return np.append(0, share) - np.append(np.where(is_known, survival, 0) * share, 0)
 
 
 def _later(likelihood: Likelihood, point: FloatArray, ended: FloatArray, effort: Values) -> Values:
