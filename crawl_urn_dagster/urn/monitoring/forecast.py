@@ -10,7 +10,8 @@ model. On the logit scale, the profile of a coming crawl returns from the profil
 with the factor `DAMPING` per crawl (a damped level, Gardner and McKenzie, 1985). Log sizes return to the trend of the
 population in the same way, or follow the expected sizes of a model with memory. Simulated futures deviate from this
 forecast as stretches of past crawls deviated from the same forecast made before them, with either sign and in size and
-profile together, and each has its own trend, drawn from the error of the estimated trend.
+profile together, two stretches mixed at random. Each future has its own trend, drawn from the error of the estimated
+trend.
 """
 
 from __future__ import annotations
@@ -327,8 +328,8 @@ def _paths(rng: np.random.Generator, errors: FloatArray, horizon: int, n: int) -
     one follows, damped from its end.
     """
     ahead = np.arange(1, horizon + 1)
-    is_known = np.asarray(np.isfinite(errors).all(axis=0))
-    known = np.flatnonzero(is_known.any(axis=1))
+    lengths = np.isfinite(errors).all(axis=0).cumprod(axis=1).sum(axis=1)
+    known = np.flatnonzero(lengths)
     if not len(known):
         raise ValueError(
             "the sizes of the crawls and their new fractions are unknown for all pairs of consecutive crawls"
@@ -339,8 +340,12 @@ def _paths(rng: np.random.Generator, errors: FloatArray, horizon: int, n: int) -
         step, offset = 0, np.zeros((len(errors), 1))
         while step < horizon:
             origin = known[rng.integers(len(known))]
-            stretch = errors[:, origin, is_known[origin]][:, : horizon - step] * rng.choice((-1.0, 1.0))
-            length = stretch.shape[1]
+            length = min(lengths[origin], horizon - step)
+            # Few past errors have a coarse distribution, whose quantiles are those of single errors; a rotation of two
+            # has the same variance.
+            others = known[lengths[known] >= length]
+            angle, other = rng.uniform(0, 2 * np.pi), others[rng.integers(len(others))]
+            stretch = np.cos(angle) * errors[:, origin, :length] + np.sin(angle) * errors[:, other, :length]
             paths[:, row, step : step + length] = offset * DAMPING ** ahead[:length] + stretch
             step += length
             offset = paths[:, row, step - 1 : step]
