@@ -24,7 +24,7 @@ def test_assets_follow_from_the_source(tmp_path):
     every = {"crawls", "parameters", "headline", "operator_terms", "report", "export", "complete"}
     every |= {"quantities", "classes", "population", "adequacy_tests", "candidate_models"}
     every |= {"diagnosis", "kappa_profile", "model_comparison", "revisit_regimes"}
-    every |= {"parameter_history", "drift", "control_chart", "forecast", "planning", "equal_budget"}
+    every |= {"parameter_history", "drift", "control_chart", "forecast", "last_crawl", "planning", "equal_budget"}
     from_windows = {
         *("discovery_curve", "first_returns", "discovery_heat_map", "discovery_curves_by_start", "forecast_fan"),
     }

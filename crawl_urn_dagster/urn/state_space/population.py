@@ -140,15 +140,15 @@ def estimate_population(
     covariance += np.diag(later + earlier)
     by_living = _mean_survival_slopes(living, survival)
     survival_moved = survival_by_parameter @ efforts.shift - by_living @ by_effort
-    survival_variance = survival_by_parameter @ fit.covariance @ survival_by_parameter
-    survival_variance += survival_moved @ efforts.covariance @ survival_moved
-    return Population(living, certain, sizes, survival, covariance, float(np.sqrt(max(survival_variance, 0.0))))
+    survival_variance = float(survival_by_parameter @ fit.covariance @ survival_by_parameter)
+    survival_variance += float(survival_moved @ efforts.covariance @ survival_moved)
+    return Population(living, certain, sizes, survival, covariance, np.sqrt(max(survival_variance, 0.0)))
 
 
 def _survival(living: FloatArray, new: FloatArray, returned: FloatArray) -> FloatArray:
     """Return the share of the living elements of each crawl but the last that are alive at the next; NaN of none."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(living[:-1] > 0, (living - new + returned)[1:] / living[:-1], np.nan)
+        return np.asarray(np.where(living[:-1] > 0, (living - new + returned)[1:] / living[:-1], np.nan))
 
 
 def _mean(values: FloatArray) -> float:
