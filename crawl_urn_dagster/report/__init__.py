@@ -17,18 +17,19 @@ from crawl_urn_dagster.report.goodness_of_fit import (
     fit_section,
     model_comparison_section,
     observables_section,
-    strata_section,
 )
 from crawl_urn_dagster.report.model_free import model_free_section, other_estimators_section
 from crawl_urn_dagster.report.operator_terms import operator_terms_section
 from crawl_urn_dagster.report.pages import to_html, to_markdown
 from crawl_urn_dagster.report.planning import planning_section
 from crawl_urn_dagster.report.provenance import provenance_section
-from crawl_urn_dagster.report.summary import lead
+from crawl_urn_dagster.report.strata import strata_section
+from crawl_urn_dagster.report.summary import lead, quantities_section
 
 __all__ = ["Content", "Page", "Picture", "report_page", "to_html", "to_markdown"]
 
 _SECTIONS = (
+    quantities_section,
     latest_crawl_section,
     curves_section,
     drift_section,

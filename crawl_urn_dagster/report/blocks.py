@@ -1,11 +1,11 @@
-"""Building blocks of a page: paragraphs, pictures, folded parts and sections.
+"""Building blocks of a page: paragraphs, callouts, pictures, folded parts and sections.
 
 Does not render them; see `pages`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +46,7 @@ class Folded(NamedTuple):
 
 
 class Section(NamedTuple):
-    """A heading and its blocks.
+    """A heading, an answer, and the blocks that support it.
 
     Attributes
     ----------
@@ -54,14 +54,39 @@ class Section(NamedTuple):
         Heading, as plain text.
     blocks
         Blocks below the heading.
+    answer
+        What the section finds, as Markdown; the blocks below it are folded. None: they are not.
     """
 
     title: str
     blocks: Sequence[Block]
+    answer: str | None = None
+
+    @property
+    def shown(self) -> Sequence[Block]:
+        """Blocks as shown: the answer, and the others folded."""
+        if self.answer is None:
+            return self.blocks
+        return [self.answer, Folded("Details", self.blocks)] if self.blocks else [self.answer]
+
+
+class Callout(NamedTuple):
+    """A statement that stands out, in the colour of its level.
+
+    Attributes
+    ----------
+    level
+        ``good``, ``warning`` or ``bad``.
+    text
+        Statement, as Markdown.
+    """
+
+    level: Literal["good", "warning", "bad"]
+    text: str
 
 
 #: A string is Markdown; text from data in it is escaped with `markdown.escape`.
-Block: TypeAlias = "str | Picture | Folded | Section"
+Block: TypeAlias = "str | Callout | Picture | Folded | Section"
 
 
 class Page(NamedTuple):

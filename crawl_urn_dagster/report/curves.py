@@ -30,18 +30,18 @@ def curves_section(content: Content) -> Section:
     """Return the selected fit of the curves with its status, and what follows from it if it may be used."""
     headline = content.headline
     withheld = content.withheld_reason
-    blocks: list[Block] = [
+    answer = (
         "The urn of the paper, fitted to containment and the discovery curve. Selected fit: "
         f"{escape(headline.fit_name)}; status **{headline.status}**. {content.escape(headline.sentence)}"
-    ]
-    blocks += filter(None, [_window_dependence(content)])
+    )
+    blocks: list[Block] = [*filter(None, [_window_dependence(content)])]
     if withheld:
         blocks.append("Nothing else on this page is concluded from this fit.")
     else:
         follows = (_population(content) or _completeness(content), _lifetime(content), _core_measures(content))
         blocks += filter(None, (*follows, _uneven_gaps(content), _biased_intervals(content)))
     pictures = content.figures("parameters_over_time") if len(content.frames["parameter_history"]) else []
-    return Section(TITLE, [*blocks, _definitions(content), *pictures])
+    return Section(TITLE, [*blocks, _definitions(content), *pictures], answer)
 
 
 def _window_dependence(content: Content) -> str | None:

@@ -31,8 +31,12 @@ _DATE_SOURCES = {
 
 def data_quality_section(content: Content) -> Section:
     """Return cadence, violated rules, counting error, findings and revisions."""
-    blocks = [_cadence(content), *_violations(content), _counting(content), *_findings(content), *_revisions(content)]
-    return Section("Data quality", blocks)
+    blocks = [_cadence(content), _counting(content), *_findings(content), *_revisions(content)]
+    rules = _violations(content)
+    # A rule that rows violate is shown before any number that follows from them.
+    if content.violated_rules:
+        return Section("Data quality", [*rules, *blocks])
+    return Section("Data quality", [*blocks, *rules[1:]], str(rules[0]))
 
 
 def _cadence(content: Content) -> str:

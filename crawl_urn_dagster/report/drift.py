@@ -12,7 +12,7 @@ import pandas as pd
 from crawl_urn_dagster.estimates.population_drift import SCALES, SCOPE_BREAK
 from crawl_urn_dagster.formatting import count_noun, format_number
 from crawl_urn_dagster.observables.schema import SYMBOLS
-from crawl_urn_dagster.report.blocks import Block, Section
+from crawl_urn_dagster.report.blocks import Section
 from crawl_urn_dagster.report.markdown import escape, format_estimates, markdown_table
 from crawl_urn_dagster.urn.monitoring.control_charts import FALSE_ALARMS, HORIZON
 from crawl_urn_dagster.urn.monitoring.regimes import FEWEST_FOR_A_CHANGE, LEVEL
@@ -31,10 +31,11 @@ _CHARTS = {"kappa": "core", "alpha": "survival", "coverage": "coverage"}
 def drift_section(content: Content) -> Section:
     """Return the parameters compared with their reference values."""
     pictures = content.figures("control_charts") if len(content.frames.get("control_chart", ())) else []
-    return Section("Drift since the reference period", [*_drift_summary(content), *pictures])
+    answer, *blocks = _drift_summary(content)
+    return Section("Drift since the reference period", [*blocks, *pictures], answer)
 
 
-def _population_changes(drift: pd.DataFrame) -> list[Block]:
+def _population_changes(drift: pd.DataFrame) -> str:
     """State whether the scope changed, and whether population and completeness left their own trend."""
     sentences = []
     for row in drift.to_dict("records"):
@@ -55,16 +56,19 @@ def _population_changes(drift: pd.DataFrame) -> list[Block]:
             )
         else:
             sentences.append(f"{name.capitalize()} follows its trend.")
-    return [" ".join(sentences)] if sentences else []
+    return " ".join(sentences)
 
 
-def _drift_summary(content: Content) -> list[Block]:
+def _drift_summary(content: Content) -> list[str]:
+    """Return what changed, then the explanation and the table."""
     is_of_population = content.frames["drift"]["parameter"].isin([*SCALES, SCOPE_BREAK])
     drift = content.frames["drift"][~is_of_population]
-    return [*_population_changes(content.frames["drift"][is_of_population]), *_urn_changes(content, drift)]
+    population = _population_changes(content.frames["drift"][is_of_population])
+    changes, *details = _urn_changes(content, drift)
+    return [" ".join(filter(None, (population, changes))), *details]
 
 
-def _urn_changes(content: Content, drift: pd.DataFrame) -> list[Block]:
+def _urn_changes(content: Content, drift: pd.DataFrame) -> list[str]:
     tested = drift[drift["reason"].isna()]
     has_charts = bool(tested["parameter"].isin(SYMBOLS).any())
     parts = [
@@ -87,11 +91,12 @@ def _urn_changes(content: Content, drift: pd.DataFrame) -> list[Block]:
         )
     else:
         parts.append("**No change was found in first returns, revisit delay and crawl size.**")
+    explained = []
     if has_charts:
-        parts.append(_explain_charts(content, tested.iloc[0]))
+        explained.append(_explain_charts(content, tested.iloc[0]))
     elif len(content.crawls) >= FEWEST_FOR_A_CHANGE:
-        parts.append(_PERIODS)
-    return [" ".join(parts), _drift_table(tested, drifted=drifted, has_charts=has_charts)]
+        explained.append(_PERIODS)
+    return [" ".join(parts), *explained, _drift_table(tested, drifted=drifted, has_charts=has_charts)]
 
 
 def _changes(content: Content, tested: pd.DataFrame, *, has_charts: bool) -> list[str]:

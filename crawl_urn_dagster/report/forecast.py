@@ -134,7 +134,8 @@ def forecast_section(content: Content) -> Section:
     per_crawl = latest[latest["quantity"].isin(_PER_CRAWL)]
     if per_crawl.empty:
         return Section(title, _overlap_forecast(content, latest))
-    return Section(title, [*_crawl_forecast(content, per_crawl), *content.figures("forecast_fan")])
+    answer, *blocks = _crawl_forecast(content, per_crawl)
+    return Section(title, [*blocks, *content.figures("forecast_fan")], answer)
 
 
 def _crawl_forecast(content: Content, rows: pd.DataFrame) -> list[Block]:

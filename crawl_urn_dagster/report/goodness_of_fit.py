@@ -73,7 +73,6 @@ def fit_section(content: Content) -> Section:
     extremes = tests.sort_values("p_value", kind="stable").drop_duplicates("test").sort_index()
     blocks: list[Block] = [
         *_adequacy(content),
-        f"{_comparisons(tests)} {_result(content, tests, failed)}",
         content.adapt(_TESTS),
         _tests_table(content, extremes, tests),
     ]
@@ -85,14 +84,26 @@ def fit_section(content: Content) -> Section:
     blocks.append(Folded("All fits", [_FITS, _fits_table(content)]))
     if "truth" in content.frames:
         blocks.append(Folded("Estimates and true values of the simulation", [_truth_table(content)]))
-    return Section("Goodness of fit", blocks)
+    answer = f"{_adequacy_result(content)} {_comparisons(tests)} {_result(content, tests, failed)}"
+    return Section("Goodness of fit", blocks, answer)
+
+
+def _adequacy_result(content: Content) -> str:
+    """State how many tests of the histories failed, and how many could not see a departure that matters."""
+    verdicts = content.frames["adequacy_tests"]["verdict"]
+    if verdicts.empty:
+        return "The verdict rests on the tests of the curves alone."
+    failed, untested, weak = (int((verdicts == verdict).sum()) for verdict in ("fails", "not_tested", "too_weak"))
+    rest = f"; {weak} could have missed a departure that matters" if weak else ""
+    rest += f"; {untested} could not be tested" if untested else ""
+    return f"Histories: {failed} of {count_noun(len(verdicts) - untested, 'test')} failed{rest}."
 
 
 def _adequacy(content: Content) -> list[Block]:
     """Return the tests that decide on the verdict, and the models that were fitted; empty without histories."""
     tests, models = content.frames["adequacy_tests"], content.frames["candidate_models"]
     if tests.empty:
-        return ["The verdict rests on the tests of the curves alone."]
+        return []
     shown = format_estimates(tests, ["effect"]).assign(verdict=tests["verdict"].str.replace("_", " "))
     columns = ["test", "subject", "effect", "smallest_seen", "relevant", "p_value", "verdict"]
     names = {"smallest_seen": "smallest effect seen", "relevant": "relevant effect"}
@@ -208,7 +219,19 @@ def observables_section(content: Content) -> Section:
     drawn = content.figures("containment_by_lag", "discovery_curves_by_start", "discovery_heat_map")
     if drawn:
         blocks += fold_unless(not content.assessment.has_numbers, "Figures of the observables", drawn)
-    return Section("Estimates by observable", blocks)
+    return Section("Estimates by observable", blocks, _agreement(content) if content.assessment.has_numbers else None)
+
+
+def _agreement(content: Content) -> str:
+    """State whether containment and discovery curve give the same parameters."""
+    tests = content.frames["diagnosis"]
+    tests = tests[(tests["test"] == "projections") & (tests["verdict"] != "not_tested")]
+    if tests.empty:
+        return "Whether containment and discovery curve give the same parameters could not be tested."
+    differing = [SYMBOLS.get(name, name) for name in tests.loc[tests["verdict"] == "fails", "subject"]]
+    if differing:
+        return f"**Containment and discovery curve differ in {', '.join(map(escape, differing))}.**"
+    return f"Containment and discovery curve agree in {count_noun(len(tests), 'tested parameter')}."
 
 
 def _observables_frame(content: Content, fits: pd.DataFrame) -> pd.DataFrame:
@@ -261,25 +284,3 @@ def _preferences(preferred: Iterable[Row]) -> str:
         parts.append(f"{_CRITERIA[row['criterion']]} of {row['projection']} prefers {row['model']}{status}")
     preferences = "; ".join(parts)
     return f"{preferences[:1].upper()}{preferences[1:]}." if preferences else "No model is preferred."
-
-
-def strata_section(content: Content) -> Section | None:
-    """Return the selected fit of each stratum; None if the collection has no strata."""
-    if "strata" not in content.frames:
-        return None
-    parameters, sizes = content.frames["parameters"], content.frames["strata"]
-    is_headline = (
-        parameters["headline"].astype(bool) & parameters["stratum"].notna() & (parameters["component"] != "core")
-    )
-    rows = sizes.merge(format_estimates(parameters[is_headline], _NAMES), on="stratum")
-    columns = [*sizes.columns, "projection", "model", *_NAMES, "status", "reason"]
-    note = (
-        "The table shows the selected fit of the curves of each stratum, with 95 % confidence intervals. Strata are "
-        "not assessed: if the verdict refutes the fit of all elements, do not rely on these. An element belongs to one "
-        "stratum only, even if its "
-        "value changes. `elements` counts the elements captured at least once, `in_first` and `in_last` those of the "
-        "first and the last crawl, and `in_all` those of every crawl. If `in_last` differs greatly from `in_first`, "
-        "the stratum does not keep its size, which contradicts the model."
-    )
-    table = markdown_table(rows[columns], formatted=_NAMES, max_rows=30, source="parameters")
-    return Section("By stratum", [note, table, *content.figures("parameters_by_stratum", "rank_profile")])

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _TITLE = "Quantities for operators"
 _VALUE = "value (95 % CI)"
+_CHURN, _LIFETIME = "churn, 1 − α", "residual lifetime"
 
 
 def operator_terms_section(content: Content) -> Section:
@@ -43,7 +44,18 @@ def operator_terms_section(content: Content) -> Section:
         f"is the sum of captured and missed time. Status of the fit: **{headline.status}**."
     )
     table = markdown_table(frame, formatted=[_VALUE])
-    return Section(_TITLE, [notes, table, *content.figures("fates_of_an_element")])
+    return Section(_TITLE, [notes, table, *content.figures("fates_of_an_element")], _answer(content, frame))
+
+
+def _answer(content: Content, frame: pd.DataFrame) -> str:
+    """State churn and the residual lifetime."""
+    shown = frame.set_index("quantity")
+    part = "shell" if content.has_core else "urn"
+    stated = [f"Churn is {shown.loc[_CHURN, _VALUE]} {shown.loc[_CHURN, 'unit']}"] if _CHURN in shown.index else []
+    if _LIFETIME in shown.index:
+        life, unit = shown.loc[_LIFETIME, _VALUE], shown.loc[_LIFETIME, "unit"]
+        stated.append(f"{content.noun}s of the {part} stay eligible for another {life} {unit}")
+    return f"{'; '.join(stated)}." if stated else "The fit gives no churn."
 
 
 def _rows(content: Content) -> list[tuple[str, str, str, str, str]]:
@@ -86,7 +98,7 @@ def _share_rows(content: Content) -> list[tuple[str, str, str, str, str]]:
             "crawl budget, politeness limits, and how seeds are drawn",
         ),
         (
-            "churn, 1 − α",
+            _CHURN,
             format_estimate(churn(fit), "churn", share=True),
             f"of the {part}, per {clock}",
             f"{noun}s that stop being eligible {later} and are replaced",
@@ -107,7 +119,7 @@ def _time_rows(content: Content) -> list[tuple[str, str, str, str, str]]:
     part = "shell" if content.has_core else "urn"
     rows = (
         (
-            "residual lifetime",
+            _LIFETIME,
             "life_expectancy",
             f"time for which {noun}s of the {part} stay eligible after the present crawl (not how long they exist)",
             "churn only",

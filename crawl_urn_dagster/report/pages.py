@@ -13,7 +13,7 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
-from crawl_urn_dagster.report.blocks import Block, Folded, Page, Picture, Section
+from crawl_urn_dagster.report.blocks import Block, Callout, Folded, Page, Picture, Section
 from crawl_urn_dagster.report.markdown import escape
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _TEMPLATE = Path(__file__).with_name("page.html")
 _DEEPEST = 6
+_ICONS = {"good": "✔", "warning": "⚠", "bad": "✘"}
 
 
 def to_markdown(page: Page) -> str:
@@ -59,9 +60,11 @@ def _markdown(blocks: Sequence[Block], *, depth: int) -> Iterator[str]:
             yield f"<details>\n<summary>{escape_html(block.summary)}</summary>"
             yield from _markdown(block.blocks, depth=depth)
             yield "</details>"
+        elif isinstance(block, Callout):
+            yield f"> {_ICONS[block.level]} {block.text}"
         else:
             yield f"{'#' * min(depth, _DEEPEST)} {escape(block.title)}"
-            yield from _markdown(block.blocks, depth=depth + 1)
+            yield from _markdown(block.shown, depth=depth + 1)
 
 
 def to_html(page: Page) -> str:
@@ -96,9 +99,12 @@ def _html(blocks: Sequence[Block], renderer: MarkdownIt, *, depth: int) -> Itera
             yield f"<details><summary>{escape_html(block.summary)}</summary>"
             yield from _html(block.blocks, renderer, depth=depth)
             yield "</details>"
+        elif isinstance(block, Callout):
+            text = renderer.render(f"{_ICONS[block.level]} {block.text}")
+            yield f'<div class="callout {block.level}" role="note">{text}</div>'
         else:
             yield f"<h{min(depth, _DEEPEST)}>{escape_html(block.title)}</h{min(depth, _DEEPEST)}>"
-            yield from _html(block.blocks, renderer, depth=depth + 1)
+            yield from _html(block.shown, renderer, depth=depth + 1)
 
 
 def _renderer() -> MarkdownIt:

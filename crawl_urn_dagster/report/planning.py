@@ -12,7 +12,8 @@ import pandas as pd
 
 from crawl_urn_dagster.estimates.planning import CHANGING_CORE_SHELLS
 from crawl_urn_dagster.report.blocks import Folded, Section
-from crawl_urn_dagster.report.markdown import format_cell, format_estimates, markdown_table
+from crawl_urn_dagster.report.markdown import format_cell, format_estimate, format_estimates, markdown_table
+from crawl_urn_dagster.urn import Status
 from crawl_urn_dagster.urn.monitoring.planning import SEEN_WELL
 
 if TYPE_CHECKING:
@@ -58,7 +59,48 @@ def planning_section(content: Content) -> Section | None:
     )
     sentences = [_sufficient_coverage(planning, gaps), _doubled_crawl(content, now)]
     folded = [Folded(f"At {_GAPS[ratio]}", [table_at(ratio)]) for ratio in gaps if ratio != 1]
-    return Section(title, [note, table_at(1), *sentences, *folded, *content.figures("planning_curves")])
+    blocks = [note, table_at(1), *sentences, *folded, *content.figures("planning_curves")]
+    return Section(title, blocks, compare_budgets(content))
+
+
+def compare_budgets(content: Content) -> str:
+    """State which gap finds more new elements for the same number of fetches a year, with the plans named.
+
+    Parameters
+    ----------
+    content
+        Tables of the collection.
+    """
+    plans = content.frames["equal_budget"]
+    if plans.empty or (plans["status"] == Status.NOT_IDENTIFIED).any():
+        return "Not planned: plans need a quotable model of one core and one shell."
+    plans = plans.dropna(subset="coverage")
+    others = plans[~plans["current"].astype(bool)].sort_values("new_change", ascending=False)
+    if others.empty:
+        return "No other gap is possible with as many fetches a year: crawls would miss the core or exceed the urn."
+    parts = [_compare_budget(content, row) for row in others.to_dict("records")]
+    return f"With as many fetches a year as now, {'; '.join(parts)}."
+
+
+def _compare_budget(content: Content, row: Row) -> str:
+    days = content.mean_gap_days * row["cadence"]
+    change = {f"change{end}": row[f"new_change{end}"] for end in ("", "_low", "_high")}
+    more = min(change["change"], change["change_low"]) > 0
+    fewer = max(change["change"], change["change_high"]) < 0
+    if fewer:
+        change = {"change": -change["change"], "change_low": -change["change_high"], "change_high": -change["change_low"]}
+    found = (
+        f"{format_estimate(change, 'change', share=True)} {'more' if more else 'fewer'} new {content.noun}s"
+        if more or fewer
+        else f"about as many new {content.noun}s"
+    )
+    size = "" if pd.isna(content.mean_size) else f" of {format_cell(_rounded(content.mean_size * row['cadence']))}"
+    return f"a crawl{size} every {days:.0f} days finds {found}"
+
+
+def _rounded(number: float) -> int:
+    """Round a planned number of elements to three digits."""
+    return int(float(f"{number:.3g}"))
 
 
 def _basis(content: Content) -> str:

@@ -46,14 +46,13 @@ def provenance_section(content: Content) -> Section:
         "Method and reproduction",
         [
             METHOD,
-            "To reproduce this page, save the configuration below as FILE and run "
-            f"`crawl-urn run --collections FILE`.{note}",
             Folded("Configuration with all defaults", [_code(configuration)]),
             f"Versions: {versions()}.",
             f"Inputs{read_at}:",
             markdown_table(inputs, max_rows=20, source="inputs"),
             "The tables in `observables.duckdb`, in the folder of this page, contain every number on it.",
         ],
+        f"To reproduce this page, save the configuration below as FILE and run `crawl-urn run --collections FILE`.{note}",
     )
 
 

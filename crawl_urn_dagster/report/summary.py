@@ -1,18 +1,20 @@
-"""Opening of the report: verdict, the numbers that may be quoted, warnings, basis and definitions.
+"""Opening of the report, with the verdict and the answers, and the section with every number that may be quoted.
 
 Does not show the evidence for the verdict (see `goodness_of_fit`) or the fit of the curves (see `curves`).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pandas as pd
 
 from crawl_urn_dagster.estimates.assessment.reading import ASSUMPTIONS
 from crawl_urn_dagster.estimates.assessment.result import QUANTITY_LABELS
-from crawl_urn_dagster.estimates.last_crawl import state_last_crawl
+from crawl_urn_dagster.estimates.assessment.verdicts import Quotable
 from crawl_urn_dagster.formatting import UNKNOWN, count_noun
+from crawl_urn_dagster.report.answers import answers_table
+from crawl_urn_dagster.report.blocks import Callout, Section
 from crawl_urn_dagster.report.markdown import (
     escape,
     format_cell,
@@ -36,26 +38,31 @@ _CLASS_COLUMNS = {
     "mean_absence": "mean absence",
 }
 _LAST_CRAWLS = 3
+_LEVELS: dict[Quotable, Literal["good", "warning", "bad"]] = {
+    Quotable.YES: "good",
+    Quotable.WITH_RESERVATION: "warning",
+    Quotable.NO: "bad",
+}
 
 
 def lead(content: Content) -> list[Block]:
-    """Return the verdict, the numbers that may be quoted, warnings, their basis, and definitions."""
-    verdict, assessment = content.verdict, content.assessment
-    blocks: list[Block] = [
-        f"> **Numbers may be quoted: {verdict.quotable.value} (`{verdict.name}`).** {content.escape(verdict.meaning)}"
-    ]
-    last_crawl = state_last_crawl(content.frames["last_crawl"])
-    if last_crawl is not None:
-        blocks.insert(0, f"**{content.escape(last_crawl)}** See *Latest crawl*.")
+    """Return the verdict, the answers to the questions of an operator, one figure, and warnings."""
+    verdict = content.verdict
+    text = f"**Numbers may be quoted: {verdict.quotable.value} (`{verdict.name}`).** {content.escape(verdict.meaning)}"
+    blocks: list[Block] = [Callout(_LEVELS[verdict.quotable], text)]
     if isinstance(content.collection.source, SimulatedSource):
         source = content.collection.source
         truth = f"κ {source.kappa:g}, α {source.alpha:g}, c {source.coverage:g}, seed {source.seed}"
         blocks.insert(0, f"**Simulated data, not a real crawl** ({truth}).")
-    if assessment.has_numbers:
-        blocks += [_quantities_table(content), *_assumptions(content), *_classes(content), *_last_crawls(content)]
-    else:
-        blocks.append("This page quotes no number of the population.")
-    return [*blocks, *_warnings(content), _basis(content), _definitions(content)]
+    return [*blocks, *_warnings(content), answers_table(content), *content.figures("completeness_by_crawl")]
+
+
+def quantities_section(content: Content) -> Section:
+    """Return the numbers that may be quoted, their basis, and definitions."""
+    blocks: list[Block] = ["This page quotes no number of the population."]
+    if content.assessment.has_numbers:
+        blocks = [_quantities_table(content), *_assumptions(content), *_classes(content), *_last_crawls(content)]
+    return Section("Numbers that may be quoted", [*blocks, _definitions(content)], _basis(content))
 
 
 def _quantities_table(content: Content) -> str:

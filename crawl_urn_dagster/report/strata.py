@@ -1,0 +1,81 @@
+"""Report section on strata: the selected fit of each, sorted by the share of its elements that one crawl captures.
+
+Does not fit strata; see `estimates.strata`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from crawl_urn_dagster.observables.schema import SYMBOLS
+from crawl_urn_dagster.report.blocks import Section
+from crawl_urn_dagster.report.markdown import escape, format_estimate, format_estimates, markdown_table
+from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from crawl_urn_dagster.report.content import Content
+
+_CAPTURED = "captured share"
+
+
+def strata_section(content: Content) -> Section | None:
+    """Return the selected fit of each stratum, the worst covered first; None if the collection has no strata."""
+    if "strata" not in content.frames:
+        return None
+    rows = _covered(content)
+    columns = [*content.frames["strata"].columns, _CAPTURED, "projection", "model", *SYMBOLS, "status", "reason"]
+    note = (
+        "The table shows the selected fit of the curves of each stratum, with 95 % confidence intervals. *captured "
+        f"share* is the share of the stratum's eligible {content.noun}s that one crawl captures. Strata are not "
+        "assessed: if the verdict refutes the fit of all elements, do not rely on these. An element belongs to one "
+        "stratum only, even if its value changes. `elements` counts the elements captured at least once, `in_first` "
+        "and `in_last` those of the first and the last crawl, and `in_all` those of every crawl. If `in_last` differs "
+        "greatly from `in_first`, the stratum does not keep its size, which contradicts the model."
+    )
+    shown = format_estimates(rows, list(SYMBOLS)).assign(
+        **{_CAPTURED: [format_estimate(row, "captured", share=True) for row in rows.to_dict("records")]}
+    )
+    table = markdown_table(shown[columns], formatted=[_CAPTURED, *SYMBOLS], max_rows=30, source="parameters")
+    blocks = [note, table, *content.figures("parameters_by_stratum", "rank_profile")]
+    return Section("By stratum", blocks, worst_stratum(content))
+
+
+def worst_stratum(content: Content) -> str | None:
+    """Name the stratum of which one crawl captures the least; None without strata or without a number to quote.
+
+    Parameters
+    ----------
+    content
+        Tables of the collection.
+    """
+    if "strata" not in content.frames or content.withheld_reason is not None:
+        return None
+    rows = _covered(content)
+    rows = rows[rows["captured"].notna() & ~rows["status"].isin(NO_POINT_ESTIMATE_STATUSES)]
+    if rows.empty:
+        return None
+    worst, elements = rows.iloc[0].to_dict(), content.frames["strata"]["elements"]
+    share = 100 * worst["elements"] / elements.sum()
+    return (
+        f"{escape(worst['stratum'])}: one crawl captures {format_estimate(worst, 'captured', share=True)} of its "
+        f"eligible {content.noun}s; it has {share:.2g} % of all {content.noun}s captured so far."
+    )
+
+
+def _covered(content: Content) -> pd.DataFrame:
+    """Return the selected fit of each stratum with the captured share κ + (1 - κ) c, the smallest first.
+
+    The interval is between the shares at both lower and both upper ends, so it is not too short.
+    """
+    parameters, sizes = content.frames["parameters"], content.frames["strata"]
+    is_headline = (
+        parameters["headline"].astype(bool) & parameters["stratum"].notna() & (parameters["component"] != "core")
+    )
+    rows = sizes.merge(parameters[is_headline], on="stratum")
+    captured = {}
+    for end in ("", "_low", "_high"):
+        kappa = rows[f"kappa{end}"].astype("float64").where(rows["kappa"].notna(), 0.0)
+        captured[f"captured{end}"] = kappa + (1 - kappa) * rows[f"coverage{end}"].astype("float64")
+    return rows.assign(**captured).sort_values("captured", kind="stable", ignore_index=True)
