@@ -79,6 +79,9 @@ CATALOGUE = {
         ("crawls", "discovery_curve"),
     ),
     "containment_by_lag": Entry("observed", "Containment of every pair of crawls by lag.", ("crawls", "containment")),
+    "completeness_by_crawl": Entry(
+        "population", "Known eligible elements, and the part that each crawl captured.", ("population", "crawls")
+    ),
     "survival_and_coverage_by_crawl": Entry(
         "diagnostics", "Cormack-Jolly-Seber estimates of survival and coverage of every crawl.", ("per_crawl", "crawls")
     ),

@@ -11,7 +11,6 @@ import pandas as pd
 
 from crawl_urn_dagster.estimates.last_crawl import state_last_crawl
 from crawl_urn_dagster.report.markdown import (
-    escape,
     format_cell,
     format_estimate,
     format_quantity,
@@ -59,9 +58,8 @@ def _last_crawl(content: Content) -> str:
     if row["quantity"] != "crawl_size":
         return "No."
     expected = {f"expected{end}": row[f"expected{end}"] for end in ("", "_low", "_high")}
-    return (
-        f"No. {format_cell(round(row['value']))} {content.noun}s; {format_estimate(expected, 'expected')} were expected."
-    )
+    size = f"{format_cell(round(row['value']))} {content.noun}s"
+    return f"No. {size}; {format_estimate(expected, 'expected')} were expected."
 
 
 def _population(content: Content) -> str:
@@ -119,5 +117,3 @@ def _quantities(content: Content) -> dict[str, str]:
     rows = content.frames["quantities"]
     shown = rows[rows["value"].notna()].to_dict("records")
     return {str(row["quantity"]): format_quantity(row) for row in shown}
-
-

@@ -88,7 +88,8 @@ def _compare_budget(content: Content, row: Row) -> str:
     more = min(change["change"], change["change_low"]) > 0
     fewer = max(change["change"], change["change_high"]) < 0
     if fewer:
-        change = {"change": -change["change"], "change_low": -change["change_high"], "change_high": -change["change_low"]}
+        value, low, high = change.values()
+        change = {"change": -value, "change_low": -high, "change_high": -low}
     found = (
         f"{format_estimate(change, 'change', share=True)} {'more' if more else 'fewer'} new {content.noun}s"
         if more or fewer

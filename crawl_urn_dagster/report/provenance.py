@@ -52,7 +52,8 @@ def provenance_section(content: Content) -> Section:
             markdown_table(inputs, max_rows=20, source="inputs"),
             "The tables in `observables.duckdb`, in the folder of this page, contain every number on it.",
         ],
-        f"To reproduce this page, save the configuration below as FILE and run `crawl-urn run --collections FILE`.{note}",
+        "To reproduce this page, save the configuration below as FILE and run `crawl-urn run --collections FILE`."
+        f"{note}",
     )
 
 
