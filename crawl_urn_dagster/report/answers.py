@@ -35,7 +35,7 @@ def answers_table(content: Content) -> str:
     """
     answers = {
         "Did the last crawl stand out?": _last_crawl(content),
-        "How much is out there, and how much of it does one crawl hold?": _population(content),
+        "How much is out there, and in one crawl?": _population(content),
         "What is lost between crawls?": _losses(content),
         "More often, or more each time?": compare_budgets(content),
         "Which part is covered worst?": worst_stratum(content),
@@ -69,10 +69,10 @@ def _population(content: Content) -> str:
             return f"One crawl holds {quantities['completeness']} of the known eligible {content.noun}s."
         return _NOT_REPORTED
     text = (
-        f"{quantities['population']} known eligible {content.noun}s; one crawl holds "
+        f"{quantities['population']} known eligible {content.noun}s; a crawl holds "
         f"**{quantities['completeness']}** of them."
     )
-    return f"{text} A permanent core is {quantities['core_share']} of a crawl." if "core_share" in quantities else text
+    return f"{text} {quantities['core_share']} of it is permanent core." if "core_share" in quantities else text
 
 
 def _losses(content: Content) -> str:
@@ -95,7 +95,7 @@ def _losses(content: Content) -> str:
     rest = {"": "", "_low": "_high", "_high": "_low"}
     parts |= {f"missed{end}": round(missing - shares[other]) for end, other in rest.items()}
     left, missed = (format_estimate(parts, name) for name in ("gone", "missed"))
-    return f"{text}: about {left} are gone, {missed} were only missed."
+    return f"{text}: about {left} are gone, {missed} only missed."
 
 
 def _lost(content: Content) -> tuple[int, int] | None:

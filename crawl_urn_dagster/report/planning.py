@@ -79,7 +79,7 @@ def compare_budgets(content: Content) -> str:
     if others.empty:
         return "No other gap is possible with as many fetches a year: crawls would miss the core or exceed the urn."
     parts = [_compare_budget(content, row) for row in others.to_dict("records")]
-    return f"With as many fetches a year as now, {'; '.join(parts)}."
+    return f"At as many fetches a year: {'; '.join(parts)}."
 
 
 def _compare_budget(content: Content, row: Row) -> str:
@@ -91,12 +91,12 @@ def _compare_budget(content: Content, row: Row) -> str:
         value, low, high = change.values()
         change = {"change": -value, "change_low": -high, "change_high": -low}
     found = (
-        f"{format_estimate(change, 'change', share=True)} {'more' if more else 'fewer'} new {content.noun}s"
+        f"{format_estimate(change, 'change', share=True)} {'more' if more else 'fewer'} new"
         if more or fewer
-        else f"about as many new {content.noun}s"
+        else "about as many new"
     )
     size = "" if pd.isna(content.mean_size) else f" of {format_cell(_rounded(content.mean_size * row['cadence']))}"
-    return f"a crawl{size} every {days:.0f} days finds {found}"
+    return f"a crawl{size} every {days:.0f} days finds {found} {content.noun}s"
 
 
 def _rounded(number: float) -> int:

@@ -22,9 +22,9 @@ _ESTIMATE = re.compile(
 )
 
 
-def render(*sections):
-    """Return sections as Markdown."""
-    return to_markdown(Page("", [], list(sections)))
+def render(*sections, lead=()):
+    """Return sections as Markdown, after some blocks."""
+    return to_markdown(Page("", list(lead), list(sections)))
 
 
 def section(page, title):

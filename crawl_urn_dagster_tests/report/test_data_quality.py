@@ -14,7 +14,7 @@ def test_findings_are_shown_and_undated_crawls_violate_no_rule(tables, content_w
     findings = pd.DataFrame(found, columns=["finding", "position", "found"])
     undated = dated_by_week(tables["crawls"].assign(dated_by="iso_week").iloc[:1])
     content = content_with(findings=findings, broken_rules={IN_CALENDAR: undated})
-    page = "\n".join([render(data_quality_section(content)), *lead(content)])
+    page = render(data_quality_section(content), lead=lead(content))
     assert "**2 of 1,200 lines are malformed and were skipped.**" in page
     shown = rows(page, "finding")
     assert [row["finding"] for row in shown] == ["lines", "lines malformed", "malformed"]

@@ -55,7 +55,7 @@ def test_alarm_names_its_chart_and_the_attributed_parameter(tables, content_with
 def test_alarm_of_another_urn_is_not_attributed(tables, content_with):
     another = alarm(tables).assign(attributed=False, note="the crawls since are of another urn")
     content = content_with(drift=another)
-    text = "\n".join([render(drift_section(content)), *lead(content)])
+    text = render(drift_section(content), lead=lead(content))
     assert "**The urn itself changed**: the crawls since are of another urn." in text
     assert "not attributed to a parameter yet" not in text
     assert f"**A change began with {another['since_crawl'][0]}, but the numbers describe all crawls" in text
@@ -65,8 +65,9 @@ def test_alarm_of_another_urn_is_not_attributed(tables, content_with):
 
 def test_untestable_parameters_have_a_reason_only(tables, content_with):
     untestable = of_urn(tables).assign(reason="the reference varies too much", drifted=None)
-    (text,) = drift_section(content_with(drift=untestable)).blocks
-    assert text == "**The parameters could not be tested for drift**: the reference varies too much."
+    made = drift_section(content_with(drift=untestable))
+    assert made.blocks == []
+    assert made.answer == "**The parameters could not be tested for drift**: the reference varies too much."
 
 
 def test_change_of_scope_and_of_population_are_named(tables, content_with):
@@ -85,11 +86,11 @@ def test_change_of_scope_and_of_population_are_named(tables, content_with):
     rows_of_table = pd.DataFrame([scope, population, completeness]).reindex(columns=tables["drift"].columns)
     untestable = of_urn(tables).assign(reason="refuted", drifted=None)
     content = content_with(drift=pd.concat([untestable, rows_of_table.astype(object)]))
-    first, *rest = drift_section(content).blocks
+    first = drift_section(content).answer
     assert "**The scope changed with B**: 15 % more than usual left for good." in first
     assert "**Population left its trend** with B (95 % CI A to C), as the change of scope explains: 640 " in first
     assert "trend of the reference period gives 800." in first
     assert "Completeness follows its trend." in first
-    assert rest == ["**The parameters could not be tested for drift**: refuted."]
+    assert first.endswith("**The parameters could not be tested for drift**: refuted.")
     of_new = content_with(drift=pd.concat([untestable, rows_of_table.iloc[:1].assign(difference=-0.5)]))
-    assert "50 % more than usual were new." in drift_section(of_new).blocks[0]
+    assert "50 % more than usual were new." in drift_section(of_new).answer

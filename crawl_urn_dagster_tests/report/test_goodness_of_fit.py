@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from crawl_urn_dagster.observables.schema import SYMBOLS
-from crawl_urn_dagster.report.goodness_of_fit import fit_section, model_comparison_section, strata_section
+from crawl_urn_dagster.report.goodness_of_fit import fit_section, model_comparison_section
 from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES, UNREPORTED_STATUSES, Interval
 from crawl_urn_dagster_tests.report.reading import (
     assert_written,
@@ -102,19 +102,6 @@ def test_model_comparison_marks_status_and_other_models(tables, content_with):
     assert text.endswith(" The selected fit uses another model, core_shell.")
     (text, _) = model_comparison_section(content_with()).blocks
     assert "another model" not in text
-
-
-def test_strata_section_has_the_selected_fit_of_each_stratum(tables, content_with):
-    assert strata_section(content_with()) is None
-    parameters = tables["parameters"]
-    selected = parameters[parameters["headline"]]
-    strata = [selected.assign(stratum=name) for name in ("com", "org")]
-    sizes = pd.DataFrame({"stratum": ["com", "org"], "elements": [3, 4], "in_first": 1, "in_last": 1, "in_all": 1})
-    content = content_with(parameters=pd.concat([parameters, *strata]), strata=sizes)
-    shown = rows(render(strata_section(content)), "stratum")
-    assert [row["stratum"] for row in shown] == ["com", "org"]
-    for row in shown:
-        assert_written(row["kappa"], columns(headline_row(tables), "kappa"))
 
 
 def test_tests_of_histories_are_the_table(tables, page):

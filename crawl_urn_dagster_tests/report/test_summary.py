@@ -7,14 +7,15 @@ import pytest
 from crawl_urn_dagster.config.collection import demo_collection
 from crawl_urn_dagster.estimates.assessment.result import QUANTITY_LABELS
 from crawl_urn_dagster.report import Content
-from crawl_urn_dagster.report.summary import lead
-from crawl_urn_dagster_tests.report.reading import assert_written, columns, number, rows
+from crawl_urn_dagster.report.summary import lead, quantities_section
+from crawl_urn_dagster_tests.report.reading import assert_written, columns, number, render, rows
 
 INNER = "95 % CI if the assumption holds"
 
 
-def opening(page):
-    return page.split("\n- [")[0]
+def opening(content):
+    """Return the lead and the numbers that may be quoted, as Markdown."""
+    return render(quantities_section(content), lead=lead(content))
 
 
 def with_verdict(diagnosis, name, meaning="what it means"):
@@ -25,12 +26,13 @@ def with_verdict(diagnosis, name, meaning="what it means"):
 
 
 def test_page_opens_with_the_verdict(page):
-    assert page.split("\n\n")[1].startswith("> **Numbers may be quoted: yes (`sound`).** The urn model fits the ")
+    assert page.split("\n\n")[1].startswith("> ✔ **Numbers may be quoted: yes (`sound`).** The urn model fits the ")
 
 
-def test_quantities_are_the_table(tables, page):
+def test_quantities_are_the_table(tables, content_with):
+    text = opening(content_with())
     expected = tables["quantities"].set_index("quantity")
-    shown = {row["quantity"]: row for row in rows(opening(page), "value (95 % CI)")}
+    shown = {row["quantity"]: row for row in rows(text, "value (95 % CI)")}
     assert list(shown) == [QUANTITY_LABELS[name][0] for name in expected.index]
     for name, quantity in expected.iterrows():
         row, share = shown[QUANTITY_LABELS[name][0]], quantity["unit"].startswith("fraction")
@@ -39,28 +41,29 @@ def test_quantities_are_the_table(tables, page):
             assert_written(row[INNER], (np.nan, quantity["inner_low"], quantity["inner_high"]), share=True)
         else:
             assert row[INNER] == "–"
-    assert "No test can check whether elements are covered in their first crawl as later." in opening(page)
+    assert "No test can check whether elements are covered in their first crawl as later." in text
 
 
 def test_quantity_without_a_value_gives_its_interval(tables, content_with):
     quantities = tables["quantities"]
     is_core = quantities["quantity"].isin(["kappa", "core_share"])
     withheld = quantities.assign(value=quantities["value"].mask(is_core))
-    shown = {row["quantity"]: row for row in rows("\n".join(lead(content_with(quantities=withheld))))}
+    shown = {row["quantity"]: row for row in rows(opening(content_with(quantities=withheld)), "value (95 % CI)")}
     low, high = withheld.set_index("quantity").loc["core_share", ["value_low", "value_high"]]
     assert_written(shown["μ"]["value (95 % CI)"], (np.nan, low, high), share=True)
 
 
-def test_classes_and_last_crawls_are_the_tables(tables, page):
+def test_classes_and_last_crawls_are_the_tables(tables, content_with):
+    text = opening(content_with())
     classes = tables["classes"].set_index("class")
-    for row in rows(opening(page), "mean absence"):
+    for row in rows(text, "mean absence"):
         expected = classes.loc[row["class"]]
         assert number(row["share of a crawl"].removesuffix(" %")) == pytest.approx(
             100 * expected["share_of_crawl"], rel=1e-3
         )
         assert number(row["mean run"]) == pytest.approx(expected["mean_run"], rel=1e-3)
     population = tables["population"].tail(3)
-    for row, expected in zip(rows(opening(page), "crawl"), population.to_dict("records"), strict=True):
+    for row, expected in zip(rows(text, "crawl"), population.to_dict("records"), strict=True):
         assert row["crawl"] == expected["crawl"]
         assert_written(row["known living elements"], columns(expected, "population"))
         assert_written(row["crawl completeness"], columns(expected, "completeness"), share=True)
@@ -69,10 +72,13 @@ def test_classes_and_last_crawls_are_the_tables(tables, page):
 def test_refuted_collection_quotes_no_number(tables, content_with):
     none = {name: tables[name].iloc[:0] for name in ("quantities", "classes", "population")}
     diagnosis = with_verdict(tables["diagnosis"], "misfit", "Crawl b was set aside.")
-    text = "\n".join(lead(content_with(diagnosis=diagnosis, **none)))
-    assert text.startswith("> **Numbers may be quoted: no (`misfit`).** Crawl b was set aside.")
+    content = content_with(diagnosis=diagnosis, **none)
+    text = opening(content)
+    assert "> ✘ **Numbers may be quoted: no (`misfit`).** Crawl b was set aside." in text
     assert "This page quotes no number of the population." in text
-    assert "%" not in text
+    answers = {row["question"]: row["answer"] for row in rows(text, "answer")}
+    assert answers["How much is out there, and in one crawl?"] == "Not reported: see the verdict."
+    assert answers["What is lost between crawls?"].endswith("whether they are gone or were missed is not reported.")
     assert "Selected model: none." in text
 
 
@@ -80,17 +86,18 @@ def test_lead_marks_simulated_data(tables, page):
     assert "Simulated data" not in page
     note, verdict, *_ = lead(Content(demo_collection(), tables, broken_rules={}))
     assert note == "**Simulated data, not a real crawl** (κ 0.4, α 0.75, c 0.6, seed 1)."
-    assert verdict.startswith("> **Numbers may be quoted: yes")
+    assert verdict.level == "good"
+    assert verdict.text.startswith("**Numbers may be quoted: yes")
 
 
 def test_lead_names_changes_and_violated_rules(tables, content_with):
     since = tables["crawls"]["crawl"][12]
     drift = tables["drift"].assign(reason=None, drifted=True, since_crawl=since)
     rules = {"a rule": tables["crawls"], "another rule": tables["crawls"]}
-    text = "\n".join(lead(content_with(drift=drift, broken_rules=rules)))
+    text = opening(content_with(drift=drift, broken_rules=rules))
     assert f"**A change began with {since}, but the numbers describe all crawls" in text
     assert "**The data violate 2 consistency rules**; see *Data quality*." in text
-    assert "A change began" not in "\n".join(lead(content_with()))
+    assert "A change began" not in opening(content_with())
 
 
 def test_basis_states_crawls_and_model(tables, page):
