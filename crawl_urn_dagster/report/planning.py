@@ -79,7 +79,7 @@ def compare_budgets(content: Content) -> str:
     if others.empty:
         return "No other gap is possible with as many fetches a year: crawls would miss the core or exceed the urn."
     parts = [_compare_budget(content, row) for row in others.to_dict("records")]
-    return f"At as many fetches a year: {'; '.join(parts)}."
+    return f"For the same fetches: {'; '.join(parts)}."
 
 
 def _compare_budget(content: Content, row: Row) -> str:
