@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-_EMPTY = "No model of the collection may be quoted, so the population is not reported."
+_EMPTY = "The population of every crawl needs capture histories, and a verdict that allows numbers to be quoted."
 
 
 @in_style

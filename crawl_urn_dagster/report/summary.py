@@ -54,7 +54,8 @@ def lead(content: Content) -> list[Block]:
         source = content.collection.source
         truth = f"κ {source.kappa:g}, α {source.alpha:g}, c {source.coverage:g}, seed {source.seed}"
         blocks.insert(0, f"**Simulated data, not a real crawl** ({truth}).")
-    return [*blocks, *_warnings(content), answers_table(content), *content.figures("completeness_by_crawl")]
+    pictures = content.figures("completeness_by_crawl") if len(content.frames["population"]) else []
+    return [*blocks, *_warnings(content), answers_table(content), *pictures]
 
 
 def quantities_section(content: Content) -> Section:

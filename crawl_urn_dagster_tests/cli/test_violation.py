@@ -37,7 +37,7 @@ def test_report_has_no_estimates(command_run):
     assert "status **model_violation**. The urn model does not fit this collection" in page
     assert "after 2 crawls than after 1" in page
     assert "core_shell_fits.png" not in page
-    assert "> **Numbers may be quoted: no (`no_urn`).** " in page
+    assert "> ✘ **Numbers may be quoted: no (`no_urn`).** " in page
     assert "This page quotes no number of the population." in page
     assert "Not reported (model_violation: Elements " in section(page, "Quantities for operators")
     assert "## Planning: other coverages and gaps" not in page

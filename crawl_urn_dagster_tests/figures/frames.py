@@ -66,7 +66,7 @@ def estimated():
     observed = observables(counts)
     crawls, containment, discovery_curve = observed
     settings = {"clock": "crawl", "error": EXACT}
-    made = dict(estimate(CollectionData(*observed), clock="crawl").tables)
+    made = dict(estimate(CollectionData(*observed, EXACT, counts), clock="crawl").tables)
     headline = made["parameters"][made["parameters"]["headline"]]
     made["parameters"] = pd.concat([made["parameters"], *(headline.assign(stratum=band) for band in ("1-50", "51+"))])
     made |= capture_recapture_tables(crawls, counts, clock="crawl", one_in=1)

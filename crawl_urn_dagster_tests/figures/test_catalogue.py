@@ -105,6 +105,12 @@ EXPECTED_NUMBERS = {
         f"{f['discovery_curve'].query('window_crawls == 12')['ratio'].item():.3f}",
     },
     "containment_by_lag": lag_numbers,
+    "completeness_by_crawl": lambda f: (
+        {"12"}
+        | formatted(f["population"].iloc[-1], "completeness").union(
+            *(formatted(f["population"].iloc[at], "population") for at in (0, -1))
+        )
+    ),
     "survival_and_coverage_by_crawl": crawl_numbers,
     "archive_overlap": lambda f: {"2", "0.625", "0.512", "0.687"},
     "parameters_by_stratum": stratum_numbers,

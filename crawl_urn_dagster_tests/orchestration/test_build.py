@@ -25,6 +25,7 @@ def test_assets_follow_from_the_source(tmp_path):
     every |= {"quantities", "classes", "population", "adequacy_tests", "candidate_models"}
     every |= {"diagnosis", "kappa_profile", "model_comparison", "revisit_regimes"}
     every |= {"parameter_history", "drift", "control_chart", "forecast", "last_crawl", "planning", "equal_budget"}
+    every |= {"completeness_by_crawl"}
     from_windows = {
         *("discovery_curve", "first_returns", "discovery_heat_map", "discovery_curves_by_start", "forecast_fan"),
     }
