@@ -41,6 +41,8 @@ UNCHECKED = ALL_BUT_OBSERVABLES - {
     "headline",
     "drift",
     "control_chart",
+    "forecast",
+    "last_crawl",
 }
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from crawl_urn_dagster.figures.axes import date_axis, message_figure
 from crawl_urn_dagster.figures.labels import crawl_range, element_unit, with_interval
 from crawl_urn_dagster.figures.style import Colour, elements, in_style, new_figure, plain_text, tint
@@ -26,7 +28,7 @@ def completeness_by_crawl(population: pd.DataFrame, crawls: pd.DataFrame, *, tit
     if population.empty:
         return message_figure(title, heading, _EMPTY)
     rows = population.merge(crawls[["crawl", "years"]], on="crawl").sort_values("years")
-    divisor, unit = element_unit(float(rows[["population", "population_high"]].max(axis=None)))
+    divisor, unit = element_unit(rows[["population", "population_high"]].to_numpy(dtype=np.float64).max())
     figure = new_figure(height=2.9, title=title, heading=heading)
     axes = figure.subplots()
     known, low, high, captured = (

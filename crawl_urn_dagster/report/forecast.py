@@ -134,12 +134,12 @@ def forecast_section(content: Content) -> Section:
     per_crawl = latest[latest["quantity"].isin(_PER_CRAWL)]
     if per_crawl.empty:
         return Section(title, _overlap_forecast(content, latest))
-    answer, *blocks = _crawl_forecast(content, per_crawl)
+    answer, blocks = _crawl_forecast(content, per_crawl)
     return Section(title, [*blocks, *content.figures("forecast_fan")], answer)
 
 
-def _crawl_forecast(content: Content, rows: pd.DataFrame) -> list[Block]:
-    """Describe the next crawl, and show a table of the nearest and farthest crawls with the others folded."""
+def _crawl_forecast(content: Content, rows: pd.DataFrame) -> tuple[str, list[Block]]:
+    """Describe the next crawl; show a table of the nearest and farthest crawls with the others folded."""
     noun = content.noun
     next_crawl = {row["quantity"]: row for row in rows[rows["crawls_ahead"] == 1].to_dict("records")}
     size = state_estimate(next_crawl["crawl_size"], "value", f"{noun}s", interval="95 % prediction interval")
@@ -161,7 +161,7 @@ def _crawl_forecast(content: Content, rows: pd.DataFrame) -> list[Block]:
     age = len(labels) - 1 - labels.index(content.frames["forecast"]["origin_crawl"].iloc[0])
     earlier = f", and the forecast made {count_noun(age, 'crawl')} ago" if age else ""
     others = f"Table `forecast` also has forecasts of windows and overlaps{earlier}."
-    return [sentence, ends, Folded("The crawls between", [between]), others]
+    return sentence, [ends, Folded("The crawls between", [between]), others]
 
 
 def _overlap_forecast(content: Content, latest: pd.DataFrame) -> list[Block]:

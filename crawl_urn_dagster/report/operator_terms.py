@@ -44,17 +44,16 @@ def operator_terms_section(content: Content) -> Section:
         f"is the sum of captured and missed time. Status of the fit: **{headline.status}**."
     )
     table = markdown_table(frame, formatted=[_VALUE])
-    return Section(_TITLE, [notes, table, *content.figures("fates_of_an_element")], _answer(content, frame))
+    return Section(_TITLE, [notes, table, *content.figures("fates_of_an_element")], _answer(content, rows))
 
 
-def _answer(content: Content, frame: pd.DataFrame) -> str:
+def _answer(content: Content, rows: list[tuple[str, str, str, str, str]]) -> str:
     """State churn and the residual lifetime."""
-    shown = frame.set_index("quantity")
+    shown = {name: f"{value} {unit}" for name, value, unit, *_ in rows}
     part = "shell" if content.has_core else "urn"
-    stated = [f"Churn is {shown.loc[_CHURN, _VALUE]} {shown.loc[_CHURN, 'unit']}"] if _CHURN in shown.index else []
-    if _LIFETIME in shown.index:
-        life, unit = shown.loc[_LIFETIME, _VALUE], shown.loc[_LIFETIME, "unit"]
-        stated.append(f"{content.noun}s of the {part} stay eligible for another {life} {unit}")
+    stated = [f"Churn is {shown[_CHURN]}"] if _CHURN in shown else []
+    if _LIFETIME in shown:
+        stated.append(f"{content.noun}s of the {part} stay eligible for another {shown[_LIFETIME]}")
     return f"{'; '.join(stated)}." if stated else "The fit gives no churn."
 
 

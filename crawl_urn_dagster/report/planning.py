@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from crawl_urn_dagster.estimates.planning import CHANGING_CORE_SHELLS
-from crawl_urn_dagster.report.blocks import Folded, Section
+from crawl_urn_dagster.report.blocks import Block, Folded, Section
 from crawl_urn_dagster.report.markdown import format_cell, format_estimate, format_estimates, markdown_table
 from crawl_urn_dagster.urn import Status
 from crawl_urn_dagster.urn.monitoring.planning import SEEN_WELL
@@ -59,7 +59,7 @@ def planning_section(content: Content) -> Section | None:
     )
     sentences = [_sufficient_coverage(planning, gaps), _doubled_crawl(content, now)]
     folded = [Folded(f"At {_GAPS[ratio]}", [table_at(ratio)]) for ratio in gaps if ratio != 1]
-    blocks = [note, table_at(1), *sentences, *folded, *content.figures("planning_curves")]
+    blocks: list[Block] = [note, table_at(1), *sentences, *folded, *content.figures("planning_curves")]
     return Section(title, blocks, compare_budgets(content))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crawl_urn_dagster.observables.schema import SYMBOLS
-from crawl_urn_dagster.report.blocks import Section
+from crawl_urn_dagster.report.blocks import Block, Section
 from crawl_urn_dagster.report.markdown import escape, format_estimate, format_estimates, markdown_table
 from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES
 
@@ -38,7 +38,7 @@ def strata_section(content: Content) -> Section | None:
         **{_CAPTURED: [format_estimate(row, "captured", share=True) for row in rows.to_dict("records")]}
     )
     table = markdown_table(shown[columns], formatted=[_CAPTURED, *SYMBOLS], max_rows=30, source="parameters")
-    blocks = [note, table, *content.figures("parameters_by_stratum", "rank_profile")]
+    blocks: list[Block] = [note, table, *content.figures("parameters_by_stratum", "rank_profile")]
     return Section("By stratum", blocks, worst_stratum(content))
 
 

@@ -11,6 +11,7 @@ from crawl_urn_dagster.config.collection import demo_collection
 from crawl_urn_dagster.estimates.headline import read_headline
 from crawl_urn_dagster.figures import CATALOGUE, PARAMETER_FIGURES
 from crawl_urn_dagster.orchestration.assets.report import report_asset
+from crawl_urn_dagster.orchestration.resources import CollectionHome
 from crawl_urn_dagster.report import Content, Picture, report_page, to_html, to_markdown
 from crawl_urn_dagster_tests.collections_for_tests import histories, presence_collection
 from crawl_urn_dagster_tests.pipeline import ALL_BUT_OBSERVABLES, FIGURES, Pipeline
@@ -87,8 +88,8 @@ def test_reading_the_same_content_again_keeps_the_findings(two_crawls):
     assert two_crawls.tables("findings")["findings"].equals(before)
 
 
-def test_report_asset_depends_on_no_figure_of_parameters():
-    (spec,) = report_asset(demo_collection()).specs
+def test_report_asset_depends_on_no_figure_of_parameters(tmp_path):
+    (spec,) = report_asset(demo_collection(), CollectionHome(tmp_path, "demo")).specs
     upstream = {dep.asset_key.path[1] for dep in spec.deps}
     assert not upstream & {name for name, entry in CATALOGUE.items() if entry.has_parameters}
     assert "headline" not in upstream

@@ -161,7 +161,7 @@ def _mean_survival_slopes(living: FloatArray, survival: FloatArray) -> FloatArra
     """Return the derivatives of the mean survival with respect to the living elements, shape (n_crawls,)."""
     is_known = np.isfinite(survival)
     share = np.divide(1, living[:-1], out=np.zeros(survival.size), where=is_known) / max(is_known.sum(), 1)
-    return np.append(0, share) - np.append(np.where(is_known, survival, 0) * share, 0)
+    return np.asarray(np.append(0, share) - np.append(np.where(is_known, survival, 0) * share, 0), dtype=np.float64)
 
 
 def _later(likelihood: Likelihood, point: FloatArray, ended: FloatArray, effort: Values) -> Values:
