@@ -144,6 +144,8 @@ def test_publications_are_reported_once_despite_a_crash(unattended):
     assert "The last 2 polls of the source failed" in one.receiver.received[1]["message"]
     one.source.open()
     one.ui.wait_until(lambda: one.last_tick().status == TickStatus.SKIPPED, 120)
+    one.wait_for_alerts(3)
+    assert one.receiver.titles[2] == "remote: the source can be read again"
 
     crawls = crawls[
         (crawls["crawl"] != labels[2]) | (crawls.index % 2 == 0)
@@ -160,7 +162,7 @@ def test_publications_are_reported_once_despite_a_crash(unattended):
         assert len(materialised) == len(set(materialised))
     assert len(one.materialised("report")) == 3
     failed_runs = one.instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE]))
-    expected = {"coverage_drift": 1, "revised_history": 1, "Error: ": 1 + min(len(failed_runs), 1)}
+    expected = {"coverage_drift": 1, "revised_history": 1, "Error: ": 1 + min(len(failed_runs), 1), "The poll at ": 1}
     one.wait_for_alerts(sum(expected.values()))
     messages = [message["message"] for message in one.receiver.received]
     assert {text: sum(text in message for message in messages) for text in expected} == expected

@@ -49,7 +49,7 @@ _MAX_BYTES = 32 * 2**20
 _WAIT_FACTOR = 4
 _READ_AGAIN_SECONDS = 3600
 _FOLLOWED_WITHIN_SECONDS = 120
-# Shorter, so that two sensors do not request the work of the same interrupted run.
+# Shorter than the time above: two sensors must not request the work of the same interrupted run.
 _REPEATED_WITHIN_SECONDS = 90
 
 

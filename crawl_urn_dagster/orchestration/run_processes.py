@@ -46,9 +46,9 @@ class RunProcess(NamedTuple):
     host
         Name of the machine and a hash of its id.
     boot
-        Id of the machine's last start; empty where there is none.
+        Id of the machine's last start; empty if the system has no such id.
     namespace
-        Namespace of the process number, which differs between containers; empty where there is none.
+        Namespace of the process number, which differs between containers; empty if the system has no namespaces.
     pid
         Process number.
     started

@@ -28,7 +28,9 @@ def test_killed_run_is_cleaned_up_by_the_next(tmp_path):
         instance.event_log_storage.claim_concurrency_slot("tabled_duckdb", run_id, "a step")
         assert not instance.get_run_by_id(run_id).is_finished
 
-        assert crawl_urn(*arguments, cwd=tmp_path).returncode == 0
+        repeated = crawl_urn(*arguments, cwd=tmp_path)
+        assert repeated.returncode == 0
+        assert f"run {run_id} was interrupted" in repeated.stdout
         assert instance.get_run_by_id(run_id).status == dg.DagsterRunStatus.FAILURE
 
 

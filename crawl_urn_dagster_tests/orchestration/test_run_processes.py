@@ -137,7 +137,7 @@ def test_interrupted_work_is_requested_once(tmp_path, instance):
     assert repeat_interrupted_runs(instance, [collection]) == []
 
 
-def test_interruption_is_no_failed_attempt(lists):
+def test_interruption_does_not_count_as_failed_attempt(lists):
     assert sensor_message(lists).startswith("To ingest")
     run = add_run(lists.instance, job="split_ingest")
     interrupt(lists.instance, run)

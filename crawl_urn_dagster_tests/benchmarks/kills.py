@@ -1,0 +1,57 @@
+"""Kill all processes of an unattended collection at random moments, and measure how it recovers.
+
+Run ``python -m crawl_urn_dagster_tests.benchmarks.kills FOLDER --kills 20``. A crawl is published, and the daemon, its
+code server and the runs are killed by SIGKILL at a random moment of the ingest and the update, and started again. Each
+group of kills ends with the seconds from the last restart until the collection is up to date.
+"""
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+
+from crawl_urn_dagster_tests.collections_for_tests import histories
+from crawl_urn_dagster_tests.killed_stack import KilledStack
+
+FIRST_CRAWLS = 3
+
+
+def main() -> None:
+    """Print a line per kill and per recovery, then the interrupted runs, their alerts, and the tables that differ."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--kills-per-crawl", type=int, default=1)
+    parser.add_argument("--between", type=float, nargs=2, default=(10, 80), help="Seconds from a restart to the kill.")
+    options = parser.parse_args()
+    rng = np.random.default_rng(7)
+    options.folder.mkdir()
+    stack = KilledStack(options.folder, histories(FIRST_CRAWLS + options.kills, urn=200))
+    stack.publish(FIRST_CRAWLS)
+    stack.start()
+    print(f"undisturbed: up to date after {stack.wait_until(stack.is_up_to_date, 900):.0f} s", flush=True)
+    for number in range(1, options.kills + 1):
+        if number % options.kills_per_crawl == 1 or options.kills_per_crawl == 1:
+            stack.publish()
+        stack.wait_until(lambda: not stack.is_up_to_date(), 60)
+        wait = rng.uniform(*options.between)
+        time.sleep(wait)
+        stack.kill()
+        running = [run.job_name for run in stack.started_runs()]
+        stack.start()
+        line = f"kill {number}: after {wait:.1f} s, in {', '.join(running) or 'no run'}"
+        if number % options.kills_per_crawl == 0:
+            line += f"; up to date {stack.wait_until(stack.is_up_to_date, 900):.0f} s after the restart"
+        print(line, flush=True)
+    interrupted = stack.interrupted_runs()
+    stack.wait_until(lambda: len(stack.reported_interruptions()) >= len(interrupted), 120)
+    time.sleep(60)  # A further alert would arrive.
+    reported = stack.reported_interruptions()
+    print(f"{len(interrupted)} interrupted runs, {len(reported)} alerts, of {len(set(reported))} runs", flush=True)
+    print(f"tables that differ: {', '.join(stack.different_tables()) or 'none'}", flush=True)
+    stack.close()
+
+
+if __name__ == "__main__":
+    main()
