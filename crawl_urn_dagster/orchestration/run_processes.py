@@ -138,7 +138,7 @@ def fail_interrupted_runs(instance: dg.DagsterInstance, launched_here: Collectio
         Jobs whose runs the code server of this process launches. Such a run also fails if it was launched before this
         process existed and has not started within 60 seconds. If it starts later, Dagster ignores it.
     """
-    unfinished = [dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.STARTED]
+    unfinished = [dg.DagsterRunStatus.NOT_STARTED, dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.STARTED]
     interrupted = []
     with FileLock(Path(instance.root_directory) / _LOCK):  # Two sensors or commands may call this at the same time.
         for run in instance.get_runs(dg.RunsFilter(statuses=unfinished)):
