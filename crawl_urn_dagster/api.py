@@ -6,22 +6,30 @@ so the numbers are the same. Does not read crawls; see `reading`.
 
 from __future__ import annotations
 
+import base64
 import sys
 import textwrap
 from dataclasses import dataclass, replace
+from html import escape
 from numbers import Real
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from crawl_urn_dagster.config.settings import DriftSettings
+from crawl_urn_dagster.estimates.assessment.reading import curves_withheld_reason
 from crawl_urn_dagster.estimates.assessment.result import format_quantity
 from crawl_urn_dagster.estimates.capture_recapture import capture_recapture_tables
 from crawl_urn_dagster.estimates.collection_data import CollectionData
+from crawl_urn_dagster.estimates.drift import drift_tables
 from crawl_urn_dagster.estimates.estimation import estimate
+from crawl_urn_dagster.estimates.forecast import forecast_table
 from crawl_urn_dagster.estimates.headline import read_headline
 from crawl_urn_dagster.estimates.intervals import LEVEL, REPLICATES, SEED
+from crawl_urn_dagster.estimates.planning import planning_tables
 from crawl_urn_dagster.figures.catalogue import CATALOGUE, draw, drawable
+from crawl_urn_dagster.figures.files import render_png
 from crawl_urn_dagster.reading import Crawls, as_crawls, read_counts, read_presence, read_source, warned
 
 if TYPE_CHECKING:
@@ -162,6 +170,80 @@ class CrawlFit:
             raise ValueError(f"{name!r} is not drawn{why}; the figures of these crawls are {', '.join(self.figures)}")
         return draw(name, self.tables, title=title, clock=self.headline.kind.clock)
 
+    def forecast(self) -> pd.DataFrame:
+        """Forecast the next crawls.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Table `forecast`: size, new and returning elements of the next 12 crawls, with 95 % prediction intervals.
+            Forecasts from an earlier crawl are in it as well, see its column ``origin_crawl``.
+        """
+        return forecast_table(*self._observed, quantities=self.tables["quantities"], histories=self.crawls.histories)
+
+    def drift(
+        self, *, window_crawls: int = DriftSettings().window_crawls, reference_from: str | None = None
+    ) -> pd.DataFrame:
+        """Test whether parameters, population and completeness changed since a reference period.
+
+        Parameters
+        ----------
+        window_crawls
+            Crawls in the reference period, at least 5.
+        reference_from
+            Its first crawl; None: the first of all.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Table `drift`.
+
+        Raises
+        ------
+        UnknownReferenceError
+            When there is no crawl `reference_from`.
+        """
+        tables = drift_tables(
+            *self._observed,
+            clock=self._clock,
+            error=self.crawls.error,
+            window_crawls=window_crawls,
+            reference_from=reference_from,
+            unreported_reason=self._withheld_reason,
+            population=self.tables["population"],
+            tests=self.tables["adequacy_tests"],
+        )
+        return tables["drift"]
+
+    def planning(self) -> Mapping[str, pd.DataFrame]:
+        """Evaluate other coverages and gaps between crawls.
+
+        Returns
+        -------
+        mapping
+            Tables ``planning`` and ``equal_budget``; empty unless the selected model has one core and one shell.
+        """
+        return planning_tables(
+            *self._observed,
+            clock=self._clock,
+            error=self.crawls.error,
+            reported=self._withheld_reason is None,
+            quantities=self.tables["quantities"],
+            classes=self.tables["classes"],
+        )
+
+    @property
+    def _observed(self) -> tuple[pd.DataFrame, pd.DataFrame | None, pd.DataFrame | None]:
+        return self.tables["crawls"], self.tables.get("containment"), self.tables.get("discovery_curve")
+
+    @property
+    def _clock(self) -> Clock:
+        return cast("Clock", self.headline.kind.clock)
+
+    @property
+    def _withheld_reason(self) -> str | None:
+        return curves_withheld_reason(self.headline, self.verdict)
+
     def summary(self) -> str:
         """Return verdict, quoted numbers with intervals, and the paper's reading as lines of text."""
         assessment = self.assessment
@@ -176,6 +258,23 @@ class CrawlFit:
             *([] if self.headline.reason is None else [self.headline.reason]),
         ]
         return "\n".join(textwrap.fill(line, _LINE, subsequent_indent="  ") for line in lines)
+
+    def _repr_html_(self) -> str:
+        """Return verdict and quoted numbers for a notebook, with a figure of the population if it may be quoted."""
+        rows = [format_quantity(*one) for one in self.assessment.quantities.items()]
+        shown = [
+            f"<b>Numbers may be quoted: {escape(self.verdict.quotable.value)}</b> ({escape(self.verdict.name)}). "
+            f"{escape(self.verdict.meaning)}",
+            escape(repr(self.crawls)),
+            f"model: {escape(self.model or 'none is adequate')}",
+            *map(escape, rows),
+        ]
+        text = "".join(f"<div>{line}</div>" for line in shown)
+        if self.tables["population"].empty:
+            return text
+        png = base64.b64encode(render_png(self.plot("completeness_by_crawl"))).decode("ascii")
+        alt = "Known eligible elements, and the part that each crawl captured."
+        return f'{text}<img alt="{alt}" style="max-width: 40em" src="data:image/png;base64,{png}">'
 
     def __repr__(self) -> str:
         quoted = ", ".join(

@@ -1,7 +1,9 @@
 """The API without Dagster: from data in memory or on disk to a fit, without a trace of Dagster."""
 
+import base64
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,6 +12,8 @@ import pytest
 
 import crawl_urn_dagster as cu
 from crawl_urn_dagster.estimates.assessment.result import format_quantity
+from crawl_urn_dagster.estimates.drift import UnknownReferenceError
+from crawl_urn_dagster.observables.schema import TABLES
 from crawl_urn_dagster_tests.collections_for_tests import (
     COVERAGE,
     KAPPA,
@@ -185,3 +189,28 @@ def test_fit_refuses_text_for_a_number(options):
 def test_summary_states_the_confidence_level(level, stated):
     fitted = cu.fit(FRAME, n_resamples=20, confidence_level=level)
     assert f"intervals: {stated} confidence intervals" in fitted.summary().splitlines()
+
+
+def test_forecast_drift_and_planning_are_the_tables_of_the_contract(fitted):
+    forecast, drift, plans = fitted.forecast(), fitted.drift(window_crawls=8), fitted.planning()
+    for name, table in {"forecast": forecast, "drift": drift, **plans}.items():
+        assert tuple(table.columns) == TABLES[name].column_names
+    assert forecast["origin_crawl"].iloc[-1] == labels(FEW)[-1]
+    assert set(drift["reference_last_crawl"].dropna()) <= {labels(FEW)[7], labels(FEW)[FEW // 2 - 1]}
+    assert plans["planning"]["current"].sum() == 1
+    with pytest.raises(UnknownReferenceError, match=r"found 'x', which is not a crawl"):
+        fitted.drift(reference_from="x")
+
+
+def test_notebook_shows_the_verdict_and_a_figure_without_markup_of_data(fitted):
+    html = fitted._repr_html_()
+    assert "Numbers may be quoted: yes, with a reservation" in html
+    assert "known living elements" in html
+    assert base64.b64decode(html.split("base64,")[1].split('"')[0]).startswith(b"\x89PNG")
+    hostile = replace(fitted, crawls=replace(fitted.crawls, tables={"crawls": _renamed(fitted, "<script>")}))
+    assert "<script>" not in hostile._repr_html_()
+
+
+def _renamed(fitted, label):
+    crawls = fitted.crawls.tables["crawls"]
+    return crawls.assign(crawl=[label, *crawls["crawl"].iloc[1:]])
