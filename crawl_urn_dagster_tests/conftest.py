@@ -58,3 +58,9 @@ def shared_reference() -> Path:
 def shared_scenarios() -> Path:
     """The independent simulator of crawled populations, beside the checkout."""
     return _folder("scenarios")
+
+
+@pytest.fixture(scope="session")
+def shared_faults() -> Path:
+    """Inputs that were read wrongly once, beside the checkout."""
+    return _folder("faults")

@@ -12,6 +12,7 @@ from crawl_urn_dagster.sources.common_crawl.url_index import CommonCrawlIndexSou
 from crawl_urn_dagster.sources.common_crawl.web_graph_ranks import WebGraphRanksSource
 from crawl_urn_dagster.sources.errors import SourceError, TooLargeError
 from crawl_urn_dagster.sources.formats.cdx import CdxSource
+from crawl_urn_dagster.sources.formats.cdx_api import CdxApiSource
 from crawl_urn_dagster.sources.formats.observable_tables import ObservableTablesSource
 from crawl_urn_dagster.sources.formats.presence_list import PresenceListSource
 from crawl_urn_dagster.sources.input_files import InputFile, LocalFile, fingerprint
@@ -31,6 +32,7 @@ from crawl_urn_dagster.sources.transport.files import Files
 
 __all__ = [
     "Captures",
+    "CdxApiSource",
     "CdxSource",
     "CommonCrawlCountsSource",
     "CommonCrawlHostIndexSource",

@@ -17,6 +17,7 @@ from crawl_urn_dagster.sources.common_crawl.statistics import CommonCrawlStatist
 from crawl_urn_dagster.sources.common_crawl.url_index import CommonCrawlIndexSource
 from crawl_urn_dagster.sources.common_crawl.web_graph_ranks import WebGraphRanksSource
 from crawl_urn_dagster.sources.formats.cdx import CdxSource
+from crawl_urn_dagster.sources.formats.cdx_api import CdxApiSource
 from crawl_urn_dagster.sources.formats.observable_tables import ObservableTablesSource
 from crawl_urn_dagster.sources.formats.presence_list import PresenceListSource
 from crawl_urn_dagster.sources.interface import PresenceSource, SourceConfig, TablesSource, select_by_type
@@ -27,6 +28,7 @@ Source = Annotated[
     SimulatedSource
     | PresenceListSource
     | CdxSource
+    | CdxApiSource
     | CommonCrawlIndexSource
     | CommonCrawlHostIndexSource
     | WebGraphRanksSource

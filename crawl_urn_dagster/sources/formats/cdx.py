@@ -20,7 +20,6 @@ from crawl_urn_dagster.sources.formats.crawl_in_path import label_of_file
 from crawl_urn_dagster.sources.formats.parquet_cache import ConversionNotes, ParquetCachedSource
 from crawl_urn_dagster.sources.formats.wacz import INSIDE, extract_indexes, is_wacz
 from crawl_urn_dagster.sources.transport.locations import (
-    Location,
     existing_files,
     is_address,
     is_remote,
@@ -45,7 +44,115 @@ _LINES_FOR_SECONDARY = 20
 _SECONDARY_NAMES = (".idx", ".loc")
 
 
-class CdxSource(ParquetCachedSource):
+class ArchiveIndexSource(ParquetCachedSource):
+    """Captures in files of the index of a web archive; the parameters are those of `CdxSource`."""
+
+    element: Literal["url", "url_as_written", "host", "domain", "private_domain"] = "url"
+    crawl_from: Literal["file", "warc", "day", "week", "month", "quarter", "year"] = "file"
+    warc_pattern: str | None = Field(default=None, min_length=1)
+    present: list[Annotated[str, StringConstraints(pattern="^([0-9]{3}|[1-5]xx|revisit|unknown|any)$")]] = Field(
+        default=["200", "revisit", "unknown"], min_length=1
+    )
+    revisits: Literal["all", "original_present"] = "all"
+    post: Literal["keep", "drop"] = "keep"
+    legend: str | None = None
+    max_malformed: float = Field(default=0.01, ge=0, le=1)
+
+    @field_validator("legend")
+    @classmethod
+    def _check_legend(cls, legend: str | None) -> str | None:
+        if legend is not None:
+            parse_legend(legend)
+        return legend
+
+    @field_validator("warc_pattern")
+    @classmethod
+    def _check_pattern(cls, pattern: str | None) -> str | None:
+        try:
+            groups = re.compile(pattern or "").groups
+        except re.error as error:
+            raise ValueError(f"is not a regular expression: {error}") from error
+        if groups > 1:
+            raise ValueError(f"has {groups} groups; expected one at most, others as (?:...)")
+        return pattern
+
+    @model_validator(mode="after")
+    def _check_both_or_neither(self) -> Self:
+        if (self.crawl_from == "warc") != (self.warc_pattern is not None):
+            raise ValueError("crawl_from: warc and warc_pattern go together; set both or neither")
+        return self
+
+    @property
+    def granularity(self) -> str:
+        """Kind of element; ``url`` also for `url_as_written`."""
+        return {"url_as_written": "url", "private_domain": "domain"}.get(self.element, self.element)
+
+    @property
+    def rules(self) -> PresenceRules:
+        """Rules of which captures count as present."""
+        return PresenceRules(tuple(self.present), self.revisits, self.post)
+
+    def _settings(self) -> tuple[str, ...]:
+        fields = self.model_dump(include=set(ArchiveIndexSource.model_fields) - {"path", "calendar"})
+        return tuple(f"{name}={value!r}" for name, value in fields.items())
+
+    def _convert(self, files: Files, local: LocalFile, label: str | SourceError | None) -> Path:
+        key = ("cdx", _CONVERSION, local.input.location, self.path, str(label), *self._settings())
+        return files.derive(
+            repr(key), local.input.sha256, lambda target: self._write(local, target, label), size=local.input.bytes
+        )
+
+    def _write(self, local: LocalFile, target: Path, label: str | SourceError | None) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        from crawl_urn_dagster.sources.formats.capture_tables import CaptureTables, note_outcomes
+        from crawl_urn_dagster.sources.formats.cdx_batches import BatchReader
+        from crawl_urn_dagster.sources.formats.index_lines import open_index
+
+        location = local.input.location
+        index = open_index(local, parse_legend(self.legend) if self.legend else None)
+        self._check_fields(index.form, location)
+        schema = pa.schema([(name, pa.string()) for name in ("crawl", "element", "stratum")])
+        notes = ConversionNotes()
+        reader = BatchReader(index.form, self.rules)
+        tables = CaptureTables(self, self._label_of_file(location, label))
+        # Statistics of elements would cost more than the few scans that use them.
+        with pq.ParquetWriter(
+            target, schema, compression="zstd", use_dictionary=["crawl"], write_statistics=["crawl"]
+        ) as writer:
+            for before, data in index.batches:
+                try:
+                    batch = reader.read(data, before, samples=_SAMPLES_KEPT - len(notes.samples))
+                except ValueError as error:
+                    raise SourceError(f"{location}, {error}") from error
+                note_outcomes(batch, notes)
+                writer.write_table(tables.convert(batch.captures, notes).cast(schema))
+            self._check_malformed(notes, location)
+            writer.add_key_value_metadata(notes.metadata())
+
+    def _check_fields(self, form: LineFormat, location: str) -> None:
+        """Reject a file that lacks a field that the configuration needs."""
+        if self.crawl_from == "warc" and not form.has("warc"):
+            raise SourceError(f"{location}: has no field g (the WARC's name), so crawl_from cannot be warc")
+        if self.element == "url_as_written" and not form.has("url"):
+            raise SourceError(f"{location}: has no field a (the URL), so element cannot be url_as_written; use url")
+
+    def _check_malformed(self, notes: ConversionNotes, location: str) -> None:
+        malformed, lines = notes.counts["lines_malformed"], notes.counts["lines"]
+        if malformed > self.max_malformed * lines:
+            raise DamagedError(
+                f"{location}: {malformed:,} of {lines:,} lines are malformed, more than max_malformed "
+                f"{self.max_malformed:g}: {'; '.join(notes.samples)}; correct them, or allow more"
+            )
+        notes.samples = [f"{location}, {sample}" for sample in notes.samples]
+
+    def _label_of_file(self, location: str, label: str | SourceError | None) -> str:
+        """Return the label of the crawl of a file; empty if the crawl of a capture depends on the capture."""
+        return "" if self.crawl_from != "file" else label_of_file(self.path, location.partition(INSIDE)[0], label)
+
+
+class CdxSource(ArchiveIndexSource):
     r"""Captures in the index files of a web archive.
 
     Parameters
@@ -102,51 +209,6 @@ class CdxSource(ParquetCachedSource):
     """
 
     type: Literal["cdx"] = "cdx"
-    path: Location
-    element: Literal["url", "url_as_written", "host", "domain", "private_domain"] = "url"
-    crawl_from: Literal["file", "warc", "day", "week", "month", "quarter", "year"] = "file"
-    warc_pattern: str | None = Field(default=None, min_length=1)
-    present: list[Annotated[str, StringConstraints(pattern="^([0-9]{3}|[1-5]xx|revisit|unknown|any)$")]] = Field(
-        default=["200", "revisit", "unknown"], min_length=1
-    )
-    revisits: Literal["all", "original_present"] = "all"
-    post: Literal["keep", "drop"] = "keep"
-    legend: str | None = None
-    max_malformed: float = Field(default=0.01, ge=0, le=1)
-
-    @field_validator("legend")
-    @classmethod
-    def _check_legend(cls, legend: str | None) -> str | None:
-        if legend is not None:
-            parse_legend(legend)
-        return legend
-
-    @field_validator("warc_pattern")
-    @classmethod
-    def _check_pattern(cls, pattern: str | None) -> str | None:
-        try:
-            groups = re.compile(pattern or "").groups
-        except re.error as error:
-            raise ValueError(f"is not a regular expression: {error}") from error
-        if groups > 1:
-            raise ValueError(f"has {groups} groups; expected one at most, others as (?:...)")
-        return pattern
-
-    @model_validator(mode="after")
-    def _check_both_or_neither(self) -> Self:
-        if (self.crawl_from == "warc") != (self.warc_pattern is not None):
-            raise ValueError("crawl_from: warc and warc_pattern go together; set both or neither")
-        return self
-
-    @property
-    def granularity(self) -> str:
-        """Kind of element; ``url`` also for `url_as_written`."""
-        return {"url_as_written": "url", "private_domain": "domain"}.get(self.element, self.element)
-
-    @property
-    def rules(self) -> PresenceRules:
-        """Rules of which captures count as present."""
-        return PresenceRules(tuple(self.present), self.revisits, self.post)
 
     def list_crawls(self, files: Files, selection: Selection) -> Listing:
         """List the selected crawls; new files are converted first, which takes as long as reading them."""
@@ -164,8 +226,8 @@ class CdxSource(ParquetCachedSource):
         left_out = self._secondary_indexes(files)
         paths = [path for path in existing_files(self.path) if path not in left_out]
         if not paths:
-            found = "only secondary indexes, of other indexes' blocks" if left_out else "no such file"
-            raise SourceError(f"{self.path}: there is {found}; check the path")
+            found = "are only secondary indexes, of other indexes' blocks" if left_out else "is no such file"
+            raise SourceError(f"{self.path}: there {found}; check the path")
         raw: list[LocalFile] = []
         for path in paths:
             raw += extract_indexes(files, path) if is_wacz(path) else [files.fetch(path)]
@@ -182,66 +244,9 @@ class CdxSource(ParquetCachedSource):
             if path.lower().endswith(_SECONDARY_NAMES) or (not is_wacz(path) and _is_secondary(files.fetch(path)))
         ]
 
-    def _settings(self) -> tuple[str, ...]:
-        fields = self.model_dump(exclude={"type", "path", "calendar"})
-        return tuple(f"{name}={value!r}" for name, value in fields.items())
-
     def _label_in_path(self, location: str, locations: list[str], known: Collection[str]) -> str | SourceError | None:
-        return super()._label_in_path(location.partition(INSIDE)[0], locations, known)
-
-    def _convert(self, files: Files, local: LocalFile, label: str | SourceError | None) -> Path:
-        key = ("cdx", _CONVERSION, local.input.location, self.path, str(label), *self._settings())
-        return files.derive(
-            repr(key), local.input.sha256, lambda target: self._write(local, target, label), size=local.input.bytes
-        )
-
-    def _write(self, local: LocalFile, target: Path, label: str | SourceError | None) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        from crawl_urn_dagster.sources.formats.capture_tables import CaptureTables, note_outcomes
-        from crawl_urn_dagster.sources.formats.cdx_batches import BatchReader
-        from crawl_urn_dagster.sources.formats.index_lines import open_index
-
-        location = local.input.location
-        index = open_index(local, parse_legend(self.legend) if self.legend else None)
-        self._check_fields(index.form, location)
-        schema = pa.schema([(name, pa.string()) for name in ("crawl", "element", "stratum")])
-        notes = ConversionNotes()
-        reader = BatchReader(index.form, self.rules)
-        tables = CaptureTables(self, self._label_of_file(location, label))
-        # Statistics of elements would cost more than the few scans that use them.
-        with pq.ParquetWriter(
-            target, schema, compression="zstd", use_dictionary=["crawl"], write_statistics=["crawl"]
-        ) as writer:
-            for before, data in index.batches:
-                try:
-                    batch = reader.read(data, before, samples=_SAMPLES_KEPT - len(notes.samples))
-                except ValueError as error:
-                    raise SourceError(f"{location}, {error}") from error
-                note_outcomes(batch, notes)
-                writer.write_table(tables.convert(batch.captures, notes).cast(schema))
-            self._check_malformed(notes, location)
-            writer.add_key_value_metadata(notes.metadata())
-
-    def _check_fields(self, form: LineFormat, location: str) -> None:
-        """Reject a file that lacks a field that the configuration needs."""
-        if self.crawl_from == "warc" and not form.has("warc"):
-            raise SourceError(f"{location}: has no field g (the WARC's name), so crawl_from cannot be warc")
-        if self.element == "url_as_written" and not form.has("url"):
-            raise SourceError(f"{location}: has no field a (the URL), so element cannot be url_as_written; use url")
-
-    def _check_malformed(self, notes: ConversionNotes, location: str) -> None:
-        malformed, lines = notes.counts["lines_malformed"], notes.counts["lines"]
-        if malformed > self.max_malformed * lines:
-            raise DamagedError(
-                f"{location}: {malformed:,} of {lines:,} lines are malformed, more than max_malformed "
-                f"{self.max_malformed:g}: {'; '.join(notes.samples)}; correct them, or allow more"
-            )
-        notes.samples = [f"{location}, {sample}" for sample in notes.samples]
-
-    def _label_of_file(self, location: str, label: str | SourceError | None) -> str:
-        return "" if self.crawl_from != "file" else label_of_file(self.path, location.partition(INSIDE)[0], label)
+        outside = [other.partition(INSIDE)[0] for other in locations]
+        return super()._label_in_path(location.partition(INSIDE)[0], outside, known)
 
 
 @functools.lru_cache(maxsize=2**14)

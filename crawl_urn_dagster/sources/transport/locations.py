@@ -21,7 +21,8 @@ CRAWL, PART = "{crawl}", "{part}"
 PLACEHOLDERS = (CRAWL, PART)
 
 _EXTENSIONS = re.compile(
-    r"(\.(cdxj?|txt|tsv|csv|parquet|jsonl|ndjson|feather|arrow|orc|zone|log|warc|gz|bz2|xz|zst|zip))+\Z", re.IGNORECASE
+    r"(\.(cdxj?|txt|tsv|csv|parquet|jsonl|ndjson|feather|arrow|orc|zone|log|warc|wacz|gz|bz2|xz|zst|zip))+\Z",
+    re.IGNORECASE,
 )
 #: Beginnings of addresses in object stores, each with the settings that may follow the address after ``?``.
 _STORES: dict[str, tuple[str, ...]] = {

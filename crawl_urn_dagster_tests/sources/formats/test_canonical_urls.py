@@ -8,6 +8,7 @@ from crawl_urn_dagster.sources.formats.canonical_urls import (
     canonical_host,
     canonical_key,
     map_distinct,
+    private_domain,
     registered_domain,
 )
 
@@ -42,6 +43,9 @@ def test_keys_equal_those_of_a_real_index(shared_data):
         ("com,example:8080)", "example.com"),
         ("http://www.archive.org:80", "archive.org"),
         ("https://bücher.de", "xn--bcher-kva.de"),
+        ("com,Example,WWW)", "example.com"),
+        ("com,example,www2:80)", "example.com"),
+        ("com,example,)", "example.com"),
         ("", None),
     ],
 )
@@ -55,6 +59,14 @@ def test_host_of_a_key_or_url(site, host):
 )
 def test_domain_is_registered_under_an_icann_suffix(host, domain):
     assert registered_domain(host) == domain
+
+
+@pytest.mark.parametrize(
+    ("host", "domain"),
+    [("b.a.github.io", "a.github.io"), ("news.example.co.uk", "example.co.uk"), ("github.io", None), ("1.2.3.4", None)],
+)
+def test_private_domain_is_under_any_public_suffix(host, domain):
+    assert private_domain(host) == domain
 
 
 def test_a_function_is_applied_once_to_each_distinct_text():

@@ -4,13 +4,14 @@ import json
 import re
 from collections import Counter
 
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from crawl_urn_dagster.sources import CdxSource, SourceError
+from crawl_urn_dagster.sources import CdxSource, InputFile, LocalFile, SourceError
 from crawl_urn_dagster.sources.formats.cdx_lines import LAYOUTS, LineFormat, detect_format
-from crawl_urn_dagster_tests.sources.conftest import ALL_CRAWLS, captures_of, labels_of
+from crawl_urn_dagster.sources.formats.parquet_cache import ConversionNotes
 
 WGET = "abamskrMVgu"
 WITH_STATUS = [letters for letters in LAYOUTS if "s" in letters]
@@ -58,11 +59,15 @@ def expected(count):
     return [capture(number)["N"] for number in range(count) if capture(number)["s"] == "200"]
 
 
-def read(files, write, lines, **configured):
-    path = write("2014.cdx", "\n".join(lines))
-    source = CdxSource(path=path, crawl_from="year", max_malformed=1.0, **configured)
-    listing = source.list_crawls(files, ALL_CRAWLS)
-    return listing.findings, [element for _, element in captures_of(source, files, labels_of(listing))]
+def read(folder, lines, **configured):
+    """Return the numbers of lines by outcome, with the samples, and the elements of one converted file."""
+    path = folder / "2014.cdx"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    source = CdxSource(path=str(path), crawl_from="year", max_malformed=1.0, **configured)
+    source._write(LocalFile(path, InputFile(str(path), path.stat().st_size, "0" * 64)), folder / "converted", None)
+    notes = ConversionNotes.read(folder / "converted")
+    elements = pq.read_table(folder / "converted")["element"].to_pylist()
+    return {**notes.counts, "malformed": "\n".join(notes.samples)}, elements
 
 
 def assert_every_line_is_counted(findings):
@@ -80,62 +85,62 @@ def test_each_layout_is_told_from_all_others(letters, delimiter):
 
 
 @pytest.mark.parametrize("letters", WITH_STATUS)
-def test_status_is_read_from_its_column(files, write, letters):
-    findings, elements = read(files, write, lines_of(letters, 300))
+def test_status_is_read_from_its_column(tmp_path, letters):
+    findings, elements = read(tmp_path, lines_of(letters, 300))
     assert sorted(elements) == sorted(expected(300))
     assert (findings["captures_left_out_status"], findings["lines_malformed"]) == (100, 0)
     assert_every_line_is_counted(findings)
 
 
 @pytest.mark.parametrize("other", [9, 10, 12])
-def test_one_line_of_another_layout_is_malformed(files, write, other):
+def test_one_line_of_another_layout_is_malformed(tmp_path, other):
     """A thousand lines of 11 fields keep their layout; one line of 9, 10 or 12 is malformed."""
     lines = lines_of("NbamskrMSVg", 1000)
     words = lines[50].split(" ")
     lines[50] = " ".join(words[: other - 1] + words[-1:]) if other < 11 else f"{lines[50]} 3"
-    findings, elements = read(files, write, lines)
+    findings, elements = read(tmp_path, lines)
     assert findings["lines_malformed"] == 1
     assert set(expected(1000)) - set(elements) <= {capture(50)["N"]}
 
 
-def test_longer_lines_under_a_shorter_legend(files, write):
+def test_longer_lines_under_a_shorter_legend(tmp_path):
     """OutbackCDX writes 14 columns, also under a legend of 11; other longer lines are an error."""
     legend = " CDX N b a m s k r M S V g"
-    findings, elements = read(files, write, [legend, *lines_of("NbamskrMSVg123", 30)])
+    findings, elements = read(tmp_path, [legend, *lines_of("NbamskrMSVg123", 30)])
     assert sorted(elements) == sorted(expected(30))
     assert (findings["lines_header"], findings["lines_malformed"]) == (1, 0)
     with pytest.raises(SourceError, match=r"its legend ' CDX N b a m s k r M S V g' has 11 fields.* have 13; correct"):
-        read(files, write, [legend, *lines_of("NbamskrMSVgkk", 30)])
+        read(tmp_path, [legend, *lines_of("NbamskrMSVgkk", 30)])
 
 
-def test_two_layouts_that_fit_equally_ask_for_a_legend(files, write):
+def test_two_layouts_that_fit_equally_ask_for_a_legend(tmp_path):
     lines = lines_of("NbamskrMSVg", 8)[::2] + lines_of("NbamskrVg", 8)[1::2]
     message = "4 of the first 8 lines are N b a m s k r M S V g, and as many are N b a m s k r V g; set `legend`"
     with pytest.raises(SourceError, match=re.escape(message)):
-        read(files, write, lines)
-    findings, _ = read(files, write, lines, legend="N b a m s k r M S V g")
+        read(tmp_path, lines)
+    findings, _ = read(tmp_path, lines, legend="N b a m s k r M S V g")
     assert findings["lines_malformed"] == 4
 
 
-def test_a_legend_of_other_fields_in_the_middle_is_an_error(files, write):
+def test_a_legend_of_other_fields_in_the_middle_is_an_error(tmp_path):
     lines = [" CDX N b a m s k r V g", *lines_of("NbamskrVg", 3), " CDX N b a m s k r M V g"]
     with pytest.raises(SourceError, match=r"2014.cdx, line 5: the legend ' CDX N b a m s k r M V g' follows lines of"):
-        read(files, write, lines)
+        read(tmp_path, lines)
 
 
 @pytest.mark.parametrize(
     ("mime", "is_capture"),
     [("- html>", True), ("text/html; charset=utf 8", True), ("not a mime", False), ("text/html 200", False)],
 )
-def test_a_mime_with_spaces_never_becomes_a_status(files, write, mime, is_capture):
+def test_a_mime_with_spaces_never_becomes_a_status(tmp_path, mime, is_capture):
     line = " ".join({**capture(3), "m": mime}[letter] for letter in "NbamskrMSVg")
-    findings, elements = read(files, write, [*lines_of("NbamskrMSVg", 3), line])
+    findings, elements = read(tmp_path, [*lines_of("NbamskrMSVg", 3), line])
     assert (capture(3)["N"] in elements, findings["lines_malformed"]) == (is_capture, int(not is_capture))
 
 
-def test_a_status_that_is_none_is_malformed(files, write):
+def test_a_status_that_is_none_is_malformed(tmp_path):
     line = " ".join({**capture(3), "s": "html>"}[letter] for letter in "NbamskrMSVg")
-    findings, _ = read(files, write, [*lines_of("NbamskrMSVg", 3), line])
+    findings, _ = read(tmp_path, [*lines_of("NbamskrMSVg", 3), line])
     assert "line 4 has a status that is neither three digits nor -" in findings["malformed"]
 
 
@@ -169,15 +174,15 @@ FILES = {
 }
 
 
-@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), name=st.sampled_from(sorted(FILES)), count=st.integers(1, 12))
-def test_one_damaged_line_changes_no_other_capture(files, write, data, name, count):
+def test_one_damaged_line_changes_no_other_capture(tmp_path, data, name, count):
     """The captures of all other lines are right, or the error names the file; every line is counted once."""
     lines = FILES[name](count)
     number = data.draw(st.integers(0, len(lines) - 1))
     damage = damaged(data.draw, lines[number])
     try:
-        findings, elements = read(files, write, [*lines[:number], damage, *lines[number + 1 :]])
+        findings, elements = read(tmp_path, [*lines[:number], damage, *lines[number + 1 :]])
     except SourceError as error:
         assert "2014.cdx" in str(error)  # noqa: PT017 - an error is one of two right results
         return

@@ -25,6 +25,23 @@ def test_lines_are_numbered_from_1(local, content):
     assert read_lines(local(content)) == [(1, "a"), (2, ""), (3, "b")]
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("compress", [bytes, gz])
+def test_byte_order_marks_are_removed(local, encoding, compress):
+    text = "ä b\nc\n" * 1000
+    assert read_lines(local(compress(text.encode(encoding))))[:2] == [(1, "ä b"), (2, "c")]
+    assert read_start(local(compress(text.encode(encoding))), 1) == ["ä b"]
+
+
+def test_marks_of_concatenated_files_are_removed(local):
+    assert read_lines(local(b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n")) == [(1, "a"), (2, "b")]
+    assert read_lines(local(gz(b"\xef\xbb\xbfa\n") + gz(b"\xef\xbb\xbfb\n"))) == [(1, "a"), (2, "b")]
+
+
+def test_utf_16_may_be_big_endian_and_damaged(local):
+    assert read_lines(local(b"\xfe\xff\0a\0\n\0")) == [(1, "a"), (2, "\ufffd")]
+
+
 def test_an_empty_file_has_no_lines(local):
     assert read_lines(local(b"")) == []
 
