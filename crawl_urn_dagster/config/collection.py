@@ -19,7 +19,7 @@ from pydantic import (
 )
 
 from crawl_urn_dagster.config.cross_archive import CrossArchiveSettings, other_lists
-from crawl_urn_dagster.config.settings import AutomationSettings, CrawlLabel, DriftSettings
+from crawl_urn_dagster.config.settings import AutomationSettings, CrawlLabel, DriftSettings, ElementSettings
 from crawl_urn_dagster.entry_points import check_entry_point
 from crawl_urn_dagster.observables.engines import Engine, LocalEngine
 from crawl_urn_dagster.observables.strata import StratumSettings  # noqa: TC001 - pydantic reads the annotation
@@ -47,7 +47,9 @@ else:
     _AnySource = Source
 
 #: Settings that need a source of elements; a source of counts must not have them.
-PRESENCE_SETTINGS = frozenset({"sample_one_in", "engine", "memory_gb", "stratum", "cross_archive"})
+PRESENCE_SETTINGS = frozenset(
+    {"sample_one_in", "engine", "memory_gb", "stratum", "cross_archive", "elements", "keep_elements"}
+)
 _NOUNS = {"url": "URL", "host": "host", "domain": "domain", "other": "element"}
 
 
@@ -98,6 +100,11 @@ class Collection(BaseModel):
         estimates with confidence intervals. For presence sources.
     engine
         Where capture histories are counted; for presence sources.
+    elements
+        Crawl that table ``elements`` describes, and lists of elements to act on; for presence sources.
+    keep_elements
+        Keep the text of every element beside its key, so that lists name the elements. Off by default, because texts
+        may be private and take more space than keys; no estimate needs them. For presence sources.
     fits, figures
         Fits and figures of other packages, by their entry points, such as ``my_package.my_fit``.
     memory_gb
@@ -131,6 +138,8 @@ class Collection(BaseModel):
     sample_one_in: int = Field(default=1, ge=1, le=2**20)
     engine: Engine = LocalEngine()
     memory_gb: float = Field(default=4.0, ge=0.0625)
+    elements: ElementSettings = ElementSettings()
+    keep_elements: bool = False
     fits: list[str] = []
     figures: list[str] = []
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.config.cross_archive import CrossArchiveSettings, unusable_lists
-from crawl_urn_dagster.config.settings import AutomationSettings, DriftSettings
+from crawl_urn_dagster.config.settings import AutomationSettings, DriftSettings, ElementSettings
 from crawl_urn_dagster.formatting import format_options
 from crawl_urn_dagster.observables.engines import Engine
 from crawl_urn_dagster.observables.strata import StratumSettings
@@ -144,6 +144,7 @@ def _by_type(union: object) -> dict[object, Any]:
 _ENGINES: dict[object, type[BaseModel]] = _by_type(Engine)
 _SETTINGS: dict[object, type[BaseModel]] = {
     "drift": DriftSettings,
+    "elements": ElementSettings,
     "automation": AutomationSettings,
     "cross_archive": CrossArchiveSettings,
     "stratum": StratumSettings,

@@ -43,6 +43,26 @@ class DriftSettings(BaseModel):
     reference_from: CrawlLabel | None = None
 
 
+class ElementSettings(BaseModel):
+    """Set which crawl the table of elements describes, and the lists of elements to act on.
+
+    Parameters
+    ----------
+    as_of
+        Label of the last crawl that is used. None: the last crawl of the collection.
+    missed_crawls
+        Fewest last crawls that missed an element of list ``reseed``, at least 1.
+    list_rows
+        Largest number of rows of each list, at least 1.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    as_of: CrawlLabel | None = None
+    missed_crawls: int = Field(default=1, ge=1)
+    list_rows: int = Field(default=1000, ge=1)
+
+
 def _validate_time_zone(name: str) -> str:
     try:
         ZoneInfo(name)

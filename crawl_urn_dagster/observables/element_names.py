@@ -1,4 +1,4 @@
-"""Keep the text of each key beside the presence partitions, if the user wants it.
+"""Keep the text of each key beside the presence partitions, if the user wants it, and name and group elements.
 
 Does not write the keys; see `presence`. No other step needs the texts.
 """
@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from crawl_urn_dagster.atomic import replacing
 from crawl_urn_dagster.observables.keys import KEY_HASH, in_sample
-from crawl_urn_dagster.observables.presence import ROWS_PER_GROUP
+from crawl_urn_dagster.observables.presence import ROWS_PER_GROUP, read_keys_and_strata
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
+    from crawl_urn_dagster.observables.presence import Partition
     from crawl_urn_dagster.urn.data.histories import IntArray
 
 _METADATA_KEY = "crawl_urn"
@@ -146,6 +147,29 @@ class NameSpool:
 
     def _spool(self, crawl: str) -> Path:
         return self.scratch / f"{crawl}.names"
+
+
+def strata_of(
+    partitions: Sequence[Partition], keys: IntArray, crawls: npt.NDArray[np.object_]
+) -> npt.NDArray[np.object_]:
+    """Return the stratum of each key in a crawl that captured it, None without strata.
+
+    Parameters
+    ----------
+    partitions
+        Partitions of the crawls.
+    keys
+        Keys, shape (n,).
+    crawls
+        Label of the crawl of each key, shape (n,).
+    """
+    result = np.full(len(keys), None, dtype=object)
+    for partition in partitions:
+        at = np.flatnonzero(crawls == partition.crawl)
+        if partition.stratum and at.size:
+            known, codes = read_keys_and_strata(partition, int(keys[at].min()), int(keys[at].max()))
+            result[at] = np.array(partition.strata, dtype=object)[codes[np.searchsorted(known, keys[at])]]
+    return result
 
 
 def stem_expression(granularity: str, column: str) -> str | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crawl_urn_dagster.observables.schema import TABLES
+from crawl_urn_dagster.observables.schema import ELEMENT_LISTS, FILES, TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -70,6 +70,24 @@ _SOURCES: Mapping[str, Mapping[str, tuple[_Source, ...]]] = {
 }
 
 
+_ELEMENT: Mapping[str, tuple[_Source, ...]] = {
+    **dict.fromkeys(("first_crawl", "last_crawl"), _LABEL),
+    **dict.fromkeys(
+        (
+            *("captures", "absent_crawls", "score", "expected_yield", "p_core", "p_eligible", "p_missed", "p_dormant"),
+            *("p_captured_next", "expected_captures", "p_expected"),
+        ),
+        _HISTORIES,
+    ),
+}
+_OF_ELEMENTS: Mapping[str, Mapping[str, tuple[_Source, ...]]] = {
+    **dict.fromkeys(("elements", *(table.name for table in ELEMENT_LISTS)), _ELEMENT),
+    "element_scores": dict.fromkeys(("predictions", "brier", "log_loss", "calibration_error"), _HISTORIES),
+    "element_calibration": dict.fromkeys(("predictions", "predicted", "observed"), _HISTORIES),
+    "losses_by_group": dict.fromkeys(("expected", "lost", "p_value", "concentrated"), _HISTORIES),
+}
+
+
 def column_sources(table: str, present: Collection[str]) -> dict[str, list[_Source]]:
     """Return the columns from which each column of a table is computed.
 
@@ -91,9 +109,9 @@ def column_sources(table: str, present: Collection[str]) -> dict[str, list[_Sour
     >>> column_sources("m_array", ["crawls"])["released_crawl"]
     [('crawls', 'crawl')]
     """
-    sources = _SOURCES.get(table, {})
+    sources = _SOURCES.get(table) or _OF_ELEMENTS.get(table, {})
     found = {}
-    for column in TABLES["parameters" if table == "headline" else table].column_names:
+    for column in (TABLES | FILES)["parameters" if table == "headline" else table].column_names:
         estimate = column.removesuffix("_low").removesuffix("_high")
         pairs = [pair for pair in sources.get(column) or sources.get(estimate, ()) if pair[0] in present]
         if pairs:

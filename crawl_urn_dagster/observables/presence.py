@@ -114,11 +114,25 @@ class PresenceFolder:
         """Return the partitions of the crawls that have one, in the same order."""
         return [partition for crawl in crawls if (partition := self.read(crawl))]
 
-    def outdated(self, revisions: Mapping[str, str], one_in: int, stratum: StratumSettings | None = None) -> list[str]:
-        """Return the crawls whose partition is missing or has another revision, sampling fraction or strata."""
+    def outdated(
+        self,
+        revisions: Mapping[str, str],
+        one_in: int,
+        stratum: StratumSettings | None = None,
+        names: ElementNames | None = None,
+    ) -> list[str]:
+        """Return the crawls whose partition is missing or has another revision, sampling fraction or strata.
+
+        If texts are kept, these are also the crawls whose texts are missing.
+        """
         found = {one.crawl: (one.revision, one.one_in, one.stratum) for one in self.read_all(revisions)}
         strata = stratum.partitioned_by if stratum else ""
-        return [crawl for crawl, revision in revisions.items() if found.get(crawl) != (revision, one_in, strata)]
+        unnamed = set(names.missing(revisions, one_in)) if names else set()
+        return [
+            crawl
+            for crawl, revision in revisions.items()
+            if crawl in unnamed or found.get(crawl) != (revision, one_in, strata)
+        ]
 
     def write(
         self,
@@ -362,27 +376,6 @@ def _read_columns(partition: Partition, low: int, high: int, names: list[str]) -
     columns = [table[name].to_numpy() for name in names]
     inside = slice(np.searchsorted(columns[0], low), np.searchsorted(columns[0], high, side="right"))
     return [column[inside] for column in columns]
-
-
-def read_strata_of(partitions: Sequence[Partition], keys: IntArray, crawls: _Texts) -> _Texts:
-    """Return the stratum of each key in a crawl that captured it, None without strata.
-
-    Parameters
-    ----------
-    partitions
-        Partitions of the crawls.
-    keys
-        Keys, shape (n,).
-    crawls
-        Label of the crawl of each key, shape (n,).
-    """
-    result = np.full(len(keys), None, dtype=object)
-    for partition in partitions:
-        at = np.flatnonzero(crawls == partition.crawl)
-        if partition.stratum and at.size:
-            known, codes = read_keys_and_strata(partition, int(keys[at].min()), int(keys[at].max()))
-            result[at] = np.array(partition.strata, dtype=object)[codes[np.searchsorted(known, keys[at])]]
-    return result
 
 
 def common_sample(partitions: Sequence[Partition]) -> int:

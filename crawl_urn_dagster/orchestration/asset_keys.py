@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 
 from crawl_urn_dagster.observables.lineage import column_sources
-from crawl_urn_dagster.observables.schema import TABLES, VIEWS
+from crawl_urn_dagster.observables.schema import FILES, TABLES, VIEWS
 from crawl_urn_dagster.orchestration.customisation import customised_step, options_of, specs_of
 
 if TYPE_CHECKING:
@@ -75,16 +75,18 @@ def asset_spec(
     if name in specs_of(collection):
         return specs_of(collection)[name]
     table_name = VIEWS.get(name, name)
-    table = TABLES.get(table_name)
+    table = TABLES.get(table_name) or FILES.get(name)
     metadata: dict[str, Any] = {}
-    if table is not None:
+    if name in FILES:
+        metadata["dagster/column_schema"] = _column_schema(name)
+    elif table is not None:
         # DuckDB names the database after the file, so the name can be queried as it is written.
         metadata["dagster/table_name"] = f"{home.database.stem}.main.{name}"
         metadata["duckdb_file"] = dg.MetadataValue.path(str(home.database))
         metadata["dagster/column_schema"] = _column_schema(table_name)
     return dg.AssetSpec(
         asset_key(collection, name),
-        deps=[asset_key(collection, dep) for dep in deps],
+        deps=[_dependency(collection, dep) for dep in deps],
         description=description or (table.description if table else None),
         group_name=collection.name,
         kinds=set(kinds),
@@ -92,6 +94,12 @@ def asset_spec(
         freshness_policy=_freshness(collection) if name in _FRESH else None,
         metadata=metadata,
     )
+
+
+def _dependency(collection: Collection, name: str) -> dg.AssetDep | dg.AssetKey:
+    """Return a dependency: on all partitions of `presence`, and otherwise on the asset."""
+    key = asset_key(collection, name)
+    return dg.AssetDep(key, partition_mapping=dg.AllPartitionMapping()) if name == "presence" else key
 
 
 @cache
@@ -105,7 +113,7 @@ def _column_schema(table: str) -> dg.TableSchema:
                 description=column.description,
                 constraints=dg.TableColumnConstraints(nullable=column.nullable),
             )
-            for column in TABLES[table].columns
+            for column in (TABLES.get(table) or FILES[table]).columns
         ]
     )
 

@@ -64,7 +64,12 @@ def plan_ingest(
     definition = crawl_partitions(collection)
     known = list(instance.get_dynamic_partitions(str(definition.name)))
     materialised = instance.get_materialized_partitions(asset_key(collection, "presence"))
-    outdated = home.presence.outdated(listing.revisions, collection.sample_one_in, collection.stratum)
+    outdated = home.presence.outdated(
+        listing.revisions,
+        collection.sample_one_in,
+        collection.stratum,
+        home.names if collection.keep_elements else None,
+    )
     up_to_date = (materialised & set(known)) - set(outdated)
     crawls = [crawl for crawl in listing.revisions if crawl not in up_to_date]
     if not crawls:

@@ -16,6 +16,7 @@ from crawl_urn_dagster.formatting import format_options
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.observables.database import ObservablesFile
+    from crawl_urn_dagster.observables.element_names import ElementNames
     from crawl_urn_dagster.observables.presence import PresenceFolder
     from crawl_urn_dagster.sources.transport.files import Files
 
@@ -62,6 +63,18 @@ class CollectionHome:
         from crawl_urn_dagster.observables.presence import PresenceFolder
 
         return PresenceFolder(self.path / "presence")
+
+    @property
+    def names(self) -> ElementNames:
+        """Texts of the elements, if they are kept."""
+        from crawl_urn_dagster.observables.element_names import ElementNames
+
+        return ElementNames(self.path / "presence" / "names")
+
+    @property
+    def elements(self) -> Path:
+        """File of table `elements`."""
+        return self.path / "elements" / "elements.parquet"
 
     @property
     def histories(self) -> Path:

@@ -33,6 +33,8 @@ def test_assets_follow_from_the_source(tmp_path):
     from_lists = {
         *("presence", "capture_history_counts", "m_array", "capture_recapture", "per_crawl", "comparators"),
         "survival_and_coverage_by_crawl",
+        *("elements", "element_scores", "element_calibration", "losses_by_group", "reseed", "likely_gone"),
+        *("core_members", "newcomers_at_risk", "lost_in_last_crawl"),
     }
     always = every | set(PARAMETER_FIGURES)
     collections = [

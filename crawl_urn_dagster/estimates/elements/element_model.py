@@ -105,7 +105,7 @@ def choose_model(
             return None
         name = str(fitted["model"].iloc[0])
     first = 0
-    if assessment.scope_break is not None:
+    if assessment.scope_break in labels:
         at = labels.index(assessment.scope_break)
         # The assessment describes the longer side; what is to come continues the later one.
         first = at if len(labels) - at >= at else len(labels)

@@ -19,7 +19,7 @@ from crawl_urn_dagster.estimates.elements.judgement import ElementReason, Judgem
 from crawl_urn_dagster.estimates.elements.lists import ListSettings, Selection, select_histories
 from crawl_urn_dagster.estimates.elements.losses import losses_by_group
 from crawl_urn_dagster.estimates.elements.writing import ListedKeys, write_elements
-from crawl_urn_dagster.observables.presence import read_strata_of
+from crawl_urn_dagster.observables.element_names import strata_of
 from crawl_urn_dagster.observables.schema import ELEMENT_CALIBRATION, ELEMENT_LISTS, ELEMENT_SCORES
 from crawl_urn_dagster.urn import Status
 from crawl_urn_dagster.urn.elements.scores import N_BINS
@@ -181,7 +181,7 @@ def list_table(inputs: ElementInputs, rows: HistoryRows, selection: Selection, l
         "rank": np.arange(1, len(keys) + 1),
         "key": keys,
         "element": inputs.names.names_of(keys, last),
-        "stratum": read_strata_of(inputs.partitions, keys, last),
+        "stratum": strata_of(inputs.partitions, keys, last),
         "first_crawl": labels[rows.first[history]],
         "last_crawl": last,
         "captures": rows.captures[history],

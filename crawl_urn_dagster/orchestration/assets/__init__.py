@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from crawl_urn_dagster.orchestration.assets.complete import complete_asset
 from crawl_urn_dagster.orchestration.assets.cross_archive import cross_archive_assets
 from crawl_urn_dagster.orchestration.assets.drift import drift_assets
+from crawl_urn_dagster.orchestration.assets.elements import element_assets
 from crawl_urn_dagster.orchestration.assets.estimates import estimate_assets
 from crawl_urn_dagster.orchestration.assets.export import export_asset
 from crawl_urn_dagster.orchestration.assets.figures import figure_assets
@@ -34,6 +35,7 @@ def collection_assets(collection: Collection, home: CollectionHome) -> list[dg.A
         *drift_assets(collection, home),
         *forecast_assets(collection, home),
         *cross_archive_assets(collection, home),
+        *element_assets(collection, home),
     ]
     return [
         *tables,

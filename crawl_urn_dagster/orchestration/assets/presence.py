@@ -76,7 +76,11 @@ def _write_outdated(
     from crawl_urn_dagster.observables.keys import elements_in_sample
     from crawl_urn_dagster.progress import Progress
 
-    outdated = home.presence.outdated(revisions, collection.sample_one_in, collection.stratum)
+    names = home.names if collection.keep_elements else None
+    if names is None:
+        # Whoever turns keep_elements off wants no texts on disk.
+        home.names.remove()
+    outdated = home.presence.outdated(revisions, collection.sample_one_in, collection.stratum, names)
     report = dg.get_dagster_logger().info
     report(f"{len(outdated)} of {count_noun(len(listing.crawls), 'crawl')} to read")
     n_captures = sum(listing.captures[crawl] for crawl in outdated) if listing.captures else None
@@ -88,6 +92,7 @@ def _write_outdated(
         {crawl: revisions[crawl] for crawl in outdated},
         one_in=one_in,
         stratum=collection.stratum,
+        names=names,
         memory_bytes=collection.memory_bytes,
         progress=progress,
     )

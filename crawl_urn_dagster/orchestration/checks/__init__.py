@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from crawl_urn_dagster.orchestration.checks.archives import archive_checks
 from crawl_urn_dagster.orchestration.checks.drift import drift_checks
+from crawl_urn_dagster.orchestration.checks.elements import element_checks
 from crawl_urn_dagster.orchestration.checks.fits import estimate_checks, headline_check
 from crawl_urn_dagster.orchestration.checks.inputs import input_checks
 from crawl_urn_dagster.orchestration.checks.last_crawl import last_crawl_check
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 def collection_checks(collection: Collection, home: CollectionHome) -> list[dg.AssetChecksDefinition]:
     """Return all checks of a collection, one step per subject."""
+    of_elements = element_checks(collection)
     observables = [*observable_checks(collection), *sql_definition_checks(collection)]
     return [
         checks_step(collection, home, "input", input_checks()),
@@ -35,4 +37,5 @@ def collection_checks(collection: Collection, home: CollectionHome) -> list[dg.A
         checks_step(collection, home, "headline", [headline_check()], blocking=True),
         checks_step(collection, home, "drift", [*drift_checks(), last_crawl_check()]),
         *([checks_step(collection, home, "archive", archive_checks(collection))] if collection.cross_archive else []),
+        *([checks_step(collection, home, "element", of_elements)] if of_elements else []),
     ]
