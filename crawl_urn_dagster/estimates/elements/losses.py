@@ -13,6 +13,7 @@ import pandas as pd
 from crawl_urn_dagster.estimates.elements.lists import EXPECTED
 from crawl_urn_dagster.observables.element_names import stem_expression
 from crawl_urn_dagster.observables.schema import LOSSES_BY_GROUP
+from crawl_urn_dagster.sql_loader import load_statement
 from crawl_urn_dagster.urn.elements.losses import concentration
 
 if TYPE_CHECKING:
@@ -71,12 +72,7 @@ def _count(connection: duckdb.DuckDBPyConnection, by: str, crawl: str, path: Pat
     """Count expected and lost elements by group, of the elements last captured by a crawl."""
     found = connection.read_parquet(str(path)).select("key", duckdb.SQLExpression(f"{group} AS label"))
     found.create_view("grouped")
-    return connection.execute(
-        'SELECT $by AS group_by, $crawl AS crawl, label::VARCHAR AS "group", count(*) AS expected, '
-        "count(*) FILTER (absent_crawls > 0) AS lost FROM expected JOIN grouped USING (key) "
-        "WHERE last_crawl = $crawl GROUP BY ALL",
-        {"by": by, "crawl": crawl},
-    ).df()
+    return connection.execute(load_statement("count_losses"), {"by": by, "crawl": crawl}).df()
 
 
 def _tested(totals: pd.DataFrame) -> pd.DataFrame:
