@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from calendar import monthrange
 from datetime import date
-from typing import Annotated
+from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
@@ -114,6 +114,9 @@ class AutomationSettings(BaseModel):
 
     Parameters
     ----------
+    mode
+        ``sensor``: a sensor requests jobs. ``declarative``: a sensor reports what the source has, and automation
+        conditions of the assets request what depends on it.
     look_every_seconds
         Seconds between two polls of the source, at least 1.
     attempts
@@ -135,6 +138,7 @@ class AutomationSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
+    mode: Literal["sensor", "declarative"] = "sensor"
     look_every_seconds: int = Field(default=900, ge=1)
     attempts: int = Field(default=4, ge=1, le=20)
     first_wait_seconds: float = Field(default=900, ge=0)

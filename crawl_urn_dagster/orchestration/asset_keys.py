@@ -17,6 +17,7 @@ import dagster as dg
 from crawl_urn_dagster.observables.lineage import column_sources
 from crawl_urn_dagster.observables.schema import FILES, TABLES, VIEWS
 from crawl_urn_dagster.orchestration.customisation import customised_step, options_of, specs_of
+from crawl_urn_dagster.orchestration.declarative import EXTERNAL, automation_condition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -32,6 +33,8 @@ _ROWS_SHOWN = 8
 _FRESH = {"crawls", "headline", "report"}
 #: Metadata of a report and tag of a run: fingerprint of the source that it used, or that an ingest found.
 FINGERPRINT = "crawl_urn/fingerprint"
+#: Job of the runs in which the UI or an automation condition materialises chosen assets.
+ASSET_JOB = "__ASSET_JOB"
 #: Tag of a run that the command line launched.
 COMMAND, COMMAND_NAME = "crawl_urn/launched_by", "crawl-urn"
 
@@ -58,7 +61,8 @@ def has_asset(collection: Collection, key: dg.AssetKey) -> bool:
 def selection_of(collection: Collection) -> dg.AssetSelection:
     """Return the selection of the assets that belong to a collection."""
     prefixed = dg.AssetSelection.key_prefixes(collection.name)
-    renamed = [spec.key for spec in specs_of(collection).values() if spec.key.path[0] != collection.name]
+    own = (spec for name, spec in specs_of(collection).items() if name not in EXTERNAL)
+    renamed = [spec.key for spec in own if spec.key.path[0] != collection.name]
     return prefixed | dg.AssetSelection.assets(*renamed) if renamed else prefixed
 
 
@@ -92,6 +96,7 @@ def asset_spec(
         kinds=set(kinds),
         owners=collection.owners,
         freshness_policy=_freshness(collection) if name in _FRESH else None,
+        automation_condition=automation_condition(collection, name),
         metadata=metadata,
     )
 

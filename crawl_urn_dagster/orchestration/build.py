@@ -14,12 +14,14 @@ import dagster as dg
 from crawl_urn_dagster.estimates.fits import register_entry_points as register_fits
 from crawl_urn_dagster.figures.catalogue import register_entry_points as register_figures
 from crawl_urn_dagster.orchestration.alerts.sensor import alert_sensor
-from crawl_urn_dagster.orchestration.asset_keys import job_names
+from crawl_urn_dagster.orchestration.asset_keys import job_names, selection_of
 from crawl_urn_dagster.orchestration.assets import collection_assets
 from crawl_urn_dagster.orchestration.assets.comparison import comparison_asset, comparison_sensor
 from crawl_urn_dagster.orchestration.assets.cross_archive import cross_archive_sensor
+from crawl_urn_dagster.orchestration.assets.source import external_assets
 from crawl_urn_dagster.orchestration.checks import collection_checks
 from crawl_urn_dagster.orchestration.customisation import CustomisedCollection, translated_specs
+from crawl_urn_dagster.orchestration.declarative import automation_sensor, is_declarative
 from crawl_urn_dagster.orchestration.jobs import ingest_job, read_job, update_job
 from crawl_urn_dagster.orchestration.resources import HOME_RESOURCE, CollectionHome, add_collection
 from crawl_urn_dagster.orchestration.schedules import refresh_schedule
@@ -91,7 +93,8 @@ def _customised(collection: Collection, home: str, options: AssetOptions) -> Cus
     if options.translate is None:
         return CustomisedCollection.of(collection, options, {})
     assets = collection_assets(collection, CollectionHome(home, collection.name))
-    specs = {spec.key.path[-1]: spec for step in assets for spec in step.specs}
+    external = external_assets(collection, CollectionHome(home, collection.name))
+    specs = {spec.key.path[-1]: spec for spec in (*(spec for step in assets for spec in step.specs), *external)}
     return CustomisedCollection.of(collection, options, translated_specs(collection, specs, options.translate))
 
 
@@ -107,13 +110,16 @@ def _collection_defs(collection: Collection, *, home: str, alerts: Sequence[str]
     checks = collection_checks(collection, files)
     update = update_job(collection, checks)
     jobs: list[dg.JobDefinition | UnresolvedAssetJobDefinition] = [update]
-    sensors = []
+    sensors: list[dg.SensorDefinition] = []
     if collection.has_files:
         jobs.append(read_job(collection, files))
     if collection.has_histories:
         ingest = ingest_job(collection)
         jobs.append(ingest)
-        sensors.append(ingested_sensor(collection, update, ingest))
+        if not is_declarative(collection):
+            sensors.append(ingested_sensor(collection, update, ingest))
+    if is_declarative(collection):
+        sensors.append(automation_sensor(collection, selection_of(collection)))
     sensors.append(new_crawl_sensor(collection, files, jobs))
     figure = "containment_by_lag" if collection.has_containment else "discovery_curves_by_start"
     if collection.cross_archive:
@@ -121,7 +127,7 @@ def _collection_defs(collection: Collection, *, home: str, alerts: Sequence[str]
     sensors.append(alert_sensor(collection, alerts, ui_url=ui_url, figure=figure))
     cron = collection.automation.refresh_cron
     return dg.Definitions(
-        assets=collection_assets(collection, files),
+        assets=[*collection_assets(collection, files), *external_assets(collection, files)],
         asset_checks=checks,
         jobs=jobs,
         sensors=sensors,

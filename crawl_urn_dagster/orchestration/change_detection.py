@@ -15,16 +15,20 @@ from typing import TYPE_CHECKING
 import dagster as dg
 
 from crawl_urn_dagster.formatting import count_noun
+from crawl_urn_dagster.orchestration.announcements import plan_announcements
 from crawl_urn_dagster.orchestration.asset_keys import (
+    ASSET_JOB,
     COMMAND,
     COMMAND_NAME,
     FINGERPRINT,
     asset_key,
+    has_asset,
     ingest_job_name,
     job_names,
     read_job_name,
     update_job_name,
 )
+from crawl_urn_dagster.orchestration.declarative import is_declarative
 from crawl_urn_dagster.orchestration.partitions import INGEST, PARTITION_TAGS, plan_ingest, withdrawn_crawls
 from crawl_urn_dagster.orchestration.run_processes import was_interrupted
 from crawl_urn_dagster.sources import SourceError, TooLargeError, fingerprint
@@ -63,12 +67,15 @@ class RunPlan:
         Finding and, if no run is requested, the reason.
     requests
         Runs to request; their run keys are never used again.
+    announcements
+        Events of the external assets of a source, in mode ``declarative``.
     new_crawls, withdrawn_crawls
         Crawls that need a partition, and partitions whose crawls the source no longer lists.
     """
 
     message: str
     requests: tuple[dg.RunRequest, ...] = ()
+    announcements: tuple[dg.AssetMaterialization, ...] = ()
     new_crawls: tuple[str, ...] = ()
     withdrawn_crawls: tuple[str, ...] = ()
 
@@ -102,12 +109,13 @@ def plan_run_requests(
     except TooLargeError as error:
         return _plan_reading(instance, collection, str(error), limited=limited)
     plan = (
-        _plan_ingest(instance, collection, home, listing, limited=limited)
+        _plan_announcements(instance, collection, home, listing)
+        or _plan_ingest(instance, collection, home, listing, limited=limited)
         or _wait_for_follow_up(instance, collection)
         or _plan_update(instance, collection, listing, limited=limited)
     )
     # Tested again because another sensor may have requested a run in the meantime.
-    busy = _wait_for_run(instance, collection) if plan.requests else None
+    busy = _wait_for_run(instance, collection) if plan.requests or plan.announcements else None
     if busy:
         return busy
     if collection.last_crawl is None:
@@ -130,6 +138,11 @@ def unfinished_run(instance: dg.DagsterInstance, job: str) -> str | None:
 
 def _wait_for_run(instance: dg.DagsterInstance, collection: Collection) -> RunPlan | None:
     run_ids = [run_id for job in job_names(collection) if (run_id := unfinished_run(instance, job))]
+    if is_declarative(collection):
+        chosen = instance.get_runs(dg.RunsFilter(job_name=ASSET_JOB, statuses=list(NOT_FINISHED)))
+        run_ids += [
+            run.run_id for run in chosen if any(has_asset(collection, key) for key in run.asset_selection or ())
+        ]
     return RunPlan(f"Run {run_ids[0]} is in progress; the source is polled again after it.") if run_ids else None
 
 
@@ -207,6 +220,15 @@ def _wait_for_follow_up(instance: dg.DagsterInstance, collection: Collection) ->
     return RunPlan(f"Run {latest[0].dagster_run.run_id} has just ingested crawls; the update follows.")
 
 
+def _plan_announcements(
+    instance: dg.DagsterInstance, collection: Collection, home: CollectionHome, listing: Listing
+) -> RunPlan | None:
+    if not is_declarative(collection):
+        return None
+    found = plan_announcements(instance, collection, home, listing)
+    return RunPlan(found.message, announcements=found.events, new_crawls=found.new_crawls)
+
+
 def _plan_ingest(
     instance: dg.DagsterInstance, collection: Collection, home: CollectionHome, listing: Listing, *, limited: bool
 ) -> RunPlan | None:
@@ -224,7 +246,7 @@ def _plan_ingest(
         dg.RunRequest(run_key=f"{ingest.fingerprint}-{len(attempts)}-{number}", job_name=job, tags=tags)
         for number, tags in enumerate(ingest.run_tags)
     )
-    return RunPlan(message, tuple(requests), ingest.new_crawls)
+    return RunPlan(message, tuple(requests), new_crawls=ingest.new_crawls)
 
 
 def _plan_update(instance: dg.DagsterInstance, collection: Collection, listing: Listing, *, limited: bool) -> RunPlan:

@@ -60,6 +60,7 @@ def new_crawl_sensor(
             run_requests=list(plan.requests),
             skip_reason=None if plan.requests else dg.SkipReason(plan.message),
             dynamic_partitions_requests=changes,
+            asset_events=list(plan.announcements),
         )
 
     return new_crawl

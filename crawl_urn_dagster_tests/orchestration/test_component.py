@@ -260,7 +260,7 @@ def test_host_project_combines_collections_and_other_assets(host, tmp_path):
     folder = host / "host" / "defs" / "documented"
     folder.mkdir()
     (folder / "defs.yaml").write_text(yaml.safe_dump(content))
-    (compared,) = re.findall("```python\n(.*?)```", text, flags=re.DOTALL)
+    *_, compared = re.findall("```python\n(.*?)```", text, flags=re.DOTALL)
     (host / "host" / "defs" / "crawls.py").write_text(compared)
     two = [{"name": name, "granularity": "url", "source": {"type": "simulated"}} for name in ("one", "two")]
     (host / "host" / "defs" / "collections.yaml").write_text(yaml.safe_dump({"collections": two}))

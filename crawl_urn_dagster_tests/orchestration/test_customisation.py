@@ -1,10 +1,13 @@
 """Assets that a code location renames, describes and runs in its own way."""
 
+import re
 import traceback
+from pathlib import Path
 
 import dagster as dg
 import jsonschema
 import pytest
+import yaml
 from dagster.components.core.component_tree import ComponentTreeException
 from dagster.components.testing import create_defs_folder_sandbox
 
@@ -231,3 +234,27 @@ def test_dg_check_yaml_names_an_unknown_key_of_a_customisation(attribute, accept
         (error,) = schema.iter_errors({"collection": DEMO, attribute: {"colour": "red"}})
         assert list(error.path) == [attribute]
         assert "'colour' was unexpected" in error.message
+
+
+def test_documented_attributes_and_subclass_work(tmp_path):
+    page = (Path(__file__).resolve().parents[2] / "docs" / "production.md").read_text()
+    (documented,) = re.findall("```yaml\n(attributes:\n.*?)```", page, flags=re.DOTALL)
+    attributes = yaml.safe_load(documented)["attributes"]
+    _, defs = load(tmp_path, **attributes)
+    specs = {spec.key.path[-1]: spec for spec in defs.resolve_all_asset_specs()}
+    assert specs["export"].key == dg.AssetKey(["web_team", "my_hosts", "export"])
+    assert specs["export"].automation_condition is not None
+    assert specs["headline"].tags["tier"] == "gold"
+    assert (
+        defs.resolve_job_def("my_hosts_update").get_node_named("my_hosts__report").definition.retry_policy.delay == 60
+    )
+
+    (subclass,) = re.findall(
+        "```python\n(from crawl_urn_dagster import CrawlUrnComponent.*?)```", page, flags=re.DOTALL
+    )
+    namespace = {"__name__": "documented"}
+    exec(subclass, namespace)
+    context = dg.ComponentTree.for_test().load_context
+    defs = namespace["OurCrawl"](collection=attributes["collection"]).build_defs(context)
+    tags = {spec.key.path[-1]: spec.tags["cost_center"] for spec in defs.resolve_all_asset_specs()}
+    assert (tags["presence"], tags["headline"]) == ("web", "research")

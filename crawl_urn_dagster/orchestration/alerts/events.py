@@ -23,7 +23,7 @@ from crawl_urn_dagster.orchestration.alerts.records import (
     record_delivered_targets,
 )
 from crawl_urn_dagster.orchestration.alerts.source import source_alerts
-from crawl_urn_dagster.orchestration.asset_keys import FINGERPRINT, asset_key, has_asset, job_names
+from crawl_urn_dagster.orchestration.asset_keys import ASSET_JOB, FINGERPRINT, asset_key, has_asset, job_names
 from crawl_urn_dagster.orchestration.change_detection import NOT_FINISHED
 from crawl_urn_dagster.orchestration.dagster_internals import AssetCheckExecutionRecordStatus
 from crawl_urn_dagster.orchestration.partitions import INGEST
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 # An event that could not be delivered for a week is dropped.
 _LOOK_BACK = timedelta(days=7)
 _MAX_RUNS = 200
-# Job of the runs in which the UI materialises chosen assets.
-_ASSET_JOB = "__ASSET_JOB"
 _EVALUATED = {AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordStatus.FAILED}
 _MAX_EVALUATIONS = 50
 _MAX_CHARACTERS = 4000
@@ -77,11 +75,11 @@ def _ended_runs(instance: dg.DagsterInstance, collection: Collection) -> list[dg
     ended = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE]
     records = [
         record
-        for job in (*job_names(collection), _ASSET_JOB)
+        for job in (*job_names(collection), ASSET_JOB)
         for record in instance.get_run_records(
             dg.RunsFilter(job_name=job, statuses=ended, updated_after=since), limit=_MAX_RUNS
         )
-        if job != _ASSET_JOB or _selects_collection(record.dagster_run, collection)
+        if job != ASSET_JOB or _selects_collection(record.dagster_run, collection)
     ]
     records.sort(key=lambda record: record.end_time or record.update_timestamp.timestamp())
     return [record.dagster_run for record in records]

@@ -13,6 +13,7 @@ import dagster as dg
 from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.formatting import count_noun
 from crawl_urn_dagster.orchestration.asset_keys import FINGERPRINT, asset_spec, assets_of
+from crawl_urn_dagster.orchestration.declarative import source_deps
 from crawl_urn_dagster.orchestration.partitions import crawl_partitions
 from crawl_urn_dagster.orchestration.resources import CollectionHome
 from crawl_urn_dagster.sources import Listing, PresenceSource, Sample, SourceError, fingerprint
@@ -29,6 +30,7 @@ def presence_asset(collection: Collection, home: CollectionHome, source: Presenc
         home,
         "presence",
         kinds={"parquet"},
+        deps=source_deps(collection, "presence"),
         description="Captured elements of each crawl: one file of sorted 64-bit keys per crawl.",
     )
     partitions = crawl_partitions(collection)

@@ -14,6 +14,8 @@ from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.formatting import count_noun
 from crawl_urn_dagster.orchestration.asset_keys import asset_spec, assets_of, numeric_metadata, table_result
 from crawl_urn_dagster.orchestration.assets.presence import presence_asset, with_progress
+from crawl_urn_dagster.orchestration.declarative import SOURCE, SOURCE_CRAWLS, is_declarative, source_deps
+from crawl_urn_dagster.orchestration.partitions import crawl_partitions
 from crawl_urn_dagster.orchestration.resources import CollectionHome
 from crawl_urn_dagster.sources import InputFile, PresenceSource, SimulatedSource, SourceError, TablesSource
 
@@ -36,8 +38,21 @@ def source_assets(collection: Collection, home: CollectionHome) -> list[dg.Asset
     return [*assets, _truth_asset(collection, home, source)] if isinstance(source, SimulatedSource) else assets
 
 
+def external_assets(collection: Collection, home: CollectionHome) -> list[dg.AssetSpec]:
+    """Return the assets that stand for the source, if conditions of the assets update the collection."""
+    if not is_declarative(collection):
+        return []
+    listing = asset_spec(collection, home, SOURCE, kinds=(), description="All that the source lists.")
+    if not collection.has_histories:
+        return [listing]
+    crawls = asset_spec(collection, home, SOURCE_CRAWLS, kinds=(), description="The crawls that the source lists.")
+    return [listing, crawls.replace_attributes(partitions_def=crawl_partitions(collection))]
+
+
 def _crawls_asset(collection: Collection, home: CollectionHome, source: PresenceSource) -> dg.AssetsDefinition:
-    @assets_of(collection, "crawls", [asset_spec(collection, home, "crawls", kinds={"duckdb"}, deps=["presence"])])
+    deps = ["presence", *source_deps(collection, "crawls")]
+
+    @assets_of(collection, "crawls", [asset_spec(collection, home, "crawls", kinds={"duckdb"}, deps=deps)])
     def crawls(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
         from crawl_urn_dagster.observables.tables import crawls_table
         from crawl_urn_dagster.sources.calendar import crawls_frame
@@ -69,7 +84,7 @@ def _tables_assets(collection: Collection, home: CollectionHome, source: TablesS
     names += ["containment"] if source.has_pairs else []
     names += ["discovery_curve", "first_returns"] if source.has_windows else []
     names += ["publications"] if source.is_revised else []
-    specs = [asset_spec(collection, home, name, kinds={"duckdb"}) for name in names]
+    specs = [asset_spec(collection, home, name, kinds={"duckdb"}, deps=source_deps(collection, name)) for name in names]
 
     @assets_of(collection, "read_tables", specs)
     def read_tables() -> Iterator[dg.MaterializeResult[None]]:
@@ -94,7 +109,9 @@ def _tables_assets(collection: Collection, home: CollectionHome, source: TablesS
 
 
 def _truth_asset(collection: Collection, home: CollectionHome, source: SimulatedSource) -> dg.AssetsDefinition:
-    @assets_of(collection, "truth", [asset_spec(collection, home, "truth", kinds={"duckdb"})])
+    deps = source_deps(collection, "truth")
+
+    @assets_of(collection, "truth", [asset_spec(collection, home, "truth", kinds={"duckdb"}, deps=deps)])
     def truth() -> dg.MaterializeResult[None]:
         table = source.truth()
         home.observables.replace({"truth": table})

@@ -1,0 +1,125 @@
+"""Announce what a source has: events of the external assets that automate a collection in mode ``declarative``.
+
+Does not decide what an event leads to; the conditions of the assets do (`declarative`).
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING, NamedTuple
+
+import dagster as dg
+
+from crawl_urn_dagster.formatting import count_noun
+from crawl_urn_dagster.orchestration.asset_keys import FINGERPRINT, asset_key
+from crawl_urn_dagster.orchestration.declarative import SOURCE, SOURCE_CRAWLS
+from crawl_urn_dagster.orchestration.partitions import plan_ingest
+from crawl_urn_dagster.sources import fingerprint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from crawl_urn_dagster.config.collection import Collection
+    from crawl_urn_dagster.orchestration.resources import CollectionHome
+    from crawl_urn_dagster.sources import Listing
+
+#: Metadata of an announcement: the revision of a crawl, or the fingerprint of a source.
+REVISION = "crawl_urn/revision"
+_WAIT_FACTOR = 4
+_MAX_EVENTS = 100
+# The conditions are evaluated every 30 s, so the update of ingested crawls is requested by then.
+_FOLLOWED_WITHIN = timedelta(seconds=120)
+
+
+class Announcements(NamedTuple):
+    """Events to report now, and partitions to add first.
+
+    Attributes
+    ----------
+    message
+        Finding and, if nothing is announced, the reason.
+    events
+        Materialisations of the external assets.
+    new_crawls
+        Crawls that need a partition.
+    """
+
+    message: str
+    events: tuple[dg.AssetMaterialization, ...] = ()
+    new_crawls: tuple[str, ...] = ()
+
+
+def plan_announcements(
+    instance: dg.DagsterInstance, collection: Collection, home: CollectionHome, listing: Listing
+) -> Announcements:
+    """Plan the events for what a source has and the tables have not.
+
+    A crawl is announced if its partition is not materialised or has another revision, and the source as a whole if the
+    last report used another fingerprint. What was announced and led to nothing is announced again after the waits
+    between attempts, as often as the settings allow.
+    """
+    ingest = plan_ingest(instance, collection, home, listing) if collection.has_histories else None
+    if ingest:
+        due = {crawl: listing.revisions[crawl] for crawl in ingest.crawls}
+        events = [
+            dg.AssetMaterialization(key, partition=crawl, metadata={REVISION: revision})
+            for key in [asset_key(collection, SOURCE_CRAWLS)]
+            for crawl, revision in due.items()
+            if _is_due(instance, collection, key, revision, crawl)
+        ]
+        crawls = count_noun(len(due), "crawl")
+        message = f"To ingest: {crawls}, of which {len(events)} are announced now."
+        return Announcements(message, tuple(events), ingest.new_crawls)
+    listed = fingerprint(listing.inputs)
+    description = f"{count_noun(len(listing.crawls), 'crawl')} to {listing.crawls[-1].crawl}, fingerprint {listed}."
+    if _reported(instance, collection) == listed:
+        return Announcements(f"Nothing new: {description}")
+    if collection.has_histories and _is_recent(instance, asset_key(collection, "presence")):
+        return Announcements(f"Crawls have just been ingested; the update follows: {description}")
+    key = asset_key(collection, SOURCE)
+    if not _is_due(instance, collection, key, listed, None):
+        return Announcements(f"Announced before: {description}")
+    return Announcements(f"New: {description}", (dg.AssetMaterialization(key, metadata={REVISION: listed}),))
+
+
+def _is_due(
+    instance: dg.DagsterInstance, collection: Collection, key: dg.AssetKey, revision: str, crawl: str | None
+) -> bool:
+    """Return whether a revision was never announced, or an attempt at it is due again."""
+    filters = dg.AssetRecordsFilter(asset_key=key, asset_partitions=None if crawl is None else [crawl])
+    records = instance.fetch_materializations(filters, limit=_MAX_EVENTS).records
+    times = [record.timestamp for record in _of_revision(records, revision)]
+    settings = collection.automation
+    if not times:
+        return True
+    if len(times) >= settings.attempts:
+        return False
+    wait = settings.first_wait_seconds * _WAIT_FACTOR ** (len(times) - 1)
+    return bool(_now().timestamp() > times[0] + wait)
+
+
+def _of_revision(records: Iterable[dg.EventLogRecord], revision: str) -> list[dg.EventLogRecord]:
+    """Return the events of one revision since another one was announced, the newest first like the input."""
+    found = []
+    for record in records:
+        event = record.asset_materialization
+        if event is None or event.metadata[REVISION].value != revision:
+            break
+        found.append(record)
+    return found
+
+
+def _reported(instance: dg.DagsterInstance, collection: Collection) -> str | None:
+    report = instance.get_latest_materialization_event(asset_key(collection, "report"))
+    materialization = report.asset_materialization if report else None
+    return str(materialization.metadata[FINGERPRINT].value) if materialization else None
+
+
+def _is_recent(instance: dg.DagsterInstance, key: dg.AssetKey) -> bool:
+    event = instance.get_latest_materialization_event(key)
+    since = _now() - _FOLLOWED_WITHIN
+    return event is not None and event.timestamp > since.timestamp()
+
+
+def _now() -> datetime:
+    return datetime.now(timezone.utc)
