@@ -1,18 +1,24 @@
 """The snippets of docs/downstream.md, run on a collection as one file of a project."""
 
 import re
+from datetime import datetime
 from pathlib import Path
 
 import dagster as dg
+import pandas as pd
 import pytest
 import yaml
 from dagster.components.testing import create_defs_folder_sandbox
 
 from crawl_urn_dagster import CrawlUrnComponent
+from crawl_urn_dagster.observables.database import ObservablesFile
+from crawl_urn_dagster.observables.schema import TABLES
+from crawl_urn_dagster.observables.tables import crawls_table
+from crawl_urn_dagster_tests.collections_for_tests import dated_crawls
 from crawl_urn_dagster_tests.pipeline import ALL_BUT_FITS
 
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "downstream.md").read_text()
-REPORT = dg.AssetKey(["web_team", "my_hosts", "report"])
+COMPLETE = dg.AssetKey(["web_team", "my_hosts", "complete"])
 
 
 def snippets(language):
@@ -35,13 +41,26 @@ def project(tmp_path):
 
 def test_component_is_renamed_and_own_objects_are_found(project):
     graph = project.resolve_asset_graph()
-    assert graph.get(dg.AssetKey("newsletter")).parent_keys == {REPORT}
-    assert REPORT in graph.materializable_asset_keys
+    assert graph.get(dg.AssetKey("newsletter")).parent_keys == {COMPLETE}
+    assert COMPLETE in graph.materializable_asset_keys
     own = dg.AssetCheckKey(dg.AssetKey(["web_team", "my_hosts", "quantities"]), "completeness_is_high")
     assert own in graph.asset_check_keys
     update = project.resolve_job_def("my_hosts_update")
     assert not any("completeness_is_high" in node.name for node in update.nodes)
     assert project.resolve_sensor_def("newsletter_automation").default_status == dg.DefaultSensorStatus.RUNNING
+
+
+def test_program_outside_dagster_reads_complete_tables_only(tmp_path):
+    (snippet,) = (text for text in snippets("python") if "def complete_as_of" in text)
+    namespace = {}
+    exec(snippet, namespace)
+    file = ObservablesFile(tmp_path / "observables.duckdb")
+    crawls = dated_crawls([3, 4])
+    file.replace({"crawls": crawls_table(crawls)})
+    assert namespace["complete_as_of"](str(file.path)) is None
+    row = ("2020-02-03", 2, "run", datetime(2020, 2, 4))  # noqa: DTZ001 - UTC by contract
+    file.replace({"complete": pd.DataFrame([row], columns=list(TABLES["complete"].column_names))})
+    assert namespace["complete_as_of"](str(file.path)) == "2020-02-03"
 
 
 @pytest.mark.slow
@@ -58,9 +77,9 @@ def test_own_asset_and_check_follow_an_update_once(project):
     keys, cursor = requested(None)
     assert project.resolve_job_def("my_hosts_ingest").execute_in_process(instance=instance).success
     update = project.resolve_job_def("my_hosts_update")
-    chosen = [key for key in update.asset_layer.selected_asset_keys if key.path[-1] not in ALL_BUT_FITS]
+    chosen = [key for key in update.asset_layer.selected_asset_keys if key.path[-1] not in ALL_BUT_FITS | {"complete"}]
     assert update.execute_in_process(instance=instance, asset_selection=chosen, raise_on_error=False)
-    instance.report_runless_asset_event(dg.AssetMaterialization(REPORT))  # to write one takes most of the time
+    instance.report_runless_asset_event(dg.AssetMaterialization(COMPLETE))  # the other assets take most of the time
 
     keys, cursor = requested(cursor)
     assert {getattr(key, "name", None) or key.to_user_string() for key in keys} == {
