@@ -15,6 +15,7 @@ REMOTE = {
     "simulated": {},
     "presence_list": {"path": f"{BASE}/hosts.csv.gz", "calendar": f"{BASE}/calendar.csv"},
     "cdx": {"path": f"{BASE}/all.cdxj.gz", "calendar": f"{BASE}/calendar.csv", "element": "host"},
+    "cdx_api": {"path": f"{BASE}/cdx", "url": "example.org", "element": "host"},
     "common_crawl_index": {"data": BASE, "calendar": f"{BASE}/collinfo.json", "element": "host"},
     "common_crawl_host_index": {"data": BASE, "calendar": f"{BASE}/collinfo.json"},
     "web_graph_ranks": {
@@ -30,6 +31,7 @@ GRANULARITY = {
     "common_crawl_index": "host",
     "common_crawl_host_index": "host",
     "cdx": "host",
+    "cdx_api": "host",
     "web_graph_ranks": "domain",
     "common_crawl_statistics": "url",
     "common_crawl_sketches": "url",
