@@ -12,6 +12,7 @@ import pandas as pd
 
 from crawl_urn_dagster.estimates.fits import definition_of
 from crawl_urn_dagster.estimates.fits.definition import PrimaryFit
+from crawl_urn_dagster.estimates.urn_size import urn_size_columns
 from crawl_urn_dagster.observables.schema import OPERATOR_TERMS, PARAMETERS
 from crawl_urn_dagster.urn import FitKind, Interval, Urn
 from crawl_urn_dagster.urn.results.reasons import join_codes
@@ -31,6 +32,7 @@ _TIMES = {
 }
 _RATES = {"nu_inf": "nu_inf", "rho_inf": "rho_inf"}
 _TERMS = _TIMES | _RATES
+_SIZE = ("urn_size", "urn_size_low", "urn_size_high")
 _COMPARED = ("kappa", "core_share", "alpha", "coverage")
 _CORE_COLUMNS = {"kappa": "kappa", "core_share": "core_share"}
 # Estimates of one shell, or of the one urn.
@@ -68,6 +70,7 @@ def parameters_table(
             "reason_code": join_codes(fit.reasons),
             "headline": fit.kind == headline,
             **_estimate_columns(fit, _CORE_COLUMNS),
+            **urn_size_columns(fit, crawls),
             **component,
         }
         for fit in fits
@@ -98,6 +101,7 @@ def operator_terms_table(
                 **_terms(row["alpha"], row["coverage"], gap=gap),
                 **_interval_columns(intervals, _TIMES, scale=gap),
                 **_interval_columns(intervals, _RATES),
+                **{column: row[column] for column in _SIZE},
                 "unit": "years" if in_years else "crawls",
                 "status": row["status"],
             }

@@ -9,7 +9,7 @@ import pandas as pd
 from crawl_urn_dagster.urn import FitKind, FitResult, Reason, ReasonCode, Status
 from crawl_urn_dagster.urn.results.result import LeastSquaresDetails
 
-CRAWLS = pd.DataFrame({"crawl": ["a", "b", "c"]})
+CRAWLS = pd.DataFrame({"crawl": ["a", "b", "c"], "elements": [90, 100, 110]})
 EXPLANATION = "because of it."
 _CORE_ESTIMATES = {"kappa": 0.4, "core_share": 0.526}
 

@@ -7,6 +7,12 @@ from __future__ import annotations
 
 from crawl_urn_dagster.observables.schema.columns import FIT_KEY, Column, Table, required, with_interval
 
+URN_SIZE = with_interval(
+    "urn_size",
+    "size of the urn, N: mean size of the fitted crawls divided by the share of the urn that one crawl captures",
+    "elements",
+)
+
 PARAMETERS = Table(
     "parameters",
     "Fitted urn parameters, one row per component of each fit.",
@@ -25,6 +31,7 @@ PARAMETERS = Table(
             "standard deviation of coverage: joint: over crawls; beta_shell: over the shell's elements",
             "fraction",
         ),
+        *URN_SIZE,
         Column(
             "delay_crawls",
             "INTEGER",
@@ -67,6 +74,7 @@ OPERATOR_TERMS = Table(
         ),
         *with_interval("nu_inf", "long-run share of a crawl never captured before, per crawl", "fraction"),
         *with_interval("rho_inf", "long-run share of a crawl captured before", "fraction"),
+        *URN_SIZE,
         required("unit", "VARCHAR", "unit of the times: crawls or years"),
         required("status", "VARCHAR", "status of the fit from which the terms follow"),
     ),

@@ -225,6 +225,12 @@ def refit(fit: JointFit, noise: Noise, replicates: Replicates) -> Bootstrap:
     )
 
 
+def crawl_completeness(core_share: FloatArray | float, coverage: FloatArray | float) -> FloatArray:
+    """Return the share of the urn that one crawl captures, c/(1 - μ + μ c) = κ + (1 - κ) c; 1 if all is core."""
+    missed = np.asarray(1 - core_share + core_share * coverage)
+    return np.divide(coverage, missed, out=np.ones_like(missed), where=missed > 0)
+
+
 def intervals_of(
     estimated: Mapping[str, float],
     replicated: Mapping[str, FloatArray],
@@ -251,6 +257,11 @@ def intervals_of(
         for name, term in terms.items():
             share = _share if name in _TIMES else np.asarray
             fractions[name], replicates[name] = float(share(term)), share(replicated_terms[name])
+    if "coverage" in estimated and "crawl_coverage" not in estimated:
+        completeness = crawl_completeness(estimated.get("core_share", 0.0), estimated["coverage"])
+        fractions["crawl_coverage"] = float(completeness)
+        core_shares = replicated["core_share"] if "core_share" in estimated else 0.0
+        replicates["crawl_coverage"] = np.asarray(crawl_completeness(core_shares, replicated["coverage"]))
     intervals = {
         name: fraction_interval(
             fractions[name], replicates[name], freedom=freedom, level=level, may_be_zero=name in CORE_PARAMETERS

@@ -55,8 +55,10 @@ def test_replicate_is_fitted_like_a_collection(bootstrap):
 
 def test_intervals_of_parameters_and_operator_terms(bootstrap):
     intervals = bootstrap.intervals()
-    assert list(intervals) == [*TRUTH, *OperatorTerms._fields]
+    assert list(intervals) == [*TRUTH, *OperatorTerms._fields, "crawl_coverage"]
     terms = Urn(bootstrap.fit.alpha, bootstrap.fit.coverage).operator_terms()._asdict()
+    kappa = bootstrap.fit.kappa
+    terms["crawl_coverage"] = kappa + (1 - kappa) * bootstrap.fit.coverage
     for name, interval in intervals.items():
         estimate = terms.get(name, getattr(bootstrap.fit, name, None))
         assert 0 <= interval.low < estimate < interval.high
@@ -76,7 +78,7 @@ def test_equal_seeds_give_equal_intervals(bootstrap):
 def test_homogeneous_urn_has_no_core_interval():
     counts = simulated(core=0)
     intervals = bootstrap_joint(fitted(counts, "homogeneous"), seed=1, n_replicates=50).intervals()
-    assert list(intervals) == ["alpha", "coverage", *OperatorTerms._fields]
+    assert list(intervals) == ["alpha", "coverage", *OperatorTerms._fields, "crawl_coverage"]
     assert intervals["alpha"].low < 0.75 < intervals["alpha"].high
 
 
