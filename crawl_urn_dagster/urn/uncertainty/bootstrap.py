@@ -228,7 +228,8 @@ def refit(fit: JointFit, noise: Noise, replicates: Replicates) -> Bootstrap:
 def crawl_completeness(core_share: FloatArray | float, coverage: FloatArray | float) -> FloatArray:
     """Return the share of the urn that one crawl captures, c/(1 - μ + μ c) = κ + (1 - κ) c; 1 if all is core."""
     missed = np.asarray(1 - core_share + core_share * coverage)
-    return np.divide(coverage, missed, out=np.ones_like(missed), where=missed > 0)
+    completeness: FloatArray = np.divide(coverage, missed, out=np.ones_like(missed), where=missed > 0)
+    return completeness
 
 
 def intervals_of(
