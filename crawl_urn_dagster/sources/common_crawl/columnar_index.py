@@ -21,7 +21,13 @@ from crawl_urn_dagster.sources.input_files import InputFile, fingerprint
 from crawl_urn_dagster.sources.interface import Captures, Listing, PresenceSource, Sample
 from crawl_urn_dagster.sources.transport.duckdb_connection import VECTORS_PER_CHUNK, connect
 from crawl_urn_dagster.sources.transport.file_formats import START_BYTES
-from crawl_urn_dagster.sources.transport.locations import Location, is_remote, reject_secrets, resolve_location
+from crawl_urn_dagster.sources.transport.locations import (
+    Location,
+    is_remote,
+    reject_secrets,
+    resolve_location,
+    store_settings,
+)
 from crawl_urn_dagster.sources.transport.stores import Store
 from crawl_urn_dagster.sources.transport.text_files import reject_web_page
 from crawl_urn_dagster.sql_loader import load_statement
@@ -62,8 +68,10 @@ class ColumnarSource(PresenceSource):
     @field_validator("data")
     @classmethod
     def _check_root(cls, data: str) -> str:
-        if "://" in data and not is_remote(data) and not data.startswith("s3://"):
-            raise ValueError("is neither a folder nor an address that starts with https://, http:// or s3://")
+        if "://" in data and not is_remote(data) and not data.startswith(("s3://", "gs://")):
+            raise ValueError("is neither a folder nor an address that starts with https://, http://, s3:// or gs://")
+        if data.startswith(("s3://", "gs://")):
+            store_settings(data)
         return reject_secrets(data) if "://" in data else data
 
     def relative_to(self, folder: Path) -> Self:

@@ -20,7 +20,7 @@ from crawl_urn_dagster.sources.transport.locations import (
     PLACEHOLDERS,
     Location,
     existing_files,
-    is_remote,
+    is_address,
     strip_extensions,
 )
 
@@ -55,7 +55,7 @@ def list_candidates(location: str, calendar: Mapping[str, datetime] | None, sele
     SourceError
         When an address has no calendar, a path has no file, or a selected crawl is missing.
     """
-    if not is_remote(location):
+    if not is_address(location):
         labels = _labels_of_files(location)
     elif calendar is None:
         raise SourceError(f"{location}: the crawls at an address are not known without a calendar; set `calendar`")

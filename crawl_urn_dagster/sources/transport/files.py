@@ -10,19 +10,32 @@ import hashlib
 import re
 import shutil
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ValidationError
 
 from crawl_urn_dagster.atomic import replacing
+from crawl_urn_dagster.progress import Progress
 from crawl_urn_dagster.sources.errors import SourceError, TooLargeError
 from crawl_urn_dagster.sources.input_files import InputFile, LocalFile
 from crawl_urn_dagster.sources.transport.download import download
 from crawl_urn_dagster.sources.transport.file_formats import START_BYTES
 from crawl_urn_dagster.sources.transport.http_requests import fetch_headers
-from crawl_urn_dagster.sources.transport.locations import existing_files, is_address, is_remote, table_around
+from crawl_urn_dagster.sources.transport.locations import (
+    existing_files,
+    is_address,
+    is_remote,
+    is_stored,
+    table_around,
+)
+from crawl_urn_dagster.sources.transport.object_stores import (
+    hugging_face_url,
+    list_stored,
+    open_stored,
+    version_of,
+)
 from crawl_urn_dagster.sources.transport.text_files import reject_web_page
 
 if TYPE_CHECKING:
@@ -90,7 +103,13 @@ class Files:
             When the file does not exist, cannot be downloaded, or is a web page. An outdated copy is never returned
             instead.
         """
-        local = self._fetch_remote(location) if is_remote(location) else _local_file(location)
+        if location.lower().startswith("hf://"):
+            local = self._fetch_remote(hugging_face_url(location))
+            local = LocalFile(local.path, replace(local.input, location=location))
+        elif is_stored(location):
+            local = self._fetch_stored(location)
+        else:
+            local = self._fetch_remote(location) if is_remote(location) else _local_file(location)
         with local.path.open("rb") as file:
             reject_web_page(file.read(START_BYTES), location)
         return local
@@ -103,7 +122,10 @@ class Files:
         SourceError
             When no file exists, or one cannot be fetched.
         """
-        paths = existing_files(location)
+        if is_stored(location):
+            paths = list_stored(location, deadline_seconds=self.deadline_seconds)
+        else:
+            paths = existing_files(location)
         if not paths:
             raise SourceError(f"{location}: there is no such file; check the path")
         table = None if is_address(location) else table_around(paths)
@@ -124,7 +146,7 @@ class Files:
         SourceError
             When a local file does not exist, or the server cannot be reached or does not report the size.
         """
-        if not is_remote(location):
+        if not is_remote(location):  # Also of an object store, whose files are downloaded.
             return self.fetch(location).input
         headers = fetch_headers(location, deadline_seconds=self.deadline_seconds)
         size = headers.get("Content-Length", "")
@@ -136,7 +158,7 @@ class Files:
 
     def forget(self, location: str) -> None:
         """Remove the cached copy of a remote file; a local file stays."""
-        if is_remote(location):
+        if is_address(location):
             shutil.rmtree(self._folder(location), ignore_errors=True)
 
     def derive(self, key: str, version: str, make: Callable[[Path], None], *, size: int = 0) -> Path:
@@ -195,6 +217,32 @@ class Files:
         assert cached is not None  # noqa: S101 - without a copy no validators are sent, and the answer is never "not modified"
         _prune(folder)
         return LocalFile(folder / cached.sha256, InputFile(url, cached.bytes, cached.sha256))
+
+    def _fetch_stored(self, address: str) -> LocalFile:
+        """Copy a file of an object store to the cache, unless the copy has the version that the store has now."""
+        folder = self._folder(address)
+        with self._download_lock(folder, address):
+            version = version_of(address)
+            cached = _read_entry(folder / _ENTRY, address)
+            if cached is None or cached.etag != version:
+                size = int(version.split()[0])
+                if size > self.max_bytes:
+                    raise TooLargeError(
+                        f"{address}: is larger than the {self.max_bytes:,} bytes that are accepted; download it "
+                        "manually and give its path"
+                    )
+                digest, progress = hashlib.sha256(), Progress(f"downloading {address}", size, self.report, unit="byte")
+                with open_stored(address) as stream, (folder / _DOWNLOAD).open("wb") as copy:
+                    while chunk := stream.read(1 << 20):
+                        digest.update(chunk)
+                        copy.write(chunk)
+                        progress.advance(len(chunk))
+                (folder / _DOWNLOAD).replace(folder / digest.hexdigest())
+                cached = _Entry(url=address, etag=version, last_modified=None, sha256=digest.hexdigest(), bytes=size)
+                with replacing(folder / _ENTRY) as temporary:
+                    temporary.write_text(cached.model_dump_json(indent=1), encoding="utf-8")
+        _prune(folder)
+        return LocalFile(folder / cached.sha256, InputFile(address, cached.bytes, cached.sha256))
 
     @contextmanager
     def _download_lock(self, folder: Path, url: str) -> Iterator[None]:

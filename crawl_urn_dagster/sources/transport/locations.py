@@ -156,14 +156,18 @@ def names_in_location(pattern: str, path: str) -> list[str]:
     The last is the name of the file. Empty if the location stands for one file.
     """
     path = without_settings(path)
-    if _is_folder_of(pattern, path):
-        fixed = f"{_normalise(pattern)}/"
-    elif is_glob(pattern):
-        fixed = re.split(r"[*?\[]", _normalise(pattern), maxsplit=1)[0]
-        fixed = fixed[: fixed.rfind("/") + 1]
-    else:
+    if not _is_folder_of(pattern, path) and not is_glob(pattern):
         return []
-    return strip_extensions(path[len(fixed) :]).split("/")
+    return strip_extensions(path[len(_fixed_part(pattern)) :].lstrip("/")).split("/")
+
+
+def _fixed_part(location: str) -> str:
+    """Return the folder that a location fixes, with the final slash: of a glob, the part before the first wildcard."""
+    normal = _normalise(location)
+    if not is_glob(location):
+        return normal
+    start = re.split(r"[*?\[]", normal, maxsplit=1)[0]
+    return start[: start.rfind("/") + 1]
 
 
 def _is_folder_of(pattern: str, path: str) -> bool:
@@ -194,7 +198,14 @@ def existing_files(location: str) -> list[str]:
         return sorted(str(path) for path in found if not is_hidden(path.relative_to(location).as_posix()))
     # Path normalises "//" and "./": otherwise the paths found would not start like the pattern.
     paths = glob.glob(str(Path(location)), recursive=True) if is_glob(location) else [location]  # noqa: PTH207
-    return sorted(path for path in paths if Path(path).is_file())
+    return sorted(path for path in without_hidden(location, paths) if Path(path).is_file())
+
+
+def without_hidden(location: str, paths: Iterable[str]) -> list[str]:
+    """Return the files of a folder or glob without those that have a hidden name which the location does not write."""
+    if re.search(r"(^|/)[._]", _normalise(location)[len(_fixed_part(location)) :]):
+        return list(paths)
+    return [path for path in paths if not is_hidden("/".join(names_in_location(location, path)))]
 
 
 def table_format(folder: Path) -> str | None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from crawl_urn_dagster.sources.errors import AbsentError, SourceError
 from crawl_urn_dagster.sources.transport.locations import is_remote
+from crawl_urn_dagster.sources.transport.object_stores import open_filesystem
 from crawl_urn_dagster.sources.transport.text_files import read_text
 
 if TYPE_CHECKING:
@@ -112,7 +113,4 @@ class Store:
         """Return the local file system, or S3 with AWS's configured credentials, and the root in it."""
         from pyarrow import fs
 
-        if self._is_folder:
-            return fs.LocalFileSystem(), self.root
-        filesystem, root = fs.FileSystem.from_uri(self.root)
-        return filesystem, root.rstrip("/")
+        return (fs.LocalFileSystem(), self.root) if self._is_folder else open_filesystem(self.root)
