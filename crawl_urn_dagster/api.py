@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from crawl_urn_dagster.config.settings import DriftSettings
-from crawl_urn_dagster.estimates.assessment.reading import curves_withheld_reason
+from crawl_urn_dagster.estimates.assessment.reading import curves_withheld_reason, state_quantity
 from crawl_urn_dagster.estimates.assessment.result import format_quantity
 from crawl_urn_dagster.estimates.capture_recapture import capture_recapture_tables
 from crawl_urn_dagster.estimates.collection_data import CollectionData
@@ -252,7 +252,7 @@ class CrawlFit:
             f"verdict: {self.verdict.name}. {self.verdict.meaning}",
             f"quotable: {self.verdict.quotable.value}",
             f"model: {self.model or 'none is adequate'}",
-            *(format_quantity(*one) for one in assessment.quantities.items()),
+            *(state_quantity(*one) for one in assessment.quantities.items()),
             f"intervals: {100 * self.headline.level:g} % confidence intervals",
             f"reading of the curves: {self.headline.fit_name}: {self.headline.status}, {self.headline.numbers}",
             *([] if self.headline.reason is None else [self.headline.reason]),

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 #: Stands for a number that is unknown or not reported.
 UNKNOWN = "–"
+_MOST_DECIMALS = 8
 #: Stands for a parameter that the data do not identify.
 NOT_IDENTIFIED = "not identified"
 _ELEMENT = re.compile(r"\b(an )?([Ee])lement(?=s?\b)")
@@ -163,7 +164,7 @@ def interval_decimals(value: float, low: float, high: float) -> int | None:
     Returns
     -------
     int or None
-        None if the interval is empty or not finite.
+        None if the interval is empty, not finite, or too narrow for 8 decimals.
 
     Examples
     --------
@@ -174,7 +175,8 @@ def interval_decimals(value: float, low: float, high: float) -> int | None:
         return None
     apart = math.ceil(math.log10(4 / abs(high - low)) - 1e-9)
     for_value = 1 - math.floor(math.log10(abs(value))) if value else apart
-    return min(max(apart, for_value), apart + 1)
+    decimals = min(max(apart, for_value), apart + 1)
+    return None if decimals > _MOST_DECIMALS else decimals
 
 
 def format_interval(
@@ -187,7 +189,7 @@ def format_interval(
     value, low, high
         Estimate and interval.
     otherwise
-        Formats all three if the interval is empty or not finite.
+        Formats all three if there is no number of decimals for the interval.
 
     Examples
     --------

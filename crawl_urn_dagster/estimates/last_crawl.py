@@ -78,7 +78,10 @@ def last_crawl_table(
         "coverage": _coverage(population, labels[-1]),
         "survival": None if unions is None else _survival(unions),
     }
-    rows = [_row(labels[-1], quantity, expectation) for quantity, expectation in found.items()]
+    size = _size(crawls)
+    # A share of less than one element is none.
+    least = max(_LEAST_SHARE, 1 / size) if size > 0 else _LEAST_SHARE
+    rows = [_row(labels[-1], quantity, expectation, least) for quantity, expectation in found.items()]
     return pd.DataFrame(rows, columns=list(LAST_CRAWL.column_names))
 
 
@@ -113,11 +116,11 @@ def _state(quantity: str, value: float, expected: float, low: float, high: float
     return f"{_LABELS[quantity]} {shown}{unit}, expected {middle}{unit} (95 % PI {start} to {end})"
 
 
-def _row(crawl: str, quantity: str, found: _Expectation | None) -> dict[str, object]:
+def _row(crawl: str, quantity: str, found: _Expectation | None, least: float) -> dict[str, object]:
     row: dict[str, object] = {"crawl": crawl, "quantity": quantity, "unit": _unit(quantity), "verdict": "not_tested"}
     if found is None or not np.isfinite(found).all():
         return row
-    factor = _factor_beyond(found, is_share=quantity not in _COUNTS)
+    factor = _factor_beyond(found, None if quantity in _COUNTS else least)
     is_low, is_high = factor < 1 / RELEVANT_FACTOR, factor > RELEVANT_FACTOR
     verdict = "below" if is_low else "above" if is_high else "expected"
     return row | dict(zip(_NUMBERS, found, strict=True)) | {"factor": factor, "verdict": verdict}
@@ -127,14 +130,14 @@ def _unit(quantity: str) -> str:
     return "elements" if quantity in _COUNTS else "fraction"
 
 
-def _factor_beyond(found: _Expectation, *, is_share: bool) -> float:
-    """Return a number, or the odds of a share, divided by the nearest end of the interval; 1 inside."""
+def _factor_beyond(found: _Expectation, least: float | None) -> float:
+    """Return a number, or the odds of a share of at least `least`, divided by the interval's nearest end; 1 inside."""
     if found.low <= found.value <= found.high:
         return 1.0
     end = found.low if found.value < found.low else found.high
-    if not is_share:
+    if least is None:
         return found.value / max(end, 1.0)
-    shares = np.clip([found.value, end], _LEAST_SHARE, 1 - _LEAST_SHARE)
+    shares = np.clip([found.value, end], min(least, 0.5), 1 - min(least, 0.5))
     return float(np.exp(np.subtract(*logit(shares))))
 
 

@@ -60,15 +60,15 @@ def parameter_history_table(
         Entry points of the fits of other packages that the collection names.
     """
     tables = []
-    settings = " ".join([f"{clock} {error} {version('crawl-urn-dagster')}", *own_fits])
+    settings = " ".join([f"{clock} {error}", *own_fits])
     for first in range(0, len(crawls) - window_crawls + 1, step_crawls):
         window = crawls.iloc[first : first + window_crawls]
         parts = (
-            window.assign(years=window["years"] - window["years"].iloc[0]),
+            rebased(window),
             select_window(containment, window, ("crawl_i", "crawl_j")),
             select_window(discovery_curve, window, ("start_crawl", "end_crawl")),
         )
-        inputs = _sha256(parts, settings)
+        inputs = inputs_sha256(parts, settings)
         kept = None if known is None else known[known["inputs_sha256"] == inputs]
         if kept is None or kept.empty:
             data = CollectionData(*parts, error, own_fits=own_fits)
@@ -89,8 +89,14 @@ def select_window(table: pd.DataFrame | None, window: pd.DataFrame, ends: tuple[
     return table[table[first].isin(window["crawl"]) & table[last].isin(window["crawl"])]
 
 
-def _sha256(parts: tuple[pd.DataFrame | None, ...], settings: str) -> str:
-    digest = hashlib.sha256(settings.encode())
+def rebased(window: pd.DataFrame) -> pd.DataFrame:
+    """Return table `crawls` of a window, with years since its first crawl."""
+    return window.assign(years=window["years"] - window["years"].iloc[0])
+
+
+def inputs_sha256(parts: tuple[pd.DataFrame | None, ...], settings: str) -> str:
+    """Return the hash of a window's tables, of settings and of the version of the package."""
+    digest = hashlib.sha256(f"{settings} {version('crawl-urn-dagster')}".encode())
     for part in parts:
         digest.update(b"absent" if part is None else _content(part).encode())
     return digest.hexdigest()

@@ -46,6 +46,10 @@ _SOURCES: Mapping[str, Mapping[str, tuple[_Source, ...]]] = {
         **dict.fromkeys(("first_crawl", "last_crawl"), _LABEL),
         **dict.fromkeys(("share", "kappa", "core_share", "alpha", "coverage", "residual_rms", "status"), _OBSERVED),
     },
+    "window_lengths": {
+        **dict.fromkeys(("first_crawl", "last_crawl"), _LABEL),
+        **dict.fromkeys(("kappa", "core_share", "status"), _OBSERVED),
+    },
     "operator_terms": {
         **dict.fromkeys(("first_crawl", "last_crawl"), _LABEL),
         **dict.fromkeys(

@@ -45,7 +45,7 @@ def broken_rules(
 
 def breach(rule: str, rows: pd.DataFrame) -> str:
     """Describe how many rows break a rule, and the worst of them."""
-    worst = ", ".join(f"{column} {value}" for column, value in rows.iloc[0].items())
+    worst = ", ".join(f"{column} {value}" for column, value in rows.iloc[0].items() if not pd.isna(value))
     return f"Broken: {rule}. Rows: {len(rows)}; the worst: {worst}."
 
 

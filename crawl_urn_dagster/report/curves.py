@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from crawl_urn_dagster.estimates.assessment.reading import ASSUMPTIONS
 from crawl_urn_dagster.formatting import format_number
 from crawl_urn_dagster.observables.schema import SYMBOLS
 from crawl_urn_dagster.report.blocks import Block, Section
-from crawl_urn_dagster.report.markdown import escape, format_cell, format_estimate, state_estimate
+from crawl_urn_dagster.report.markdown import escape, format_cell, format_estimate, markdown_table, state_estimate
 from crawl_urn_dagster.urn import UNREPORTED_STATUSES
 from crawl_urn_dagster.urn.curves.model import DAYS_PER_YEAR
 
@@ -24,6 +25,7 @@ TITLE = "The paper's reading of the curves"
 # Ratio of longest to shortest gap above which gaps are uneven, and factor of improvement above which the report
 # recommends the per-year fit.
 _UNEVEN, _IMPROVEMENT = 2, 2
+_NEWBORN = f"These intervals hold if {ASSUMPTIONS['newborn_coverage']}, which no test can check."
 
 
 def curves_section(content: Content) -> Section:
@@ -34,7 +36,7 @@ def curves_section(content: Content) -> Section:
         "The urn of the paper, fitted to containment and the discovery curve. Selected fit: "
         f"{escape(headline.fit_name)}; status **{headline.status}**. {content.escape(headline.sentence)}"
     )
-    blocks: list[Block] = [*filter(None, [_window_dependence(content)])]
+    blocks: list[Block] = [*filter(None, [_window_dependence(content)]), *_window_lengths(content)]
     if withheld:
         blocks.append("Nothing else on this page is concluded from this fit.")
     else:
@@ -65,13 +67,40 @@ def _window_dependence(content: Content) -> str | None:
     )
 
 
+def _window_lengths(content: Content) -> list[Block]:
+    """Return κ of the first crawls, ever more of them, beside the stable share of a model with memory."""
+    lengths = content.frames["window_lengths"]
+    is_reported = ~lengths["status"].isin(UNREPORTED_STATUSES)
+    if is_reported.sum() < 2:
+        return []
+    rows = lengths.to_dict("records")
+    shown = {
+        "κ of the urn": [format_estimate(row, "kappa") for row in rows],
+        "core share of a crawl": [format_estimate(row, "core_share", share=True) for row in rows],
+        "stable share of a crawl": [format_estimate(row, "stable_share", share=True) for row in rows],
+    }
+    frame = pd.DataFrame({"crawls": lengths["window_crawls"], "until": lengths["last_crawl"], **shown})
+    if lengths["stable_share"].isna().all():
+        frame = frame.drop(columns="stable share of a crawl")
+        text = (
+            "The first crawls, ever more of them, by the joint core–shell fit. The parameters of one urn do not change."
+        )
+    else:
+        text = (
+            "The first crawls, ever more of them. κ and core share are those of the joint core–shell fit, which change "
+            f"with the length of the window. The stable share is that of model {escape(content.assessment.model)}, "
+            "refitted to the same crawls."
+        )
+    return [text, markdown_table(frame, formatted=list(frame.columns[2:]), source="window_lengths")]
+
+
 def _completeness(content: Content) -> str | None:
     """State the captured share of the urn; None if it is unknown or the headline states it."""
     shares = content.crawl_shares
     if shares is None or not content.has_core or not content.headline.is_identified or pd.isna(shares["crawl_size"]):
         return None
     eligible = f"of the eligible {content.noun}s"
-    return f"One crawl captures {state_estimate(shares, 'crawl_size', eligible, share=True)}."
+    return f"One crawl captures {state_estimate(shares, 'crawl_size', eligible, share=True)}. {_NEWBORN}"
 
 
 def _population(content: Content) -> str | None:
@@ -95,10 +124,10 @@ def _population(content: Content) -> str | None:
         f"{state_estimate(eligible, 'eligible', f'eligible {noun}s')}"
     )
     if not content.has_core:
-        return f"{text}."
+        return f"{text}. {_NEWBORN}"
     core = {f"core{end}": size * content.fit[f"core_share{end}"] for end in ("", "_low", "_high")}
     part = "core" if content.headline.is_core_permanent else "longest-lived part"
-    return f"{text}, of which the {part} has {state_estimate(core, 'core')}."
+    return f"{text}, of which the {part} has {state_estimate(core, 'core')}. {_NEWBORN}"
 
 
 def _lifetime(content: Content) -> str | None:

@@ -91,12 +91,22 @@ def _urn_changes(content: Content, drift: pd.DataFrame) -> list[str]:
         )
     else:
         parts.append("**No change was found in first returns, revisit delay and crawl size.**")
+        parts += _steady_growth(content)
     explained = []
     if has_charts:
         explained.append(_explain_charts(content, tested.iloc[0]))
     elif len(content.crawls) >= FEWEST_FOR_A_CHANGE:
         explained.append(_PERIODS)
     return [" ".join(parts), *explained, _drift_table(tested, drifted=drifted, has_charts=has_charts)]
+
+
+def _steady_growth(content: Content) -> list[str]:
+    """State that the population changes steadily, which is no change between periods."""
+    growth = content.assessment.quantities.get("growth")
+    if growth is None or growth.interval is None or growth.interval.low <= 0 <= growth.interval.high:
+        return []
+    direction = "grows" if growth.interval.low > 0 else "shrinks"
+    return [f"The population of model {escape(content.assessment.model)} {direction} steadily all the same."]
 
 
 def _changes(content: Content, tested: pd.DataFrame, *, has_charts: bool) -> list[str]:

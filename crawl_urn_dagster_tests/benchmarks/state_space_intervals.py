@@ -70,25 +70,42 @@ def _shifted(probability: float, effort: float) -> float:
     return float(1 / (1 + (1 / probability - 1) * np.exp(-effort)))
 
 
-def contains_truth(simulated: Simulated, growth: float, seed: int) -> dict[str, float]:
-    """Return by quantity whether its interval contains the truth; of the population, the share of the crawls."""
+class Assessed(NamedTuple):
+    """Intervals by quantity, true means of a collection by quantity, and whether each population is inside."""
+
+    intervals: dict[str, tuple[float, float]]
+    means: dict[str, float]
+    inside: np.ndarray
+
+
+def assess(simulated: Simulated, growth: float, seed: int) -> Assessed:
+    """Fit a collection, and compare its population with the truth."""
     family = fit_family(simulated.histories, seed=seed)
     assert family is not None
     population = family.population
-    truth = {
+    means = {
         "completeness": float((population.sizes / simulated.known_living).mean()),
         "survival": float(simulated.survival.mean()),
         "growth": growth,
     }
-    found = {
-        one.name: float(one.low <= truth[one.name] <= one.high)
-        for one in quantities(family, seed=seed)
-        if one.class_name is None and one.name in truth
-    }
+    found = {one.name: (one.low, one.high) for one in quantities(family, seed=seed) if one.class_name is None}
     low, high = population.limits()
     inside = (low <= simulated.known_living) & (simulated.known_living <= high)
-    quarter = len(inside) // 4
-    return found | {"population, last quarter": float(inside[-quarter:].mean()), "population, last": float(inside[-1])}
+    return Assessed({name: found[name] for name in means}, means, inside)
+
+
+def hit_rates(collections: list[Assessed]) -> list[float]:
+    """Return the shares of intervals that contain the truth, which is the mean over the collections.
+
+    Intervals are of the mean over any crawls, so they allow for the variation between crawls.
+    """
+    rates = []
+    for name in collections[0].means:
+        truth = np.mean([one.means[name] for one in collections])
+        rates.append(np.mean([one.intervals[name][0] <= truth <= one.intervals[name][1] for one in collections]))
+    inside = np.array([one.inside for one in collections])
+    quarter = inside.shape[1] // 4
+    return [*rates, inside[:, :quarter].mean(), inside[:, -quarter:].mean()]
 
 
 def main() -> None:
@@ -97,14 +114,14 @@ def main() -> None:
     parser.add_argument("--collections", type=int, default=100, help="simulated collections in a cell")
     parser.add_argument("--crawls", type=int, nargs="+", default=[12, 24, 51], help="crawls of a collection")
     arguments = parser.parse_args()
-    print("| crawls | effort sd | growth | completeness | survival | growth | population, last quarter | last |")
-    print("|---|---|---|---|---|---|---|---|")
+    titles = ["completeness", "survival", "growth", "population, first quarter", "last quarter"]
+    print(f"| crawls | effort sd | growth | {' | '.join(titles)} |", f"|{'---|' * 8}", sep="\n")
     for n_crawls, effort_sd, growth in itertools.product(arguments.crawls, (0.0, 0.3), (1.0, 1.02)):
-        rows = []
+        collections = []
         for number in range(arguments.collections):
             rng = np.random.default_rng([n_crawls, int(10 * effort_sd), int(100 * growth), number])
-            rows.append(contains_truth(simulate(rng, n_crawls, effort_sd, growth), growth, number))
-        shares = " | ".join(f"{np.mean([row[name] for row in rows]):.2f}" for name in rows[0])
+            collections.append(assess(simulate(rng, n_crawls, effort_sd, growth), growth, number))
+        shares = " | ".join(f"{share:.2f}" for share in hit_rates(collections))
         print(f"| {n_crawls} | {effort_sd:g} | {growth:g} | {shares} |", flush=True)
 
 

@@ -4,7 +4,9 @@ import pytest
 
 from crawl_urn_dagster.estimates.forecast import HORIZON, forecast_table
 from crawl_urn_dagster.observables.schema import TABLES
-from crawl_urn_dagster_tests.collections_for_tests import histories
+from crawl_urn_dagster.observables.tables import crawls_table, tables_from_histories
+from crawl_urn_dagster.urn import CaptureHistoryCounts, CountingError
+from crawl_urn_dagster_tests.collections_for_tests import dated_crawls, histories
 from crawl_urn_dagster_tests.estimates.frames import observables_of, quantities_of
 
 N = 24
@@ -119,3 +121,14 @@ def test_collection_without_reported_growth_is_forecast_without_a_trend(observab
     # Without a trend, sizes come closer to their mean with every crawl.
     away = abs(np.log(latest_sizes(forecast, observables[0])["value"].to_numpy()) - level)
     assert (np.diff(away) <= 1e-4).all()
+
+
+def test_list_that_is_all_core_is_forecast_to_stay_the_same():
+    counts = CaptureHistoryCounts(np.ones((1, 12), dtype=bool), np.array([5_000]))
+    crawls = crawls_table(dated_crawls(np.full(12, 5_000)))
+    made = tables_from_histories(crawls, counts, CountingError())
+    table = forecast_table(crawls, made["containment"], made["discovery_curve"])
+    for quantity, value in {"crawl_size": 5_000, "new_elements": 0, "overlap": 5_000}.items():
+        rows = table[table["quantity"] == quantity]
+        assert (rows["value"] - value).abs().max() <= 1
+        assert ((rows["value_low"] <= value) & (rows["value_high"] >= value)).all()

@@ -25,7 +25,7 @@ def test_assets_follow_from_the_source(tmp_path):
     every |= {"quantities", "classes", "population", "adequacy_tests", "candidate_models"}
     every |= {"diagnosis", "kappa_profile", "model_comparison", "revisit_regimes"}
     every |= {"parameter_history", "drift", "control_chart", "forecast", "last_crawl", "planning", "equal_budget"}
-    every |= {"completeness_by_crawl"}
+    every |= {"completeness_by_crawl", "window_lengths"}
     from_windows = {
         *("discovery_curve", "first_returns", "discovery_heat_map", "discovery_curves_by_start", "forecast_fan"),
     }

@@ -12,6 +12,7 @@ TABLES = (
     *("operator_terms", "diagnosis", "model_comparison", "revisit_regimes", "drift"),
     *("forecast", "planning", "revisions", "findings", "inputs", "control_chart", "parameter_history", "containment"),
     *("discovery_curve", "first_returns", "capture_recapture", "comparators", "equal_budget", "last_crawl"),
+    "window_lengths",
 )
 NUMBER = r"-?[\d,]+(?:\.\d+)?"
 #: An estimate in a sentence: its value, and its interval in parentheses.

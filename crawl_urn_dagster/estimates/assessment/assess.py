@@ -36,6 +36,7 @@ from crawl_urn_dagster.estimates.assessment.models import TestedLadder, climb_te
 from crawl_urn_dagster.estimates.assessment.result import Assessment, without_uninformative
 from crawl_urn_dagster.estimates.assessment.verdicts import Quotable, VerdictName, state_verdict
 from crawl_urn_dagster.estimates.diagnosis import curves_verdict
+from crawl_urn_dagster.formatting import count_noun
 from crawl_urn_dagster.observables.tables import unions_matrix
 from crawl_urn_dagster.urn import Status, recaptures_from_unions
 from crawl_urn_dagster.urn.capture_recapture.population_trend import PopulationTrend, population_trend
@@ -54,6 +55,8 @@ if TYPE_CHECKING:
 
 #: Models of the curves, which the tests of the curves refute together.
 CURVE_MODELS = frozenset({"homogeneous", "core_shell"})
+# Fewer elements determine no number.
+_FEWEST_ELEMENTS = 10
 # All models of independent draws that are fitted to the curves or by likelihood, which memory refutes.
 _INDEPENDENT_DRAWS = CURVE_MODELS | {"core_two_shells", "beta_shell"}
 
@@ -84,7 +87,7 @@ def assess_curves(data: CollectionData, fitted: FittedCollection, headline: AnyF
     years = data.crawls["years"]
     mean_gap = float(years.iloc[-1]) / (len(years) - 1) if headline.kind.clock == "year" else 1.0
     quantities = curve_quantities(fitted, headline, mean_gap=mean_gap, status=verdict.status)
-    return Assessment(verdict, headline.kind.model, quantities, tests=rows)
+    return Assessment(verdict, headline.kind.model, without_uninformative(quantities), tests=rows)
 
 
 def _trend_of_curves(data: CollectionData, headline: AnyFit) -> PopulationTrend | None:
@@ -130,9 +133,21 @@ def assess(
     if len(data.labels) < FEWEST_CRAWLS:
         return Assessment(state_verdict(VerdictName.TOO_SHORT))
     histories = data.counted_histories
+    if histories is not None and (sparse := _sparsity(histories)) is not None:
+        return Assessment(state_verdict(VerdictName.NOT_IDENTIFIED, sparse))
     if histories is None or histories.in_all == histories.distinct_elements:
         return assess_curves(data, fitted, headline, tests)
     return assess_histories(data, histories, seed=seed)
+
+
+def _sparsity(histories: CaptureHistoryCounts) -> str | None:
+    """Return why histories determine no number; None if they may."""
+    if histories.distinct_elements < _FEWEST_ELEMENTS:
+        n = histories.distinct_elements
+        return f"Only {count_noun(n, 'element')} {'was' if n == 1 else 'were'} captured."
+    if not histories.recaptures().any():
+        return "No element was captured by two crawls."
+    return None
 
 
 def assess_histories(data: CollectionData, histories: CaptureHistoryCounts, *, seed: int) -> Assessment:

@@ -13,6 +13,7 @@ from scipy.special import expit, logit
 from crawl_urn_dagster.estimates.assessment.models import RELEVANT_DEPENDENCE
 from crawl_urn_dagster.estimates.assessment.result import ElementClass, Quantity
 from crawl_urn_dagster.urn import Interval, Status
+from crawl_urn_dagster.urn.data.autocorrelation import autocorrelation
 from crawl_urn_dagster.urn.data.normal_intervals import DETECTABLE_STANDARD_ERRORS, NORMAL_QUANTILE
 from crawl_urn_dagster.urn.open_population.quantities import kappa_over_newborn_coverage
 
@@ -95,9 +96,7 @@ def _over_crawls(quantity: Quantity, course: Course) -> Quantity:
         return quantity
     residual = values - values.mean()
     excess = max(float(residual @ residual / (len(values) - 1) - np.nanmean(errors**2)), 0.0)
-    correlation = float(
-        np.clip(residual[1:] @ residual[:-1] / max(float(residual @ residual), 1e-300), 0, _LARGEST_CORRELATION)
-    )
+    correlation = autocorrelation(residual, largest=_LARGEST_CORRELATION)
     of_mean = excess / len(values) * (1 + correlation) / (1 - correlation)
     low, high = logit(np.clip(quantity.interval, *_OPEN))
     middle = logit(np.clip(quantity.value, *_OPEN))

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 STAGE = 4
 # Largest root mean square by which the mean containment curve may be missed, in crawl sizes.
 _LARGEST_MISS = 0.05
+# A collection without a permanent core fails no test.
+_CORE_VERDICTS = {CoreVerdict.ACCEPTED: "holds", CoreVerdict.TOO_FEW_CRAWLS: "too_weak"}
 # Ratio of the longest to the shortest gap above which gaps are uneven.
 _UNEVEN = 2.0
 _COLUMNS = {
@@ -259,7 +261,7 @@ def memory_tests(found: MemoryModel) -> list[dict[str, Any]]:
                 "subject": found.family.core.fit.model,
                 "effect": min(found.family.core.differences.values()),
                 "smallest_seen": found.family.core.resolution,
-                "verdict": "holds" if core is CoreVerdict.ACCEPTED else "fails",
+                "verdict": _CORE_VERDICTS.get(core, "absent"),
             }
         )
     return rows

@@ -52,7 +52,12 @@ def state_numbers(assessment: Assessment) -> str:
     """Return the quantities that may be quoted, with 95 % confidence intervals, in one line."""
     if not assessment.has_numbers:
         return "no number may be quoted"
-    return "; ".join(f"{format_quantity(name, one)}{_state_inner(one)}" for name, one in assessment.quantities.items())
+    return "; ".join(state_quantity(*one) for one in assessment.quantities.items())
+
+
+def state_quantity(name: str, quantity: Quantity) -> str:
+    """Return a quantity with its interval and, if it ranges over an assumption, the interval if that holds."""
+    return f"{format_quantity(name, quantity)}{_state_inner(quantity)}"
 
 
 def _state_inner(quantity: Quantity) -> str:

@@ -28,6 +28,7 @@ from crawl_urn_dagster.observables.schema.fits import (
     PARAMETER_HISTORY,
     PARAMETERS,
     REVISIT_REGIMES,
+    WINDOW_LENGTHS,
 )
 from crawl_urn_dagster.observables.schema.goodness_of_fit import DIAGNOSIS
 from crawl_urn_dagster.observables.schema.inputs import (
@@ -100,6 +101,7 @@ __all__ = [
     "TABLES",
     "TRUTH",
     "VIEWS",
+    "WINDOW_LENGTHS",
     "Column",
     "Table",
 ]
@@ -128,6 +130,7 @@ TABLES = {
         PARAMETERS,
         OPERATOR_TERMS,
         PARAMETER_HISTORY,
+        WINDOW_LENGTHS,
         DRIFT,
         CONTROL_CHART,
         FORECAST,

@@ -63,7 +63,12 @@ POPULATION = Table(
     (
         required("crawl", "VARCHAR", "label of the crawl"),
         Column("elements", "BIGINT", "elements that the crawl captured", "elements"),
-        *with_interval("population", "elements that are alive and were captured at least once so far", "elements"),
+        *with_interval(
+            "population",
+            "elements that are alive and were captured at least once so far, also by crawls before the first one, "
+            "which the model infers as if the crawler had always run",
+            "elements",
+        ),
         *with_interval("completeness", "elements divided by population", "fraction"),
         required("model", "VARCHAR", "model of the values"),
     ),
@@ -109,7 +114,12 @@ ADEQUACY_TESTS = Table(
         Column("p_value", "DOUBLE", "probability of a departure at least this large if there is none", "probability"),
         Column("smallest_seen", "DOUBLE", "effect that the test would find with probability 0.8", "unit of the test"),
         Column("relevant", "DOUBLE", "smallest effect that matters for the quoted numbers", "unit of the test"),
-        required("verdict", "VARCHAR", "holds, fails, not_tested, or too_weak (a relevant effect could be missed)"),
+        required(
+            "verdict",
+            "VARCHAR",
+            "holds, fails, not_tested, or too_weak (a relevant effect could be missed); of test core also absent: no "
+            "permanent core is shown, which refutes no model",
+        ),
     ),
     ("test", "subject"),
 )

@@ -91,6 +91,28 @@ PARAMETER_HISTORY = Table(
     tuple(column.name for column in FIT_KEY),
 )
 
+WINDOW_LENGTHS = Table(
+    "window_lengths",
+    "Fits of the first 8, 13, 20, 26, 39 and of all crawls, per crawl: how kappa of the paper's reading depends on the "
+    "length of the window, beside the stable share of the selected model with memory.",
+    (
+        required("first_crawl", "VARCHAR", "first crawl of the window, that of the collection"),
+        required("last_crawl", "VARCHAR", "last crawl of the window"),
+        required("window_crawls", "INTEGER", "crawls in the window", "crawls"),
+        *with_interval("kappa", "core fraction of the urn, by the joint core-shell fit", "fraction"),
+        *with_interval("core_share", "core share of a crawl, mu, by the same fit", "fraction"),
+        required("status", "VARCHAR", "status of the joint core-shell fit, before the tests of the collection"),
+        *with_interval(
+            "stable_share",
+            "share of a crawl that belongs to the most stable class of the selected model, refitted to the window; "
+            "null: no model with memory was selected",
+            "fraction",
+        ),
+        required("inputs_sha256", "VARCHAR", "hash of the window's data; the window is refitted when the hash changes"),
+    ),
+    ("window_crawls",),
+)
+
 KAPPA_PROFILE = Table(
     "kappa_profile",
     "The best fit at each fixed kappa, for the observables separately and jointly; it shows how well they identify it.",

@@ -1,6 +1,6 @@
-"""Define the assets `parameter_history`, `drift` and `control_chart`.
+"""Define the assets `parameter_history`, `window_lengths`, `drift` and `control_chart`.
 
-Does not compute them (`estimates.parameter_history`, `estimates.drift`) or report drift (`checks`, `alerts`).
+Does not compute them (`parameter_history`, `window_lengths` and `drift` of `estimates`) or report drift (`checks`).
 """
 
 from collections.abc import Iterator
@@ -19,19 +19,25 @@ def drift_assets(collection: Collection, home: CollectionHome) -> list[dg.Assets
 
 
 def _history(collection: Collection, home: CollectionHome) -> dg.AssetsDefinition:
-    spec = asset_spec(
-        collection, home, "parameter_history", kinds=FITTED, deps=["crawls", *collection.fitted_observables]
-    )
+    observed = ["crawls", *collection.fitted_observables]
+    histories = ["capture_history_counts"] if collection.has_histories else []
+    specs = [
+        asset_spec(collection, home, "parameter_history", kinds=FITTED, deps=observed),
+        asset_spec(collection, home, "window_lengths", kinds=FITTED, deps=[*observed, "quantities", *histories]),
+    ]
 
-    @assets_of(collection, "parameter_history", [spec])
-    def parameter_history() -> dg.MaterializeResult[None]:
+    @assets_of(collection, "parameter_history", specs)
+    def parameter_history() -> Iterator[dg.MaterializeResult[None]]:
         from crawl_urn_dagster.estimates.parameter_history import parameter_history_table
+        from crawl_urn_dagster.estimates.window_lengths import window_lengths_table
+        from crawl_urn_dagster.observables.tables import read_capture_histories
 
         file = home.observables
-        known = file.read_present(["parameter_history"]).get("parameter_history")
+        present = file.read_present(["parameter_history", "window_lengths"])
+        known, quantities = present.get("parameter_history"), file.read("quantities")
+        tables = file.read("crawls"), *read_fitted_observables(collection, file)
         table = parameter_history_table(
-            file.read("crawls"),
-            *read_fitted_observables(collection, file),
+            *tables,
             known,
             clock=collection.clock,
             error=collection.counting_error,
@@ -39,10 +45,18 @@ def _history(collection: Collection, home: CollectionHome) -> dg.AssetsDefinitio
             step_crawls=collection.drift.step_crawls,
             own_fits=collection.fits,
         )
-        file.replace({"parameter_history": table})
+        lengths = window_lengths_table(
+            *tables,
+            present.get("window_lengths"),
+            histories=read_capture_histories(file) if collection.has_histories else None,
+            model=str(quantities["model"].iloc[0]) if len(quantities) else None,
+            error=collection.counting_error,
+        )
+        file.replace({"parameter_history": table, "window_lengths": lengths})
         windows = table["inputs_sha256"].unique()
         fitted = len(windows) if known is None else len(set(windows) - set(known["inputs_sha256"]))
-        return table_result(collection, "parameter_history", table, windows=len(windows), windows_fitted=fitted)
+        yield table_result(collection, "parameter_history", table, windows=len(windows), windows_fitted=fitted)
+        yield table_result(collection, "window_lengths", lengths)
 
     return parameter_history
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _ALWAYS = (
     *("crawls", "quantities", "classes", "population", "adequacy_tests", "candidate_models", "parameters"),
-    *("operator_terms", "diagnosis", "model_comparison", "revisit_regimes", "parameter_history"),
+    *("operator_terms", "diagnosis", "model_comparison", "revisit_regimes", "parameter_history", "window_lengths"),
     *("drift", "forecast", "last_crawl", "planning", "equal_budget"),
 )
 

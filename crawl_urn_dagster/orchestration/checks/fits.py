@@ -4,11 +4,13 @@ Does not check whether parameters change over time; see `checks.drift`.
 """
 
 from collections.abc import Iterator
+from math import isnan
 from typing import TYPE_CHECKING, Any, cast
 
 import dagster as dg
 
 from crawl_urn_dagster.config.collection import Collection
+from crawl_urn_dagster.formatting import UNKNOWN
 from crawl_urn_dagster.observables.schema import ASSESSMENT_TABLES
 from crawl_urn_dagster.orchestration.asset_keys import numeric_metadata
 from crawl_urn_dagster.orchestration.checks.results import ERROR, WARN, TableCheck, check_result, not_assessed
@@ -25,7 +27,7 @@ def headline_check() -> TableCheck:
     return TableCheck(
         "headline",
         "headline_fit",
-        "The assessment gives numbers. If this check fails, no figures of parameters are created.",
+        "The assessment gives numbers. If the curves have no fit either, no figures of parameters are created.",
         _assessment_gives_numbers,
     )
 
@@ -55,11 +57,13 @@ def estimate_checks(collection: Collection) -> list[TableCheck]:
 
 def _assessment_gives_numbers(home: CollectionHome) -> dg.AssetCheckResult:
     from crawl_urn_dagster.estimates.assessment.reading import state_assessment
+    from crawl_urn_dagster.estimates.headline import read_headline
 
-    assessment = _read_assessment(home)
+    assessment, curves = _read_assessment(home), read_headline(home.observables.read("parameters"))
     return check_result(
         passed=assessment.has_numbers,
-        severity=ERROR,
+        # Only an error blocks the figures, and those of a fit that tests refute show where it misses.
+        severity=WARN if curves.is_reported else ERROR,
         observed=assessment.verdict.name.value,
         threshold="a verdict with numbers",
         reason=state_assessment(assessment),
@@ -104,11 +108,15 @@ def _projections_agree(home: CollectionHome) -> dg.AssetCheckResult:
         observed=float(worst["p_value"]),
         threshold="0.01, the probability that any of the parameters differs by this much by chance",
         reason=f"{worst['subject']} is {worst['observed']:.3f} in the containment fit and {worst['expected']:.3f} in "
-        f"the discovery-curve fit (difference {worst['difference']:+.3f}, 95 % CI {worst['difference_low']:+.3f} to "
-        f"{worst['difference_high']:+.3f}, p = {worst['p_value']:.2g}).",
+        f"the discovery-curve fit (difference {_signed(worst['difference'])}, 95 % CI "
+        f"{_signed(worst['difference_low'])} to {_signed(worst['difference_high'])}, p = {worst['p_value']:.2g}).",
         todo=str(worst["meaning"]),
         differing=", ".join(fails["subject"]),
     )
+
+
+def _signed(value: float) -> str:
+    return UNKNOWN if isnan(value) else f"{value:+.3f}"
 
 
 def _fit_checks(collection: Collection) -> Iterator[TableCheck]:

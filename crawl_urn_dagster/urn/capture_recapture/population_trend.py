@@ -11,6 +11,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from crawl_urn_dagster.urn.capture_recapture.recaptures import RecaptureCounts, closed_forms
+from crawl_urn_dagster.urn.data.autocorrelation import autocorrelation
 from crawl_urn_dagster.urn.data.normal_intervals import DETECTABLE_STANDARD_ERRORS
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.urn.data.histories import FloatArray
 
 _FEWEST_CRAWLS = 5
-_LARGEST_AUTOCORRELATION = 0.95
 
 
 class PopulationTrend(NamedTuple):
@@ -107,9 +107,9 @@ def population_trend(
     if known.sum() < _FEWEST_CRAWLS:
         return PopulationTrend(np.nan, np.nan, np.nan, np.nan, np.nan, population)
     time = np.append(0.0, np.cumsum(steps))[known]
-    slope, se, autocorrelation = _autoregressive_slope(time, np.log(population[known]))
+    slope, se, correlation = _autoregressive_slope(time, np.log(population[known]))
     half_width = float(student.ppf(0.975, known.sum() - 2)) * se
-    return PopulationTrend(slope, se, slope - half_width, slope + half_width, autocorrelation, population)
+    return PopulationTrend(slope, se, slope - half_width, slope + half_width, correlation, population)
 
 
 def _population(sizes: FloatArray, recaptures: FloatArray, core: FloatArray) -> FloatArray:
@@ -128,14 +128,10 @@ def _autoregressive_slope(time: FloatArray, values: FloatArray) -> tuple[float, 
     """Return the generalised least-squares slope, its standard error and the autocorrelation of errors."""
     design = np.stack([np.ones_like(time), time - time.mean()], axis=1)
     residuals = values - design @ np.linalg.lstsq(design, values, rcond=None)[0]
-    n, total = time.size, float(residuals @ residuals)
-    autocorrelation = float(residuals[1:] @ residuals[:-1]) / total if total else 0.0
-    # Residuals of a line are less correlated than its errors, by about (2 + 4ρ)/n.
-    corrected = (n * autocorrelation + 2) / max(n - 4, 1) if total else 0.0
-    autocorrelation = float(np.clip(corrected, 0.0, _LARGEST_AUTOCORRELATION))
+    correlation = autocorrelation(residuals, are_of_line=True)
     both = np.column_stack([design, values])
-    whitened = np.vstack([np.sqrt(1 - autocorrelation**2) * both[:1], both[1:] - autocorrelation * both[:-1]])
+    whitened = np.vstack([np.sqrt(1 - correlation**2) * both[:1], both[1:] - correlation * both[:-1]])
     x, y = whitened[:, :2], whitened[:, 2]
     coefficients = np.linalg.lstsq(x, y, rcond=None)[0]
-    variance = float(np.sum((y - x @ coefficients) ** 2)) / (n - 2)
-    return float(coefficients[1]), float(np.sqrt(variance * np.linalg.pinv(x.T @ x)[1, 1])), autocorrelation
+    variance = float(np.sum((y - x @ coefficients) ** 2)) / (time.size - 2)
+    return float(coefficients[1]), float(np.sqrt(variance * np.linalg.pinv(x.T @ x)[1, 1])), correlation

@@ -9,9 +9,8 @@ elements and under a revisit delay, and keeps it when all its classes grow alike
 model. On the logit scale, the profile of a coming crawl returns from the profile of the last crawl to the mean profile,
 with the factor `DAMPING` per crawl (a damped level, Gardner and McKenzie, 1985). Log sizes return to the trend of the
 population in the same way, or follow the expected sizes of a model with memory. Simulated futures deviate from this
-forecast as stretches of past crawls deviated from the same forecast made before them, with either sign and in size and
-profile together, two stretches mixed at random. Each future has its own trend, drawn from the error of the estimated
-trend.
+forecast as stretches of past crawls deviated from the same forecast made before them, in size and profile together, two
+stretches mixed at random. Each future has its own trend, drawn from the error of the estimated trend.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ FEWEST = 8
 _LEVEL = 0.95
 # With fewer errors the quantile of Student's t is no guide.
 _FEWEST_ERRORS = 4
-# Distance that fractions keep from 0 and 1, where the logit is infinite.
+# Largest distance that fractions keep from 0 and 1, where the logit is infinite.
 _LEAST = 1e-3
 
 
@@ -237,10 +236,11 @@ def forecast_overlaps(overlaps: FloatArray, *, horizon: int = 12, fewest: int = 
     """
     n = len(overlaps)
     sizes = np.diagonal(overlaps)
+    least = _least_share(sizes)
     value, low, high = np.full((3, n, horizon), np.nan)
     for lag in range(1, n):
         share = np.diagonal(overlaps, lag) / sizes[: n - lag]
-        known = logit(np.clip(share[np.isfinite(share)], _LEAST, 1 - _LEAST))
+        known = logit(np.clip(share[np.isfinite(share)], least, 1 - least))
         ahead = np.arange(horizon)
         i = n + ahead - lag
         at = (i >= 0) & (i < n)
@@ -273,6 +273,11 @@ def _prediction(futures: FloatArray) -> Prediction:
     return Prediction(futures[0], low, high)
 
 
+def _least_share(sizes: FloatArray) -> float:
+    """Return the share of a crawl that stands for none of its elements: half an element, in a large crawl."""
+    return float(min(_LEAST, 0.5 / max(np.nanmax(sizes, initial=1.0), 1.0)))
+
+
 def _longest_lag(recaptures: FloatArray) -> int:
     """Return the longest lag up to which the recaptures of most crawls are known."""
     longest = 0
@@ -298,7 +303,8 @@ def _profile(sizes: FloatArray, recaptures: FloatArray, longest: int, length: in
     decay = np.clip(late / earlier, 0, 1) ** (1 / half) if earlier > 0 and late > 0 else 0.0
     beyond = max(late, 0.0) * decay ** (np.arange(max(length - longest - 1, 0)) + 1 + half / 2)
     fractions = np.concatenate([[0.0], returned / total, beyond])[:length]
-    return np.asarray(np.clip(1 - fractions.cumsum(), _LEAST, 1 - _LEAST))
+    least = _least_share(sizes)
+    return np.asarray(np.clip(1 - fractions.cumsum(), least, 1 - least))
 
 
 def _observed(sizes: FloatArray, recaptures: FloatArray, longest: int) -> FloatArray:
@@ -310,7 +316,8 @@ def _observed(sizes: FloatArray, recaptures: FloatArray, longest: int) -> FloatA
     crawl, lag = np.indices((n, n))
     known = (lag > 0) & (lag <= longest) & (lag <= crawl)
     returned = np.where(known, np.nan_to_num(recaptures)[np.maximum(crawl - lag, 0), crawl], 0.0)
-    return np.asarray(np.clip(1 - returned.cumsum(axis=1) / sizes[:, None], _LEAST, 1 - _LEAST))
+    least = _least_share(sizes)
+    return np.asarray(np.clip(1 - returned.cumsum(axis=1) / sizes[:, None], least, 1 - least))
 
 
 def _damped_errors(values: FloatArray, horizon: int) -> FloatArray:
@@ -341,8 +348,7 @@ def _paths(rng: np.random.Generator, errors: FloatArray, horizon: int, n: int) -
         while step < horizon:
             origin = known[rng.integers(len(known))]
             length = min(lengths[origin], horizon - step)
-            # Few past errors have a coarse distribution, whose quantiles are those of single errors; a rotation of two
-            # has the same variance.
+            # The quantiles of few errors are single errors; a rotation of two has the same variance.
             others = known[lengths[known] >= length]
             angle, other = rng.uniform(0, 2 * np.pi), others[rng.integers(len(others))]
             stretch = np.cos(angle) * errors[:, origin, :length] + np.sin(angle) * errors[:, other, :length]

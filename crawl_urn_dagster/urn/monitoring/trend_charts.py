@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crawl_urn_dagster.urn.data.autocorrelation import autocorrelation
 from crawl_urn_dagster.urn.monitoring.control_charts import FALSE_ALARMS, HORIZON, WEIGHT
 
 if TYPE_CHECKING:
@@ -116,9 +117,9 @@ def chart_trend(values: FloatArray, n_reference: int, *, seed: int) -> TrendChar
         raise ValueError(f"found {n_reference} reference crawls of {n}; expected {FEWEST_REFERENCE} to {n - 1}")
     line = _line(values, n_reference)
     residuals = values - line
-    autocorrelation = _autocorrelation(residuals[:n_reference])
+    correlation = autocorrelation(residuals[:n_reference], largest=_LARGEST_AUTOCORRELATION, are_of_line=True)
     n_simulated = n + max(HORIZON - (n - n_reference), 0)
-    simulated = _simulate(autocorrelation, n_simulated, n_reference, np.random.default_rng(seed))
+    simulated = _simulate(correlation, n_simulated, n_reference, np.random.default_rng(seed))
     simulated -= _line(simulated, n_reference)
     averages = _averages(simulated, n_reference)
     mean, sd = averages.mean(axis=0), averages.std(axis=0, ddof=1)
@@ -137,7 +138,7 @@ def chart_trend(values: FloatArray, n_reference: int, *, seed: int) -> TrendChar
         limit=limit,
         p_values=(1 + (largest >= abs(found)[:, None]).sum(axis=1)) / (1 + len(largest)),
         error=(low, high),
-        autocorrelation=autocorrelation,
+        autocorrelation=correlation,
         residuals=residuals,
     )
 
@@ -150,22 +151,13 @@ def _line(values: FloatArray, n_reference: int) -> FloatArray:
     return np.asarray(reference.mean(axis=-1)[..., None] + slope[..., None] * time)
 
 
-def _autocorrelation(residuals: FloatArray) -> float:
-    """Estimate the autocorrelation of errors from the residuals of a line, which are less correlated by (2 + 4ρ)/n."""
-    n, total = len(residuals), float(residuals @ residuals)
-    if not total > 0:
-        return 0.0
-    estimate = float(residuals[1:] @ residuals[:-1]) / total
-    return float(np.clip((n * estimate + 2) / max(n - 4, 1), 0.0, _LARGEST_AUTOCORRELATION))
-
-
-def _simulate(autocorrelation: float, n: int, n_reference: int, rng: np.random.Generator) -> FloatArray:
+def _simulate(correlation: float, n: int, n_reference: int, rng: np.random.Generator) -> FloatArray:
     """Draw stationary autoregressive errors of standard deviation 1, shape (n_replicates, n).
 
     Each replicate has its own autocorrelation, drawn from the error of the estimated one.
     """
-    error = np.sqrt((1 - autocorrelation**2) / n_reference) + _LEAST_ERROR
-    rho = np.clip(autocorrelation + error * rng.standard_normal(_REPLICATES), 0, _LARGEST_AUTOCORRELATION)
+    error = np.sqrt((1 - correlation**2) / n_reference) + _LEAST_ERROR
+    rho = np.clip(correlation + error * rng.standard_normal(_REPLICATES), 0, _LARGEST_AUTOCORRELATION)
     errors = rng.standard_normal((_REPLICATES, n))
     for t in range(1, n):
         errors[:, t] = rho * errors[:, t - 1] + np.sqrt(1 - rho**2) * errors[:, t]

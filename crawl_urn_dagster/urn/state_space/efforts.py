@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import expit
 from scipy.stats import t as t_distribution
 
+from crawl_urn_dagster.urn.data.autocorrelation import autocorrelation
 from crawl_urn_dagster.urn.state_space.recursions import ClassParameters, Values, first_returns
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ _NEWTON_STEPS = 25
 _LARGEST_EFFORT = 8.0
 # Captures whose outcome is known to that many units of information give an effort.
 _LEAST_INFORMATION = 2.0
-_LARGEST_AUTOCORRELATION = 0.95
 _NORMAL = 1.959964
 
 
@@ -91,13 +91,13 @@ def estimate_efforts(fit: StateSpaceFit, likelihood: Likelihood, histories: Capt
     odds, captures = np.zeros((n, _BINS.size)), np.zeros(n)
     slopes, curvatures = _covariances_of_scores(likelihood, fit.point, histories, odds, captures)
     efforts, errors = _solve(odds, captures)
-    sd, autocorrelation = _spread(efforts, errors)
+    sd, correlation = _spread(efforts, errors)
     lags = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
     return Efforts(
         efforts=efforts,
         sd=sd,
-        autocorrelation=autocorrelation,
-        covariance=np.asarray(sd**2 * autocorrelation**lags * _inflation(int(np.isfinite(efforts).sum()))),
+        autocorrelation=correlation,
+        covariance=np.asarray(sd**2 * correlation**lags * _inflation(int(np.isfinite(efforts).sum()))),
         shift=fit.covariance @ slopes,
         bias=fit.covariance @ curvatures * sd**2,
     )
@@ -308,10 +308,7 @@ def _spread(efforts: FloatArray, errors: FloatArray) -> tuple[float, float]:
     """Return standard deviation and autocorrelation of the efforts themselves, without their errors."""
     if np.isfinite(efforts).sum() < 3:
         return 0.0, 0.0
-    variance = np.nanvar(efforts, ddof=1) - np.nanmean(errors**2)
-    if variance <= 0:
-        return 0.0, 0.0
-    centred = efforts - np.nanmean(efforts)
-    products = centred[1:] * centred[:-1]
-    lagged = np.nanmean(products) if np.isfinite(products).any() else 0.0
-    return float(np.sqrt(variance)), float(np.clip(lagged / variance, 0, _LARGEST_AUTOCORRELATION))
+    noise = float(np.nanmean(errors**2))
+    variance = float(np.nanvar(efforts, ddof=1)) - noise
+    sd = np.sqrt(max(variance, 0.0))
+    return sd, autocorrelation(efforts - np.nanmean(efforts), noise=noise)

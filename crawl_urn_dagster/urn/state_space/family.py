@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from crawl_urn_dagster.urn.data.autocorrelation import autocorrelation
 from crawl_urn_dagster.urn.data.histories import unions_from_recaptures
 from crawl_urn_dagster.urn.state_space.core_test import CoreTest, CoreVerdict, check_permanent_core
 from crawl_urn_dagster.urn.state_space.fitting import StateSpaceFit, fit_model
@@ -39,7 +40,6 @@ _LEVEL = 0.05
 _LARGEST_DISAGREEMENT = 2.0
 _RELEVANT_DISAGREEMENT = 0.1
 _LARGEST_AUTOCORRELATION = 0.9
-_TINY = 1e-300
 _LEAST_LIVING = 0.5
 # Quantities whose interval also covers the estimate of the next best model: of all elements, not of a class.
 _EXTRAPOLATED = {"alive_share", "unique_rate", "newcomers_per_crawl", "eligible_per_captured"}
@@ -249,7 +249,7 @@ def agrees_with_population(growth: Growth, analysis: Analysis) -> bool:
     centred = time - time.mean()
     slope = centred @ log_living / (centred @ centred)
     residual = log_living - log_living.mean() - slope * centred
-    lagged = np.clip(residual[1:] @ residual[:-1] / max(float(residual @ residual), _TINY), 0, _LARGEST_AUTOCORRELATION)
+    lagged = autocorrelation(residual, largest=_LARGEST_AUTOCORRELATION)
     variance = residual @ residual / max(len(time) - 2, 1) / (centred @ centred) * (1 + lagged) / (1 - lagged)
     weights = centred / (centred @ centred) / living[known]
     variance += weights @ analysis.population.covariance[np.ix_(known, known)] @ weights

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.urn.state_space.fitting import StateSpaceFit
 
 _LARGEST_LOG_GROWTH = 1.0
+_LEAST_EXPECTED = 1e-9
 
 
 class Growth(NamedTuple):
@@ -69,12 +70,14 @@ def fit_growth(fit: StateSpaceFit, data: Observations, histories: CaptureHistory
     found = [search(growing, np.append(point, 0.0), growth_bounds=end) for end in ends]
     best, value = min(found, key=lambda candidate: candidate[1])
     by_crawl = np.exp(np.logaddexp.reduce(growing.first_captures(best), axis=0))
-    # What efforts do to the first captures is not a burst of births.
-    by_crawl *= np.exp(first_capture_slopes(growing, best) @ np.nan_to_num(efforts.efforts))
-    expected = data.n_elements * by_crawl / by_crawl.sum()
+    expected = np.maximum(data.n_elements * by_crawl / by_crawl.sum(), _LEAST_EXPECTED)
     observed = np.bincount(data.first, weights=data.elements, minlength=data.n_crawls)
     degrees = max(data.n_crawls - 3, 1)
-    dispersion = max(1.0, float(((observed - expected) ** 2 / np.maximum(expected, 1e-9))[1:].sum() / degrees))
+    # What efforts do to the first captures is not a burst of births.
+    moved = expected[:, None] * first_capture_slopes(growing, best)
+    spread = (np.diag(expected) + moved @ efforts.covariance @ moved.T)[1:, 1:]
+    residual = (observed - expected)[1:]
+    dispersion = max(1.0, float(residual @ np.linalg.solve(spread, residual)) / degrees)
 
     covariance, _, _ = invert_information(growing, best)
     shift = shift_by_efforts(growing, best, covariance, histories)[-1]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.stats import t as t_distribution
 
-from crawl_urn_dagster.urn.data.normal_intervals import NORMAL_QUANTILE
+from crawl_urn_dagster.urn.data.normal_intervals import NORMAL_QUANTILE, logit_interval
 from crawl_urn_dagster.urn.state_space.efforts import Efforts, estimate_efforts
 from crawl_urn_dagster.urn.state_space.fitting import mixture_at
 from crawl_urn_dagster.urn.state_space.likelihood import Likelihood, Observations
@@ -254,16 +254,19 @@ def observed_quantities(analysis: Analysis) -> tuple[Quantity, Quantity]:
 
 
 def _mean(name: str, values: FloatArray, error: float, autocorrelation: float) -> Quantity:
-    """Return a mean over crawls; only the variation between crawls is estimated from the crawls."""
+    """Return a mean over crawls, with the error of its values and the variation between crawls."""
     known = values[np.isfinite(values)]
     if known.size == 0:
         return Quantity(name, None, None, np.nan, np.nan, np.nan)
     spread = known.var(ddof=1) / known.size if known.size > 1 else 0.0
     spread *= (1 + autocorrelation) / (1 - autocorrelation)
     quantile = float(t_distribution.ppf(0.975, max(known.size - 1, 1)))
-    half = np.hypot(NORMAL_QUANTILE * error, quantile * np.sqrt(spread))
+    half = quantile * np.hypot(error, np.sqrt(spread))
     estimate = float(known.mean())
-    return Quantity(name, None, None, estimate, max(estimate - half, 0.0), min(estimate + half, 1.0))
+    if not 0 < estimate < 1:
+        return Quantity(name, None, None, estimate, max(estimate - half, 0.0), min(estimate + half, 1.0))
+    low, high = logit_interval(np.asarray(estimate), np.asarray(half / NORMAL_QUANTILE))
+    return Quantity(name, None, None, estimate, float(low), float(high))
 
 
 # Parameters of a class that its quantities depend on.

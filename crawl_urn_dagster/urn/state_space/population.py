@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from scipy.stats import t as t_distribution
 
-from crawl_urn_dagster.urn.data.normal_intervals import NORMAL_QUANTILE
 from crawl_urn_dagster.urn.state_space.efforts import shifted
 from crawl_urn_dagster.urn.state_space.fitting import mixture_at
 from crawl_urn_dagster.urn.state_space.recursions import ClassParameters, Values, never_again
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 _STEP = 1e-20
 _DIFFERENCE = 1e-4
 _LEAST_UNSEEN = 1e-9
-_LARGEST_LOG_FACTOR = 50.0
+# Relative error of the number of elements that only crawls before the first one captured.
+_EARLIER_ERROR = 1 / 6
 
 
 class Population(NamedTuple):
@@ -65,16 +66,18 @@ class Population(NamedTuple):
         """Standard error of `living`."""
         return np.asarray(np.sqrt(np.diagonal(self.covariance)))
 
-    def limits(self, quantile: float = NORMAL_QUANTILE) -> tuple[FloatArray, FloatArray]:
-        """Return the ends of the intervals of `living`, each of shape (n_crawls,).
+    def limits(self) -> tuple[FloatArray, FloatArray]:
+        """Return the ends of the 95 % intervals of `living`, each of shape (n_crawls,).
 
-        The interval is symmetric in the logarithm of the elements that are not certain, whose error grows with their
-        number (as in Chao 1987), so that its lower end is at least `certain`.
+        The lower end is at least `certain`. Above, the elements that are not certain are log-normal (as in Chao 1987),
+        because a small estimate of them comes with a small error. The width is that of Student's t, because the spread
+        of the efforts follows from the crawls.
         """
+        quantile = t_distribution.ppf(0.975, max(len(self.living) - 1, 1))
         unseen = np.maximum(self.living - self.certain, _LEAST_UNSEEN)
-        factor = np.exp(np.minimum(quantile * self.se / unseen, _LARGEST_LOG_FACTOR))
-        low, high = np.minimum(self.certain + unseen / factor, self.living), self.certain + unseen * factor
-        return np.asarray(low), np.asarray(high)
+        factor = np.exp(quantile * np.sqrt(np.log1p((self.se / unseen) ** 2)))
+        low = self.living * np.exp(-quantile * self.se / np.maximum(self.living, _LEAST_UNSEEN))
+        return np.maximum(low, np.minimum(self.certain, self.living)), np.asarray(self.certain + unseen * factor)
 
 
 def estimate_population(
@@ -137,11 +140,15 @@ def estimate_population(
     # Efforts move the parameters, and what the missing captures at the end say of survival.
     moved = by_parameter @ efforts.shift - by_effort
     covariance = by_parameter @ fit.covariance @ by_parameter.T + moved @ efforts.covariance @ moved.T
-    covariance += np.diag(later + earlier)
+    # Crawls before the first one are not observed: their efforts, by about half of which the elements that only they
+    # captured change, and whether the population was then as later.
+    relative_variance = efforts.sd**2 / 4 + _EARLIER_ERROR**2
+    covariance += np.diag(later + earlier) + np.outer(earlier, earlier) * relative_variance
     by_living = _mean_survival_slopes(living, survival)
     survival_moved = survival_by_parameter @ efforts.shift - by_living @ by_effort
     survival_variance = float(survival_by_parameter @ fit.covariance @ survival_by_parameter)
     survival_variance += float(survival_moved @ efforts.covariance @ survival_moved)
+    survival_variance += _mean(survival * (1 - survival) / np.maximum(living[:-1], 1)) / max(n - 1, 1)
     return Population(living, certain, sizes, survival, covariance, np.sqrt(max(survival_variance, 0.0)))
 
 
@@ -161,7 +168,7 @@ def _mean_survival_slopes(living: FloatArray, survival: FloatArray) -> FloatArra
     """Return the derivatives of the mean survival with respect to the living elements, shape (n_crawls,)."""
     is_known = np.isfinite(survival)
     share = np.divide(1, living[:-1], out=np.zeros(survival.size), where=is_known) / max(is_known.sum(), 1)
-    return np.asarray(np.append(0, share) - np.append(np.where(is_known, survival, 0) * share, 0), dtype=np.float64)
+    return np.asarray(np.append(0, share) - np.append(np.where(is_known, survival, 0) * share, 0))
 
 
 def _later(likelihood: Likelihood, point: FloatArray, ended: FloatArray, effort: Values) -> Values:

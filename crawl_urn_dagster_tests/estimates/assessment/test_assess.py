@@ -1,7 +1,10 @@
-"""Which fits an assessment refutes."""
+"""Which fits an assessment refutes, and lists that determine no number."""
+
+import numpy as np
+import pytest
 
 from crawl_urn_dagster.estimates.estimation import estimate
-from crawl_urn_dagster.urn import UNREPORTED_STATUSES
+from crawl_urn_dagster.urn import UNREPORTED_STATUSES, CaptureHistoryCounts
 from crawl_urn_dagster_tests.collections_for_tests import avoiding_histories
 from crawl_urn_dagster_tests.estimates.observed import collection_data, urn
 
@@ -33,3 +36,19 @@ def test_short_collection_refutes_nothing():
     assert not estimation.assessment.has_numbers
     assert estimation.assessment.refuted == frozenset()
     assert "refuted" not in set(estimation.tables["parameters"]["status"])
+
+
+@pytest.mark.parametrize(
+    ("seen", "finding"),
+    [
+        (np.repeat(np.eye(8, dtype=bool), 50, axis=0), "No element was captured by two crawls."),
+        (np.ones((1, 8), dtype=bool), "Only 1 element was captured."),
+        (np.tri(9, 8, dtype=bool)[1:], "Only 8 elements were captured."),
+    ],
+)
+def test_list_that_determines_nothing_has_no_numbers(seen, finding):
+    data = collection_data(CaptureHistoryCounts(seen, np.ones(len(seen), dtype=np.int64)))
+    assessment = estimate(data, clock="crawl", n_replicates=N_REPLICATES).assessment
+    assert assessment.verdict.name == "not_identified"
+    assert assessment.verdict.meaning.endswith(finding)
+    assert not assessment.has_numbers

@@ -13,6 +13,7 @@ from crawl_urn_dagster.urn.state_space.family import agrees_with_population, fit
 from crawl_urn_dagster.urn.state_space.fitting import fit_model
 from crawl_urn_dagster.urn.state_space.intervals import Withholding, analyse, derive_quantities
 from crawl_urn_dagster.urn.state_space.likelihood import observe
+from crawl_urn_dagster.urn.state_space.population import Population
 from crawl_urn_dagster_tests.urn.state_space.simulated import simulate_classes
 
 CORE_MARKOV = Mixture(
@@ -120,7 +121,8 @@ def test_population_follows_a_shrinking_list(presence_list, shared_data):
     population = fit_family(presence_list("truth/lemmy_instances_weekly"), seed=1).population
     inner = slice(4, -4)
     np.testing.assert_allclose(population.living[inner], truth["alive"][inner], rtol=0.05)
-    is_inside = np.abs(population.living - truth["alive"])[inner] < 1.96 * population.se[inner]
+    low, high = population.limits()
+    is_inside = ((low <= truth["alive"]) & (truth["alive"] <= high))[inner]
     assert is_inside.mean() > 0.9
 
 
@@ -160,3 +162,16 @@ def test_stable_share_does_not_depend_on_the_window(us_gov_hosts):
     assert max(estimates) < min(share.high for share in shares)
     # Fewer than 12 crawls do not identify two classes.
     assert [share.withheld for share in shares] == [Withholding.TOO_FEW_CRAWLS, None, None, None]
+
+
+def test_limits_of_the_population_hold_what_is_certain():
+    living, certain = np.array([100.0, 50.0, 50.0]), np.array([90.0, 50.0, 49.0])
+    population = Population(living, certain, certain, np.ones(2), np.diag([25.0, 0.0, 100.0]), 0.0)
+    low, high = population.limits()
+    assert (low >= certain).all()
+    assert (low <= living).all()
+    assert low[0] == pytest.approx(90)
+    # Five of ten elements are one standard error, and two crawls more allow for 4.3 of them.
+    assert high[0] == pytest.approx(90 + 10 * np.exp(4.3027 * np.sqrt(np.log(1.25))), rel=1e-4)
+    assert high[1] == pytest.approx(50)
+    assert 50 < high[2] < 49 + 1e5
