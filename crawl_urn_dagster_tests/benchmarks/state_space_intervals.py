@@ -95,11 +95,13 @@ def assess(simulated: Simulated, growth: float, seed: int) -> Assessed:
 
 
 def hit_rates(collections: list[Assessed]) -> list[float]:
-    """Return the shares of intervals that contain the truth, which is the mean over the collections.
+    """Return the shares of intervals that contain the truth.
 
-    Intervals are of the mean over any crawls, so they allow for the variation between crawls.
+    The first is completeness of the crawls at hand. The others are of the mean over the collections: other crawls of
+    such an urn, of which those at hand are a sample.
     """
-    rates = []
+    own = [(one.intervals["completeness"], one.means["completeness"]) for one in collections]
+    rates = [np.mean([low <= mean <= high for (low, high), mean in own])]
     for name in collections[0].means:
         truth = np.mean([one.means[name] for one in collections])
         rates.append(np.mean([one.intervals[name][0] <= truth <= one.intervals[name][1] for one in collections]))
@@ -114,8 +116,8 @@ def main() -> None:
     parser.add_argument("--collections", type=int, default=100, help="simulated collections in a cell")
     parser.add_argument("--crawls", type=int, nargs="+", default=[12, 24, 51], help="crawls of a collection")
     arguments = parser.parse_args()
-    titles = ["completeness", "survival", "growth", "population, first quarter", "last quarter"]
-    print(f"| crawls | effort sd | growth | {' | '.join(titles)} |", f"|{'---|' * 8}", sep="\n")
+    titles = ["completeness", "in the long run", "survival", "growth", "population, first quarter", "last quarter"]
+    print(f"| crawls | effort sd | growth | {' | '.join(titles)} |", f"|{'---|' * 9}", sep="\n")
     for n_crawls, effort_sd, growth in itertools.product(arguments.crawls, (0.0, 0.3), (1.0, 1.02)):
         collections = []
         for number in range(arguments.collections):

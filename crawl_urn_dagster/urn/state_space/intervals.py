@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.stats import t as t_distribution
 
+from crawl_urn_dagster.urn.data.autocorrelation import autocorrelation
 from crawl_urn_dagster.urn.data.normal_intervals import NORMAL_QUANTILE, logit_interval
 from crawl_urn_dagster.urn.state_space.efforts import Efforts, estimate_efforts
 from crawl_urn_dagster.urn.state_space.fitting import mixture_at
@@ -32,6 +33,7 @@ _LARGEST_LOGIT = 20.0
 _LEAST_SHARE = 0.01
 _LEAST_CRAWLS_OF_CLASSES = 12
 _LARGEST_AGREEMENT = 1.10
+_LARGEST_AUTOCORRELATION = 0.9
 
 
 class Withholding(str, Enum):
@@ -248,18 +250,20 @@ def observed_quantities(analysis: Analysis) -> tuple[Quantity, Quantity]:
         slopes = np.nan_to_num(share / population.living, posinf=0.0) / max(np.isfinite(share).sum(), 1)
     error = float(np.sqrt(max(slopes @ population.covariance @ slopes, 0.0)))
     return (
-        _mean("completeness", share, error, analysis.efforts.autocorrelation),
-        _mean("survival", population.survival, population.survival_se, 0.0),
+        _mean("completeness", share, error),
+        _mean("survival", population.survival, population.survival_se),
     )
 
 
-def _mean(name: str, values: FloatArray, error: float, autocorrelation: float) -> Quantity:
+def _mean(name: str, values: FloatArray, error: float) -> Quantity:
     """Return a mean over crawls, with the error of its values and the variation between crawls."""
     known = values[np.isfinite(values)]
     if known.size == 0:
         return Quantity(name, None, None, np.nan, np.nan, np.nan)
     spread = known.var(ddof=1) / known.size if known.size > 1 else 0.0
-    spread *= (1 + autocorrelation) / (1 - autocorrelation)
+    # Absent elements return only after some crawls, so that a poor crawl is followed by others.
+    correlation = autocorrelation(values - known.mean(), largest=_LARGEST_AUTOCORRELATION)
+    spread *= (1 + correlation) / (1 - correlation)
     quantile = float(t_distribution.ppf(0.975, max(known.size - 1, 1)))
     half = quantile * np.hypot(error, np.sqrt(spread))
     estimate = float(known.mean())
