@@ -120,7 +120,8 @@ def _hull(found: TestedLadder, fit: OpenPopulationFit, name: str, c_hat: float) 
         for one in found.ladder.candidates
         if one.classes[0].name == fit.classes[0].name
         and one.estimates.get(name)
-        and found.ladder.delta_qaicc(one) <= own
+        # With too few captures for the criterion, no other model has support.
+        and (one.model == fit.model or found.ladder.delta_qaicc(one) <= own)
     ]
     return Interval(min(low for low, _ in intervals), max(high for _, high in intervals))
 

@@ -162,7 +162,8 @@ def _headline(collection: Collection, home: CollectionHome) -> dg.AssetsDefiniti
         values |= {name: one.value for name, one in assessment.quantities.items()}
         intervals = {name: curves.intervals[name] for name in of_shell & curves.intervals.keys()}
         intervals |= assessment.intervals
-        last_crawl = state_last_crawl(file.read("last_crawl"))
+        known = file.read_present(["last_crawl"]).get("last_crawl")
+        last_crawl = None if known is None else state_last_crawl(known)
         return dg.MaterializeResult(
             metadata={
                 **({} if last_crawl is None else {"last_crawl": last_crawl}),

@@ -171,7 +171,7 @@ def bootstrap_joint(fit: JointFit, *, seed: int, n_replicates: int) -> Bootstrap
     >>> counts = Counts(times, intersections.diagonal(), intersections, unions)
     >>> fit = fit_joint(counts, model="core_shell", clock="crawl")
     >>> sorted(bootstrap_joint(fit, seed=1, n_replicates=20).intervals())[:4]
-    ['alpha', 'core_share', 'coverage', 'hidden_time']
+    ['alpha', 'core_share', 'coverage', 'crawl_coverage']
 
     References
     ----------

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from crawl_urn_dagster.estimates.assessment.assess import assess_histories
 from crawl_urn_dagster.estimates.estimation import estimate
 from crawl_urn_dagster.urn import UNREPORTED_STATUSES, CaptureHistoryCounts
 from crawl_urn_dagster_tests.collections_for_tests import avoiding_histories
@@ -52,3 +53,10 @@ def test_list_that_determines_nothing_has_no_numbers(seen, finding):
     assert assessment.verdict.name == "not_identified"
     assert assessment.verdict.meaning.endswith(finding)
     assert not assessment.has_numbers
+
+
+def test_core_of_fewer_elements_than_parameters_has_an_interval():
+    seen = np.random.default_rng(3).random((3, 102)) < np.array([[0.1], [0.5], [0.9]])
+    histories = CaptureHistoryCounts(seen, np.ones(3, dtype=np.int64))
+    quantities = assess_histories(collection_data(histories), histories, seed=1).quantities
+    assert all(one.interval is None or not np.isnan(one.interval).any() for one in quantities.values())
