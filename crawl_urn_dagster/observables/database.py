@@ -20,6 +20,7 @@ from filelock import FileLock, Timeout
 from crawl_urn_dagster.atomic import replacing
 from crawl_urn_dagster.formatting import format_options
 from crawl_urn_dagster.observables.schema import COMPLETE, TABLES, VIEWS, Table
+from crawl_urn_dagster.sql_loader import load_statement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -237,24 +238,14 @@ class ObservablesFile:
 
 def _tables_and_views(connection: duckdb.DuckDBPyConnection) -> list[str]:
     """Return the names of the tables and views of the file, in the order of the schema."""
-    names = {
-        name
-        for (name,) in connection.execute(
-            "SELECT table_name FROM duckdb_tables() WHERE database_name = current_database() UNION "
-            "SELECT view_name FROM duckdb_views() WHERE database_name = current_database() AND NOT internal"
-        ).fetchall()
-    }
+    names = {name for (name,) in connection.execute(load_statement("list_tables_and_views")).fetchall()}
     known = [name for name in (*TABLES, *VIEWS) if name in names]
     return [*known, *sorted(names.difference(known))]
 
 
 def _changes(connection: duckdb.DuckDBPyConnection, table: Table) -> bool:
     """Return whether the registered frame has other rows than a table has; no table has equal rows."""
-    stored = connection.execute(
-        "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = $name "
-        "AND database_name = current_database() ORDER BY column_index",
-        {"name": table.name},
-    ).fetchall()
+    stored = connection.execute(load_statement("list_columns"), {"name": table.name}).fetchall()
     if stored != [(column.name, column.type) for column in table.columns]:
         return True
     _create_table(connection, replace(table, name="new_rows"), "TEMPORARY")

@@ -54,13 +54,17 @@ def common_one_in(partitions: Sequence[Partition]) -> int:
     return max(partition.one_in for partition in partitions)
 
 
+def _keys_of(partition: Partition, bit: int, last_key: int) -> str:
+    path, stratum = _literal(str(partition.path)), _stratum(partition)
+    columns = f"key, {bit} AS bit, {stratum} AS stratum"
+    return f"SELECT {columns} FROM read_parquet({path}) WHERE key <= {last_key}"  # noqa: S608 - literals are quoted
+
+
 def _count(connection: duckdb.DuckDBPyConnection, partitions: Sequence[Partition]) -> dict[str | None, FloatArray]:
     last_key = first_key(1, common_one_in(partitions)) - 1
     # A view takes no parameters.
     lists = " UNION ALL ".join(
-        f"SELECT key, {1 << position} AS bit, {_stratum(partition)} AS stratum "  # noqa: S608 - literals are quoted
-        f"FROM read_parquet({_literal(str(partition.path))}) WHERE key <= {last_key}"
-        for position, partition in enumerate(partitions)
+        _keys_of(partition, 1 << position, last_key) for position, partition in enumerate(partitions)
     )
     connection.execute(f"CREATE OR REPLACE TEMP VIEW lists AS {lists}")
     rows = connection.execute(load_statement("count_list_patterns")).fetchall()
