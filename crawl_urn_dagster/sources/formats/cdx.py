@@ -115,7 +115,8 @@ class ArchiveIndexSource(ParquetCachedSource):
         self._check_fields(index.form, location)
         schema = pa.schema([(name, pa.string()) for name in ("crawl", "element", "stratum")])
         notes = ConversionNotes()
-        reader = BatchReader(index.form, self.rules)
+        needs_url, needs_warc = self.element == "url_as_written", self.crawl_from == "warc"
+        reader = BatchReader(index.form, self.rules, needs_url=needs_url, needs_warc=needs_warc)
         tables = CaptureTables(self, self._label_of_file(location, label))
         # Statistics of elements would cost more than the few scans that use them.
         with pq.ParquetWriter(

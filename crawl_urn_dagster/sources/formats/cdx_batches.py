@@ -57,10 +57,22 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class BatchReader:
-    """Reads batches of lines of one format, by rules of which captures count as present."""
+    """Reads batches of lines of one format.
+
+    Parameters
+    ----------
+    form
+        Format of the lines.
+    rules
+        Rules of which captures count as present.
+    needs_url, needs_warc
+        Whether the URL of captures that have a key, and the name of the WARC, are returned.
+    """
 
     form: LineFormat
     rules: PresenceRules
+    needs_url: bool = True
+    needs_warc: bool = True
 
     def read(self, data: bytes, before: int, *, samples: int) -> Batch:
         """Read some lines.
@@ -96,7 +108,7 @@ class BatchReader:
             outcomes[None] += int(present.sum())
             outcomes[Outcome.STATUS] += int(is_plain.sum() - present.sum())
             chosen = {name: byte_spans.take(span, present) for name, span in spans.items()}
-            tables.append(_captures(text, chosen, stamps[present]))
+            tables.append(self._captures(text, chosen, stamps[present]))
         rows: list[Capture] = []
         malformed: list[tuple[int, str, Outcome]] = []
         for line in np.flatnonzero(is_other).tolist():
@@ -173,17 +185,21 @@ class BatchReader:
             present[revisits] = self._is_present_revisit[status[revisits]]
         return is_plain & present
 
-
-def _captures(text: Text, spans: Mapping[str, Spans], stamps: Positions) -> pa.Table:
-    """Return the captures whose fields stand at some positions."""
-    columns: dict[str, pa.Array] = {"stamp": pa.array(stamps)}
-    for name in ("key", "url", "warc"):
-        found = name in spans
-        columns[name] = byte_spans.extract(text, spans[name]) if found else pa.nulls(len(stamps), pa.string())
-    is_surt = pc.match_substring_regex(columns["key"], SURT_KEY)
-    if "key" in spans and not pc.all(is_surt).as_py():
-        columns["key"] = pc.if_else(is_surt, columns["key"], None)
-    return pa.table({name: columns[name] for name in SCHEMA.names}, schema=SCHEMA)
+    def _captures(self, text: Text, spans: Mapping[str, Spans], stamps: Positions) -> pa.Table:
+        """Return the captures whose fields stand at some positions."""
+        columns: dict[str, pa.Array] = {name: pa.nulls(len(stamps), pa.string()) for name in ("key", "url", "warc")}
+        columns["stamp"] = pa.array(stamps)
+        needs_url = self.needs_url or "key" not in spans
+        if "key" in spans:
+            columns["key"] = byte_spans.extract(text, spans["key"])
+            is_surt = pc.match_substring_regex(columns["key"], SURT_KEY)
+            if not pc.all(is_surt).as_py():
+                columns["key"] = pc.if_else(is_surt, columns["key"], None)
+                needs_url = True
+        for name, is_needed in (("url", needs_url), ("warc", self.needs_warc)):
+            if is_needed and name in spans:
+                columns[name] = byte_spans.extract(text, spans[name])
+        return pa.table({name: columns[name] for name in SCHEMA.names}, schema=SCHEMA)
 
 
 def _lines_with(pattern: re.Pattern[bytes], data: bytes, ends: Positions) -> Mask:

@@ -5,6 +5,7 @@ Does not detect line formats; see `cdx_lines`.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from dataclasses import dataclass
@@ -138,23 +139,30 @@ def parse_stamp(text: str | None) -> int | None:
         return None
     digits = text[: min(len(text) // 2 * 2, 14)]
     padded = digits + _PADDING[len(digits) :]
+    parts = map(int, (padded[:4], *(padded[at : at + 2] for at in range(4, 14, 2))))
     try:
-        date = datetime.strptime(padded, "%Y%m%d%H%M%S")  # noqa: DTZ007 - times of archives are UTC
+        year = datetime(*parts).year  # noqa: DTZ001 - times of archives are UTC
     except ValueError:
         return None
-    return int(padded) if 1990 <= date.year <= 2099 else None
+    return int(padded) if 1990 <= year <= 2099 else None
 
 
 def _split_columns(line: str, form: LineFormat) -> Fields | Outcome:
-    if is_legend(line):
+    if "CDX" in line and is_legend(line):
         if not form.is_under(parse_legend(line)):
             raise ValueError(f"the legend {line[:80]!r} follows lines of the fields {form}; split the file there")
         return Outcome.HEADER
     values = form.split(line)
     if values is None:
         return Outcome.HEADER if _RESUME_KEY.fullmatch(line) else Outcome.FIELDS
-    positions = {name: form.position(name) for name in LETTERS}
-    return Fields(**{name: values[number - 1] for name, number in positions.items() if number is not None})
+    return Fields(**{name: values[number - 1] for name, number in _positions(form)})
+
+
+@functools.cache
+def _positions(form: LineFormat) -> tuple[tuple[str, int], ...]:
+    """Return the position (from 1) of each field that a format has."""
+    found = {name: form.position(name) for name in LETTERS}
+    return tuple((name, number) for name, number in found.items() if number is not None)
 
 
 def _split_json(line: str, form: LineFormat) -> Fields | Outcome:

@@ -5,10 +5,15 @@ Does not read captures; see `cdx_fields` and `cdx_batches`.
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from crawl_urn_dagster.sources.errors import SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _HEADER = re.compile(r"(?P<delimiter>\W)CDX(?P<letters>((?P=delimiter)[A-Za-z])+)\s*")
 _CDXJ_LINE = re.compile(r"(?P<key>\S+) (?P<time>[0-9]{4,17}) \{.*\}\s*")
@@ -103,11 +108,12 @@ class LineFormat:
         first, after = self.wide - 1, self.wide + extra
         words = fields[first:after]
         fields[first:after] = [self.delimiter.join(words)]
-        checked = list(zip(self.letters, fields, strict=True))
-        if self.letters[first] == "a":
-            del checked[first]  # A URL in a list may lack the scheme.
-        if any(map(_OTHER_COLUMN.fullmatch, words[1:])) or not all(_fits(*column) for column in checked):
+        if any(map(_OTHER_COLUMN.fullmatch, words[1:])):
             return None
+        for number, (fits, field) in enumerate(zip(_tests(self.letters), fields, strict=True)):
+            # A URL in a list may lack the scheme.
+            if not fits(field) and (number != first or self.letters[first] == "m"):
+                return None
         return fields
 
     def is_line(self, text: str) -> bool:
@@ -138,6 +144,12 @@ class LineFormat:
 def _fits(letter: str, field: str) -> bool:
     """Test whether a field contains what the letter of its column stands for."""
     return _CONTENTS.get(letter, _ANY).fullmatch(field) is not None
+
+
+@functools.cache
+def _tests(letters: str) -> tuple[Callable[[str], re.Match[str] | None], ...]:
+    """Return the test of each column of a legend."""
+    return tuple(_CONTENTS.get(letter, _ANY).fullmatch for letter in letters)
 
 
 CDXJ = LineFormat("")
