@@ -1,26 +1,27 @@
-"""Measure CDX lines per second, of this package and of a line-by-line reader, on one file and in one process.
+"""Compare this package with a lean loop and with DuckDB's bare read, on one CDX and one CDXJ file, in CPU seconds.
 
-Run ``python -m crawl_urn_dagster_tests.benchmarks.cdx_speed [LINES]``. Both readers write crawl and element of every
-accepted capture to Parquet, and must give the same captures. With ``--memory GIB``, only this package reads a file of
-that size, and the peak memory is printed.
+Run ``python -m crawl_urn_dagster_tests.benchmarks.cdx_speed [LINES]``. This package and the loop write crawl and element
+of every accepted capture to Parquet, and must give the same captures. DuckDB splits the lines into columns and stores
+nothing; of CDXJ it only reads the lines. With ``--memory GIB``, only this package reads a file of that size, and the peak
+memory is printed.
 """
 
 import argparse
+import json
 import re
 import resource
 import tempfile
 import time
-from datetime import datetime
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from crawl_urn_dagster.sources import CdxSource, Files, Selection
 
-NAMES = ("urlkey", "timestamp", "url", "mime", "status", "digest", "redirect", "meta", "length", "offset", "filename")
 LINE = (
-    "org,{site})/articles/2014/{page}/some-page.html 2014{month:02d}26{hour:02d}{minute:02d}24 "
+    "org,{site})/articles/2014/{page}/some-page.html 2014{month:02d}26{hour:02d}{minute:02d}{second:02d} "
     "http://www.{site}.org/articles/2014/{page}/some-page.html {mime} {status} OSSAPWJ23L56IYVRW3GFEAR4MCJMGPTB - - "
     "{length} {offset} JOB-{job}-20140126200624-00001-crawl.example.org.warc.gz\n"
 )
@@ -37,6 +38,7 @@ def write_index(path, lines):
                     month=1 + number % 12,
                     hour=number % 24,
                     minute=number % 60,
+                    second=number % 7,  # another start for each job
                     mime="text/html" if number % 50 else "text/html; charset=utf-8",
                     status=200 if number % 9 else 301,
                     length=number % 70_000,
@@ -46,30 +48,77 @@ def write_index(path, lines):
             )
 
 
-def read_line_by_line(path, target):
-    crawls, elements = [], []
+def write_cdxj(cdx, path):
+    """Write the captures of a CDX file as CDXJ, as pywb does."""
+    with cdx.open() as lines, path.open("w") as file:
+        next(lines)
+        for line in lines:
+            key, stamp, url, *mime, status, digest, _, _, length, offset, warc = line.split()
+            values = {"url": url, "mime": " ".join(mime), "status": status, "digest": digest}
+            values |= {"length": length, "offset": offset, "filename": warc}
+            file.write(f"{key} {stamp} {json.dumps(values)}\n")
+
+
+def split_cdx(line):
+    """Return key, mime, status and WARC of a line; surplus spaces belong to the mime."""
+    fields = line.split(" ")
+    extra = len(fields) - 11
+    return fields[0], fields[3] if not extra else " ".join(fields[3 : 4 + extra]), fields[4 + extra], fields[-1]
+
+
+def split_cdxj(line):
+    key, _, rest = line.split(" ", 2)
+    values = json.loads(rest)
+    return key, values["mime"], values["status"], values["filename"]
+
+
+def read_in_a_loop(path, target, split):
+    """Read a file as a lean loop does: no check of a time, and each name of a WARC is searched once."""
+    labels, crawls, elements = {}, [], []
     with path.open(encoding="utf-8") as file:
-        next(file)
+        if split is split_cdx:
+            next(file)
         for line in file:
-            fields = line.rstrip("\n").split(" ")
-            extra = len(fields) - len(NAMES)
-            if extra:
-                fields[3 : 4 + extra] = [" ".join(fields[3 : 4 + extra])]
-            capture = dict(zip(NAMES, fields, strict=True))
-            try:
-                datetime.strptime(capture["timestamp"], "%Y%m%d%H%M%S")  # noqa: DTZ007
-            except ValueError:
-                continue
-            if capture["mime"] == "warc/revisit" or capture["status"] in {"200", "-"}:
-                crawls.append(re.search(r"^JOB-[0-9]+", capture["filename"])[0])
-                elements.append(capture["urlkey"])
+            key, mime, status, warc = split(line)
+            if status in {"200", "-"} or mime == "warc/revisit":
+                if warc not in labels:
+                    labels[warc] = re.search(r"^JOB-[0-9]+", warc)[0]
+                crawls.append(labels[warc])
+                elements.append(key)
     pq.write_table(pa.table({"crawl": crawls, "element": elements}), target, compression="zstd")
 
 
+def read_bare(path, columns):
+    """Split the lines into columns of text by DuckDB, and read the last column."""
+    names = {f"column{number:02}": "VARCHAR" for number in range(columns)}
+    delimiter = " " if columns > 1 else chr(1)
+    with duckdb.connect() as connection:
+        connection.execute(
+            f"SELECT count(*), max(length(column{columns - 1:02})) FROM read_csv('{path}', columns = {names}, "
+            f"delim = '{delimiter}', quote = '', escape = '', header = false, auto_detect = false, "
+            "null_padding = true, ignore_errors = true)"
+        ).fetchall()
+
+
 def timed(function):
-    start = time.perf_counter()
+    """Return the CPU seconds of a call, and its result."""
+    start = time.process_time()
     result = function()
-    return time.perf_counter() - start, result
+    return time.process_time() - start, result
+
+
+def compare(path, files, split, columns):
+    source = CdxSource(path=str(path), crawl_from="warc", warc_pattern="^JOB-[0-9]+")
+    target = files.cache / "loop.parquet"
+    files.fetch(str(path))  # hashes the file
+    ours, listing = timed(lambda: source.list_crawls(files, Selection()))
+    loop, _ = timed(lambda: read_in_a_loop(path, target, split))
+    bare, _ = timed(lambda: read_bare(path, columns))
+    assert sum(listing.captures.values()) == pq.read_metadata(target).num_rows
+    print(
+        f"{path.suffix}: this package {ours:.2f} s, lean loop {loop:.2f} s (ratio {ours / loop:.2f}), "
+        f"DuckDB's bare read {bare:.2f} s (ratio {ours / bare:.1f}); {listing.findings['lines'] / ours:,.0f} lines/s"
+    )
 
 
 def main():
@@ -90,13 +139,9 @@ def main():
         write_index(path, 1000)
         source.list_crawls(files, Selection())  # loads the libraries
         write_index(path, arguments.lines)
-        files.fetch(str(path))  # hashes the file
-        ours, listing = timed(lambda: source.list_crawls(files, Selection()))
-        plain, _ = timed(lambda: read_line_by_line(path, Path(folder) / "plain.parquet"))
-        assert sum(listing.captures.values()) == pq.read_metadata(Path(folder) / "plain.parquet").num_rows
-        for name, seconds in (("line by line", plain), ("this package", ours)):
-            print(f"{name}: {arguments.lines / seconds:,.0f} lines/s")
-        print(f"ratio: {plain / ours:.1f}")
+        write_cdxj(path, path.with_suffix(".cdxj"))
+        compare(path, files, split_cdx, 11)
+        compare(path.with_suffix(".cdxj"), files, split_cdxj, 1)
 
 
 if __name__ == "__main__":
