@@ -1,9 +1,9 @@
 """Compare this package with a lean loop and with DuckDB's bare read, on one CDX and one CDXJ file, in CPU seconds.
 
-Run ``python -m crawl_urn_dagster_tests.benchmarks.cdx_speed [LINES]``. This package and the loop write crawl and element
-of every accepted capture to Parquet, and must give the same captures. DuckDB splits the lines into columns and stores
-nothing; of CDXJ it only reads the lines. With ``--memory GIB``, only this package reads a file of that size, and the peak
-memory is printed.
+Run ``python -m crawl_urn_dagster_tests.benchmarks.cdx_speed [LINES]``. This package and the loop write crawl and
+element of every accepted capture to Parquet, and must give the same captures. DuckDB splits the lines into columns and
+stores nothing; of CDXJ it only reads the lines. With ``--memory GIB``, only this package reads a file of that size, and
+the peak memory is printed.
 """
 
 import argparse

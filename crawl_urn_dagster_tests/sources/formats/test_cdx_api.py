@@ -1,11 +1,14 @@
 """Test CDX APIs against a server on loopback that behaves, and misbehaves, as the real ones do."""
 
 import json
+import re
+from pathlib import Path
 from urllib.parse import parse_qs, quote_plus, urlsplit
 
 import pytest
 from pydantic import ValidationError
 
+from crawl_urn_dagster.config.loading import load_collections
 from crawl_urn_dagster.sources import CdxApiSource, Files, Selection, SourceError, TooLargeError
 from crawl_urn_dagster_tests.sources.conftest import ALL_CRAWLS, captures_of, labels_of, reply
 
@@ -263,3 +266,30 @@ def test_each_crawl_of_common_crawl_is_asked_for(files, server, write):
 def test_wrong_settings_are_errors(configured, message):
     with pytest.raises(ValidationError, match=message):
         CdxApiSource(**{"path": "http://a/cdx", "url": "example.org", **configured})
+
+
+def test_the_example_is_read(files, server, tmp_path, waits):
+    """Each collection of the example, with a server on loopback in place of the three."""
+    labels = [f"CC-MAIN-2023-{week:02}" for week in (6, 14, 50)]
+
+    def answer(path, query):
+        if path == "/collinfo.json":
+            return json.dumps([{"id": label, "from": f"2023-0{at}-01"} for at, label in enumerate(labels, 1)]).encode()
+        return next(api for name, api in answers.items() if name in path)("", query)
+
+    answers = {"search": wayback(5), "CC-MAIN": pywb(5), "collection": outbackcdx(5)}
+    Api(server, answer)
+    example = Path(__file__).parents[3] / "examples" / "cdx_apis.yaml"
+    text = re.sub(
+        r"https?://(web.archive.org|index.commoncrawl.org|localhost:8080)/", server.url("/"), example.read_text()
+    )
+    (tmp_path / "cdx_apis.yaml").write_text(text)
+    found = {}
+    for collection in load_collections(tmp_path / "cdx_apis.yaml"):
+        listing, captures = read(files, collection.source, collection.selection)
+        found[collection.name] = (labels_of(listing), len(captures))
+    assert found == {
+        "wayback_urls": (["2024-01"], 4),
+        "common_crawl_urls_of_a_domain": (labels, 12),
+        "own_hosts": (["2024-01"], 4),
+    }
