@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 
 from crawl_urn_dagster.atomic import replacing
 from crawl_urn_dagster.formatting import format_options
-from crawl_urn_dagster.observables.schema import COMPLETE, TABLES, VIEWS, Table
+from crawl_urn_dagster.observables.schema import COMPLETE, CROSS_ARCHIVE, TABLES, VIEWS, Table
 from crawl_urn_dagster.sql_loader import load_statement
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _FIRST_WAIT_SECONDS = 0.02
 _LONGEST_WAIT_SECONDS = 1.0
+# The mark itself, and a table that is also computed again after another collection has changed.
+_WITHOUT_MARK = {COMPLETE.name, CROSS_ARCHIVE.name}
 # Part of DuckDB's error message if this process itself has the file open with other settings.
 _OPEN_IN_THIS_PROCESS = "different configuration"
 
@@ -150,7 +152,7 @@ class ObservablesFile:
             is_marked = COMPLETE.name in _tables_and_views(connection)
             for name, frame in frames.items():
                 connection.register("frame", frame)
-                if is_marked and name != COMPLETE.name and _changes(connection, TABLES[name]):
+                if is_marked and name not in _WITHOUT_MARK and _changes(connection, TABLES[name]):
                     connection.execute(f"DROP TABLE {COMPLETE.name}")
                     is_marked = False
                 _create_table(connection, TABLES[name])

@@ -1,15 +1,19 @@
 """Measure the cost of an idle deployment: loading the code location, and polling a source without new crawls.
 
-Uses 30 collections of 130 crawls each. ``python -m crawl_urn_dagster_tests.benchmarks.operations`` prints the time to
-load their definitions, the time to load as many empty definitions, and the time of a sensor's tick.
+``python -m crawl_urn_dagster_tests.benchmarks.operations`` prints, for 1 to 100 collections, the processor time to
+build and resolve their definitions with all snapshots that Dagster stores, the size of these snapshots, and both for
+as many empty definitions of the same shapes. It also prints the time of a tick on 130 lists. Numbers of collections
+may be given as arguments. ``--graphql`` prints instead how long a webserver takes to answer its asset graph.
 """
 
 import json
+import os
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from pathlib import Path
 
 import dagster as dg
@@ -22,27 +26,30 @@ from crawl_urn_dagster.urn import simulate
 from crawl_urn_dagster_tests.collections_for_tests import lists_collection, presence_of, write_list
 from crawl_urn_dagster_tests.pipeline import Pipeline
 
-COLLECTIONS, CRAWLS, REPEATS = 30, 130, 5
+COLLECTIONS, CRAWLS, REPEATS = (1, 10, 30, 100), 130, 3
 
 _LOAD = """
 import json
 import sys
 import time
-import dagster as dg
-{prepare}
-started = time.process_time()
+from dagster._core.remote_representation.external_data import RepositorySnap
+from dagster_shared.serdes import serialize_value
 {imports}
-defs = {defs}
-defs.resolve_asset_graph(), defs.resolve_all_job_defs()
-print(time.process_time() - started)
+shape = json.load(sys.stdin)
+started = time.process_time()
+repository = {defs}.get_repository_def()
+jobs = [serialize_value(job.get_job_snapshot()) for job in repository.get_all_jobs()]
+snapshot = serialize_value(RepositorySnap.from_def(repository, defer_snapshots=True))
+seconds = time.process_time() - started
+print(json.dumps([seconds, (len(snapshot) + sum(map(len, jobs))) / 1e6]))
 """
 _IMPORTS = """
 from crawl_urn_dagster.orchestration.build import build_defs
 from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.sources import SimulatedSource
 """
-_OURS = f"""build_defs(
-    [Collection(name=f'c{{n}}', granularity='url', source=SimulatedSource()) for n in range({COLLECTIONS})]
+_OURS = """build_defs(
+    [Collection(name=f'c{{n}}', granularity='url', source=SimulatedSource()) for n in range({n})]
 )"""
 
 
@@ -106,25 +113,34 @@ def _empty(shape, name):
     )
 
 
-def load_seconds():
-    """Return the minimum processor time to build and resolve our definitions, imports included, and empty ones.
+def load_costs(n_collections, repeats=REPEATS):
+    """Return the minimum processor time and the size of the snapshots of our definitions and of empty ones.
 
     Each build has its own process, and the two kinds alternate, so other load on the machine affects both.
     """
-    empty = f"empty_defs(shape, {COLLECTIONS})"
-    prepare = f"from {__spec__.name} import empty_defs; shape = json.load(sys.stdin)"
+    imports = f"from {__spec__.name} import empty_defs"
     scripts = {
-        "ours": _LOAD.format(prepare="", imports=_IMPORTS, defs=_OURS),
-        "empty": _LOAD.format(prepare=prepare, imports="", defs=empty),
+        "ours": _LOAD.format(imports=_IMPORTS, defs=_OURS.format(n=n_collections)),
+        "empty": _LOAD.format(imports=imports, defs=f"empty_defs(shape, {n_collections})"),
     }
     taken = {name: [] for name in scripts}
     given = json.dumps(shape())
-    for _ in range(REPEATS):
+    for _ in range(repeats):
         for name, script in scripts.items():
             command = [sys.executable, "-W", "ignore", "-c", script]
             run = subprocess.run(command, input=given, capture_output=True, text=True, check=True)
-            taken[name].append(float(run.stdout))
-    return {name: min(seconds) for name, seconds in taken.items()}
+            taken[name].append(json.loads(run.stdout))
+    return {name: min(costs) for name, costs in taken.items()}
+
+
+def print_load_costs(numbers):
+    """Print a row of the table in `docs/production.md` for each number of collections."""
+    print("| collections | CPU, s | CPU a collection, s | snapshots a collection, MB | CPU / empty definitions |")
+    print("|---|---|---|---|---|")
+    for n in numbers:
+        costs = load_costs(n)
+        (seconds, size), (empty_seconds, _) = costs["ours"], costs["empty"]
+        print(f"| {n} | {seconds:.2f} | {seconds / n:.3f} | {size / n:.2f} | {seconds / empty_seconds:.2f} |")
 
 
 def tick_seconds(folder):
@@ -148,14 +164,63 @@ def tick_seconds(folder):
     return statistics.median(taken)
 
 
-def main():
-    """Print the table."""
-    seconds = load_seconds()
-    print(
-        f"load of {COLLECTIONS} collections: {seconds['ours']:.2f} s; empty: {seconds['empty']:.2f} s; "
-        f"{seconds['ours'] / seconds['empty']:.2f} times"
+_ASSET_GRAPH = """query { assetNodes { id assetKey { path } dependencyKeys { path } groupName jobNames
+  hasMaterializePermission isPartitioned assetChecksOrError { ... on AssetChecks { checks { name } } } } }"""
+
+
+def graphql_seconds(n_collections, folder):
+    """Return the seconds from the start of a webserver to its first answer, and those of each query of its graph."""
+    collections = "".join(
+        f"  - {{name: c{n}, granularity: url, source: {{type: simulated}}}}\n" for n in range(n_collections)
     )
+    (folder / "collections.yaml").write_text(f"collections:\n{collections}")
+    environment = {
+        **os.environ,
+        "CRAWL_URN_COLLECTIONS": str(folder / "collections.yaml"),
+        "CRAWL_URN_HOME": str(folder / "home"),
+        "DAGSTER_HOME": str(folder),
+    }
+    (folder / "dagster.yaml").write_text("telemetry: {enabled: false}")
+    command = [sys.executable, "-m", "dagster_webserver", "-m", "crawl_urn_dagster.definitions", "-p", "3977"]
+    started = time.perf_counter()
+    server = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    taken = []
+    try:
+        while len(taken) < REPEATS:
+            asked = time.perf_counter()
+            try:
+                nodes = _ask(_ASSET_GRAPH)["assetNodes"]
+            except OSError:
+                time.sleep(0.2)
+                continue
+            taken.append(time.perf_counter() - asked)
+            assert len(nodes) > 40 * n_collections, len(nodes)
+            if len(taken) == 1:
+                ready = time.perf_counter() - started
+    finally:
+        server.terminate()
+        server.wait()
+    return ready, taken
+
+
+def _ask(query):
+    data, headers = json.dumps({"query": query}).encode(), {"Content-Type": "application/json"}
+    request = urllib.request.Request("http://127.0.0.1:3977/graphql", data, headers)
+    with urllib.request.urlopen(request, timeout=300) as answer:
+        return json.loads(answer.read())["data"]
+
+
+def main():
+    """Print the tables."""
+    arguments = sys.argv[1:]
+    numbers = [int(one) for one in arguments if one.isdigit()] or COLLECTIONS
     with tempfile.TemporaryDirectory() as folder:
+        if "--graphql" in arguments:
+            ready, taken = graphql_seconds(numbers[-1], Path(folder))
+            queries = ", ".join(f"{one:.1f}" for one in taken)
+            print(f"asset graph of {numbers[-1]} collections: first answer after {ready:.1f} s, queries {queries} s")
+            return
+        print_load_costs(numbers)
         print(f"tick with nothing new, {CRAWLS} lists: {tick_seconds(Path(folder)):.2f} s")
 
 
