@@ -139,9 +139,9 @@ def parse_stamp(text: str | None) -> int | None:
         return None
     digits = text[: min(len(text) // 2 * 2, 14)]
     padded = digits + _PADDING[len(digits) :]
-    parts = map(int, (padded[:4], *(padded[at : at + 2] for at in range(4, 14, 2))))
+    year, month, day, hour, minute, second = map(int, (padded[:4], *(padded[at : at + 2] for at in range(4, 14, 2))))
     try:
-        year = datetime(*parts).year  # noqa: DTZ001 - times of archives are UTC
+        datetime(year, month, day, hour, minute, second)  # noqa: DTZ001 - times of archives are UTC
     except ValueError:
         return None
     return int(padded) if 1990 <= year <= 2099 else None

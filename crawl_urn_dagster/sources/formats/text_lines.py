@@ -83,7 +83,7 @@ def text_batches(local: LocalFile, is_line: Callable[[str], bool]) -> Iterator[t
         if size >= _BATCH_BYTES and whole:
             text = _clean(b"".join(whole))
             yield lines, text
-            lines += np.count_nonzero(np.frombuffer(text, dtype=np.uint8) == ord("\n"))
+            lines += int(np.count_nonzero(np.frombuffer(text, dtype=np.uint8) == ord("\n")))
             whole, size = [], 0
     rest = b"".join((*whole, tail))
     if rest:
