@@ -16,8 +16,12 @@ KAPPA, ALPHA, COVERAGE = 0.4, 0.75, 0.6
 N_CRAWLS, URN = 24, 5_000
 
 
+LARGEST_SINCE_2020 = 80
+
+
 def labels(n_crawls=N_CRAWLS):
-    first = dt.date(2020, 1, 6)
+    # A list of many crawls starts earlier, because no crawl may start in the future.
+    first = dt.date(2020, 1, 6) if n_crawls <= LARGEST_SINCE_2020 else dt.date(2010, 1, 4)
     return [(first + dt.timedelta(days=28 * k)).isoformat() for k in range(n_crawls)]
 
 

@@ -44,5 +44,5 @@ def test_a_source_without_columns_rejects_a_stratum():
 
 
 def test_the_end_of_a_crawl_has_no_elements():
-    crawl, elements, is_complete, strata = Captures.end_of("2024-01")
-    assert (crawl, len(elements), is_complete, strata) == ("2024-01", 0, True, None)
+    crawl, elements, is_complete, strata, lost = Captures.end_of("2024-01")
+    assert (crawl, len(elements), is_complete, strata, lost) == ("2024-01", 0, True, None, None)

@@ -53,7 +53,7 @@ def brute_force(tree, select):
 
 def strata_of(source, files):
     found = {crawl: {} for crawl in CRAWLS}
-    for crawl, elements, _, strata in source.captures(files, CRAWLS):
+    for crawl, elements, _, strata, _ in source.captures(files, CRAWLS):
         found[crawl].update(zip(elements, [None] * len(elements) if strata is None else strata, strict=True))
     return found
 

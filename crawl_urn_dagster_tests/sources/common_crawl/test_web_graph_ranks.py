@@ -31,7 +31,7 @@ def test_captures_have_the_rank_of_their_domain(files, write, column, com_rank, 
     listing = source.list_crawls(files, ALL_CRAWLS)
     found = sorted(
         (crawl, element, stratum if isinstance(stratum, str) else None)
-        for crawl, elements, _, strata in source.captures(files, labels_of(listing))
+        for crawl, elements, _, strata, _ in source.captures(files, labels_of(listing))
         for element, stratum in zip(elements, strata, strict=True)
     )
     assert found == [
