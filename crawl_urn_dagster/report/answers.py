@@ -95,7 +95,7 @@ def _losses(content: Content) -> str:
     rest = {"": "", "_low": "_high", "_high": "_low"}
     parts |= {f"missed{end}": round(missing - shares[other]) for end, other in rest.items()}
     left, missed = (format_estimate(parts, name) for name in ("gone", "missed"))
-    return f"{text}: about {left} are gone, {missed} only missed."
+    return f"{text}: at mean rates, {left} are gone, {missed} missed."
 
 
 def _lost(content: Content) -> tuple[int, int] | None:

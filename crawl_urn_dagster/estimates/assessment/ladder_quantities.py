@@ -71,7 +71,7 @@ def ladder_quantities(
     if growing is not None:
         quantities["growth"] = quantity("growth", growing.inflated(c_hat))
     quantities["survival"] = _over_crawls(quantity("mean_survival"), fit.courses["survival_by_gap"])
-    quantities["gone"] = quantity("gone")
+    quantities["gone"] = _over_crawls(quantity("gone"), fit.courses["gone_by_gap"])
     quantities["newcomers"] = quantity("newcomers", scale=one_in)
     if "kappa" not in fit.intervals:
         return quantities

@@ -85,7 +85,7 @@ class OpenPopulationFit:
         Standard errors of the estimates, by name.
     courses
         Quantities of every crawl or gap, with intervals: ``population_by_crawl``, ``known_living_by_crawl``,
-        ``completeness_by_crawl``, ``coverage_by_crawl``, ``survival_by_gap``, ``kappa_by_crawl``,
+        ``completeness_by_crawl``, ``coverage_by_crawl``, ``survival_by_gap``, ``gone_by_gap``, ``kappa_by_crawl``,
         ``core_share_by_crawl``. Values of the first and last crawl of a fluctuating member follow from a convention.
     kappa_limit
         Upper end of the one-sided 95 % confidence interval of κ, for members with a core.

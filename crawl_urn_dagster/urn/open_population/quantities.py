@@ -135,6 +135,7 @@ def quantities(
         "shell_growth": np.log(shell[..., last] / shell[..., first]) / (last - first),
         "coverage_by_crawl": shell_coverage,
         "survival_by_gap": shell_survival,
+        "gone_by_gap": 1 - retained,
         "population_by_crawl": total,
         "known_living_by_crawl": known,
         "completeness_by_crawl": sizes / known,
