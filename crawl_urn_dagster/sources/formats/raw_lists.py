@@ -138,7 +138,7 @@ def _describe_csv(local: LocalFile, columns: Sequence[str] | None) -> RawList:
     parameters = {
         "source": str(local.path),
         "columns": dict.fromkeys(names, "VARCHAR"),
-        "compression": "gzip" if compression_of(local) == "gzip" else "none",
+        "compression": "gzip" if compression_of(local) == "gzip" else "uncompressed",
         "header": columns is None,
         "delimiter": "\x01" if is_single else ",",
         "quote": "" if is_single else '"',
@@ -171,7 +171,7 @@ def _describe_json(local: LocalFile) -> RawList:
     parameters = {
         "source": str(local.path),
         "columns": dict.fromkeys(header, "JSON"),
-        "compression": "gzip" if compression_of(local) == "gzip" else "none",
+        "compression": "gzip" if compression_of(local) == "gzip" else "uncompressed",
     }
     return RawList("convert_presence_json", header, texts, parameters)
 
