@@ -1,4 +1,4 @@
-"""Load SQL statements from the folder `sql`.
+"""Load SQL statements from the folder `sql`, and quote text for statements that are composed.
 
 Contains no statements and does not run them; statements of one line stand in the modules that use them.
 """
@@ -36,3 +36,14 @@ def load_statement(name: str) -> str:
     packaged = _PACKAGE / "sql"
     folder = packaged if packaged.is_dir() else _PACKAGE.parent / "sql"
     return (folder / f"{name}.sql").read_text(encoding="utf-8")
+
+
+def quote_literal(text: str) -> str:
+    """Return a text as a literal of SQL, for statements that take no parameters; only a quote ends a literal.
+
+    Examples
+    --------
+    >>> quote_literal("it's")
+    "'it''s'"
+    """
+    return "'" + text.replace("'", "''") + "'"

@@ -109,6 +109,9 @@ def _cron_numbers(field: str, low: int, high: int) -> set[int]:
     return numbers
 
 
+_WAIT_FACTOR = 4
+
+
 class AutomationSettings(BaseModel):
     """Set when sensors and schedules poll the source, and how they retry.
 
@@ -151,6 +154,10 @@ class AutomationSettings(BaseModel):
     time_zone: Annotated[str, AfterValidator(_validate_time_zone)] = "UTC"
     expect_every_days: float | None = Field(default=None, gt=0, le=36_525)
     grace_days: float = Field(default=30, ge=0, le=36_525)
+
+    def seconds_to_wait(self, failures: int) -> float:
+        """Return the seconds from the last of some failures, at least 1, to the next attempt."""
+        return self.first_wait_seconds * float(_WAIT_FACTOR ** (failures - 1))
 
     @property
     def stale_after_days(self) -> float | None:

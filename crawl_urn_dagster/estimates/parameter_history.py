@@ -63,11 +63,7 @@ def parameter_history_table(
     settings = " ".join([f"{clock} {error}", *own_fits])
     for first in range(0, len(crawls) - window_crawls + 1, step_crawls):
         window = crawls.iloc[first : first + window_crawls]
-        parts = (
-            rebased(window),
-            select_window(containment, window, ("crawl_i", "crawl_j")),
-            select_window(discovery_curve, window, ("start_crawl", "end_crawl")),
-        )
+        parts = window_tables(window, containment, discovery_curve)
         inputs = inputs_sha256(parts, settings)
         kept = None if known is None else known[known["inputs_sha256"] == inputs]
         if kept is None or kept.empty:
@@ -89,9 +85,15 @@ def select_window(table: pd.DataFrame | None, window: pd.DataFrame, ends: tuple[
     return table[table[first].isin(window["crawl"]) & table[last].isin(window["crawl"])]
 
 
-def rebased(window: pd.DataFrame) -> pd.DataFrame:
-    """Return table `crawls` of a window, with years since its first crawl."""
-    return window.assign(years=window["years"] - window["years"].iloc[0])
+def window_tables(
+    window: pd.DataFrame, containment: pd.DataFrame | None, discovery_curve: pd.DataFrame | None
+) -> tuple[pd.DataFrame, pd.DataFrame | None, pd.DataFrame | None]:
+    """Return tables `crawls`, `containment` and `discovery_curve` of a window, with years since its first crawl."""
+    return (
+        window.assign(years=window["years"] - window["years"].iloc[0]),
+        select_window(containment, window, ("crawl_i", "crawl_j")),
+        select_window(discovery_curve, window, ("start_crawl", "end_crawl")),
+    )
 
 
 def inputs_sha256(parts: tuple[pd.DataFrame | None, ...], settings: str) -> str:

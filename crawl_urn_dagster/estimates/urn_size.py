@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawl_urn_dagster.urn import Interval
+from crawl_urn_dagster.urn.curves.conversions import captured_share
 from crawl_urn_dagster.urn.uncertainty.bootstrap import crawl_completeness
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def _completeness(estimates: Mapping[str, float]) -> float | None:
     if all(name in estimates for name in (*_SHELLS, "share_1", "kappa")):
         first = estimates["share_1"]
         shells = first * estimates["coverage_1"] + (1 - first) * estimates["coverage_2"]
-        return estimates["kappa"] + (1 - estimates["kappa"]) * shells
+        return float(captured_share(estimates["kappa"], shells))
     if "coverage" not in estimates:
         return None
     return float(crawl_completeness(estimates.get("core_share", 0.0), estimates["coverage"]))

@@ -12,7 +12,7 @@ import pandas as pd
 
 from crawl_urn_dagster.estimates.assessment.memory import uneven_gaps
 from crawl_urn_dagster.estimates.collection_data import CollectionData
-from crawl_urn_dagster.estimates.parameter_history import inputs_sha256, rebased, select_window
+from crawl_urn_dagster.estimates.parameter_history import inputs_sha256, window_tables
 from crawl_urn_dagster.observables.schema import WINDOW_LENGTHS
 from crawl_urn_dagster.urn import bootstrap_joint, fit_joint
 from crawl_urn_dagster.urn.state_space.fitting import MODELS, fit_model
@@ -56,11 +56,7 @@ def window_lengths_table(
     rows = []
     for length in [*(length for length in LENGTHS if length < len(crawls)), len(crawls)]:
         window = crawls.iloc[:length]
-        parts = (
-            rebased(window),
-            select_window(containment, window, ("crawl_i", "crawl_j")),
-            select_window(discovery_curve, window, ("start_crawl", "end_crawl")),
-        )
+        parts = window_tables(window, containment, discovery_curve)
         inputs = inputs_sha256(parts, f"{error} {model}")
         kept = None if known is None else known[known["inputs_sha256"] == inputs]
         if kept is not None and len(kept):

@@ -20,7 +20,7 @@ from filelock import FileLock, Timeout
 from crawl_urn_dagster.atomic import replacing
 from crawl_urn_dagster.formatting import format_options
 from crawl_urn_dagster.observables.schema import COMPLETE, CROSS_ARCHIVE, TABLES, VIEWS, Table
-from crawl_urn_dagster.sql_loader import load_statement
+from crawl_urn_dagster.sql_loader import load_statement, quote_literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -207,9 +207,8 @@ class ObservablesFile:
         with replacing(self.path) as temporary:
             temporary.unlink()  # DuckDB refuses an empty file and creates its own.
             with closing(duckdb.connect(str(temporary))) as connection:
-                # ATTACH takes no parameters before DuckDB 2. A quote is the only character that ends a literal.
-                path = "'" + str(self.path).replace("'", "''") + "'"
-                connection.execute(f"ATTACH {path} AS held (READ_ONLY)")
+                # ATTACH takes no parameters before DuckDB 2.
+                connection.execute(f"ATTACH {quote_literal(str(self.path))} AS held (READ_ONLY)")
                 [(name,)] = connection.execute("SELECT current_database()").fetchall()
                 connection.execute(f'COPY FROM DATABASE held TO "{name}"')
                 yield connection

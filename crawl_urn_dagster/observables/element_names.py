@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from crawl_urn_dagster.atomic import replacing
 from crawl_urn_dagster.observables.keys import KEY_HASH, in_sample
 from crawl_urn_dagster.observables.presence import ROWS_PER_GROUP, read_keys_and_strata
+from crawl_urn_dagster.sql_loader import quote_literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -133,10 +134,10 @@ class NameSpool:
         self._writers[crawl].close()
         # Two texts with one key count as one element.
         query = "SELECT key, min(element) AS element FROM read_parquet($spool) GROUP BY key ORDER BY key"
-        described = _described(revision, one_in).replace("'", "''")
+        described = quote_literal(_described(revision, one_in))
         options = (
             f"FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, ROW_GROUP_SIZE {ROWS_PER_GROUP}, "
-            f"KV_METADATA {{{_METADATA_KEY}: '{described}'}}"
+            f"KV_METADATA {{{_METADATA_KEY}: {described}}}"
         )
         memory = max(self.memory_bytes // 2**20, _LEAST_MEMORY_MIB)
         config: dict[str, Any] = {"temp_directory": str(self.scratch), "memory_limit": f"{memory}MiB"}

@@ -14,7 +14,7 @@ import numpy as np
 
 from crawl_urn_dagster.observables.keys import first_key
 from crawl_urn_dagster.observables.strata import UNKNOWN
-from crawl_urn_dagster.sql_loader import load_statement
+from crawl_urn_dagster.sql_loader import load_statement, quote_literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -55,7 +55,7 @@ def common_one_in(partitions: Sequence[Partition]) -> int:
 
 
 def _keys_of(partition: Partition, bit: int, last_key: int) -> str:
-    path, stratum = _literal(str(partition.path)), _stratum(partition)
+    path, stratum = quote_literal(str(partition.path)), _stratum(partition)
     columns = f"key, {bit} AS bit, {stratum} AS stratum"
     return f"SELECT {columns} FROM read_parquet({path}) WHERE key <= {last_key}"  # noqa: S608 - literals are quoted
 
@@ -81,9 +81,4 @@ def _stratum(partition: Partition) -> str:
     """Return an expression for the label of the stratum of a row."""
     if not partition.strata:
         return "NULL::VARCHAR"
-    return f"list_extract([{', '.join(_literal(label) for label in partition.strata)}], stratum + 1)"
-
-
-def _literal(text: str) -> str:
-    """Quote a text for SQL; a quote is the only character that ends a literal."""
-    return "'" + text.replace("'", "''") + "'"
+    return f"list_extract([{', '.join(quote_literal(label) for label in partition.strata)}], stratum + 1)"

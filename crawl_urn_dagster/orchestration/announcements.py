@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 #: Metadata of an announcement: the revision of a crawl, or the fingerprint of a source.
 REVISION = "crawl_urn/revision"
-_WAIT_FACTOR = 4
 _MAX_EVENTS = 100
 # The conditions are evaluated every 30 s, so the update of ingested crawls is requested by then.
 _FOLLOWED_WITHIN = timedelta(seconds=120)
@@ -70,8 +69,7 @@ def plan_announcements(
         crawls = count_noun(len(due), "crawl")
         message = f"To ingest: {crawls}, of which {len(events)} are announced now."
         return Announcements(message, tuple(events), ingest.new_crawls)
-    listed = fingerprint(listing.inputs)
-    description = f"{count_noun(len(listing.crawls), 'crawl')} to {listing.crawls[-1].crawl}, fingerprint {listed}."
+    listed, description = describe_listing(listing)
     if _reported(instance, collection) == listed:
         return Announcements(f"Nothing new: {description}")
     if collection.has_histories and _is_recent(instance, asset_key(collection, "presence")):
@@ -80,6 +78,12 @@ def plan_announcements(
     if not _is_due(instance, collection, key, listed, None):
         return Announcements(f"Announced before: {description}")
     return Announcements(f"New: {description}", (dg.AssetMaterialization(key, metadata={REVISION: listed}),))
+
+
+def describe_listing(listing: Listing) -> tuple[str, str]:
+    """Return the fingerprint of what a source has, and a text that states it."""
+    listed = fingerprint(listing.inputs)
+    return listed, f"{count_noun(len(listing.crawls), 'crawl')} to {listing.crawls[-1].crawl}, fingerprint {listed}."
 
 
 def _is_due(
@@ -94,8 +98,7 @@ def _is_due(
         return True
     if len(times) >= settings.attempts:
         return False
-    wait = settings.first_wait_seconds * _WAIT_FACTOR ** (len(times) - 1)
-    return bool(_now().timestamp() > times[0] + wait)
+    return bool(_now().timestamp() > times[0] + settings.seconds_to_wait(len(times)))
 
 
 def _of_revision(records: Iterable[dg.EventLogRecord], revision: str) -> list[dg.EventLogRecord]:

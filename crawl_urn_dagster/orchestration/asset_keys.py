@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.config.collection import Collection
     from crawl_urn_dagster.orchestration.resources import CollectionHome
 
-_ROWS_SHOWN = 8
+#: Rows of a table that the UI shows.
+ROWS_SHOWN = 8
 # Assets that every new crawl updates, and therefore the only ones with a freshness policy.
 _FRESH = {"crawls", "headline", "report"}
 #: Metadata of a report and tag of a run: fingerprint of the source that it used, or that an ingest found.
@@ -213,7 +214,7 @@ def column_lineage(collection: Collection, name: str) -> dict[str, Any]:
 
 def table_result(collection: Collection, name: str, table: pd.DataFrame, **metadata: Any) -> dg.MaterializeResult[None]:
     """Return the metadata of a written table: its number of rows, its first rows, its lineage, and further entries."""
-    shown = table.head(_ROWS_SHOWN).astype(object)
+    shown = table.head(ROWS_SHOWN).astype(object)
     preview = shown.where(shown.notna(), None).to_markdown(index=False, floatfmt=".4g", missingval="")
     return dg.MaterializeResult(
         asset_key=asset_key(collection, name),

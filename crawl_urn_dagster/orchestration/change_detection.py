@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from crawl_urn_dagster.formatting import count_noun
-from crawl_urn_dagster.orchestration.announcements import plan_announcements
+from crawl_urn_dagster.orchestration.announcements import describe_listing, plan_announcements
 from crawl_urn_dagster.orchestration.asset_keys import (
     ASSET_JOB,
     COMMAND,
@@ -31,7 +30,7 @@ from crawl_urn_dagster.orchestration.asset_keys import (
 from crawl_urn_dagster.orchestration.declarative import is_declarative
 from crawl_urn_dagster.orchestration.partitions import INGEST, PARTITION_TAGS, plan_ingest, withdrawn_crawls
 from crawl_urn_dagster.orchestration.run_processes import was_interrupted
-from crawl_urn_dagster.sources import SourceError, TooLargeError, fingerprint
+from crawl_urn_dagster.sources import SourceError, TooLargeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -50,7 +49,6 @@ NOT_FINISHED = (
 # Dagster ends a tick after 60 s, so larger downloads and conversions are left to a run.
 _DEADLINE_SECONDS = 20
 _MAX_BYTES = 32 * 2**20
-_WAIT_FACTOR = 4
 _READ_AGAIN_SECONDS = 3600
 _FOLLOWED_WITHIN_SECONDS = 120
 # Shorter than the time above: two sensors must not request the work of the same interrupted run.
@@ -251,8 +249,7 @@ def _plan_ingest(
 
 def _plan_update(instance: dg.DagsterInstance, collection: Collection, listing: Listing, *, limited: bool) -> RunPlan:
     job = update_job_name(collection)
-    listed = fingerprint(listing.inputs)
-    description = f"{count_noun(len(listing.crawls), 'crawl')} to {listing.crawls[-1].crawl}, fingerprint {listed}."
+    listed, description = describe_listing(listing)
     report = instance.get_latest_materialization_event(asset_key(collection, "report"))
     materialization = report.asset_materialization if report else None
     if materialization and materialization.metadata[FINGERPRINT].value == listed:
@@ -295,7 +292,7 @@ def _reason_to_wait(collection: Collection, failed: Sequence[dg.RunRecord], per_
     if times >= settings.attempts:
         return f"{last}: fix the cause, then launch {job} manually."
     ended = max(one.end_time or one.update_timestamp.timestamp() for one in failed[:per_attempt])
-    again = ended + settings.first_wait_seconds * _WAIT_FACTOR ** (times - 1)
+    again = ended + settings.seconds_to_wait(times)
     if time.time() < again:
         return f"{last}: retried after {datetime.fromtimestamp(again, timezone.utc):%Y-%m-%d %H:%M:%S} UTC."
     return None

@@ -4,7 +4,7 @@ Does not decide when a job runs; see `sensors` and `schedules`.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
@@ -29,8 +29,12 @@ def _presence(collection: Collection) -> dg.AssetSelection:
     return dg.AssetSelection.assets(asset_key(collection, "presence"))
 
 
-def _tags(collection: Collection) -> dict[str, str]:
-    return {dg.MAX_RUNTIME_SECONDS_TAG: str(collection.automation.max_runtime_seconds)}
+def _run_options(collection: Collection) -> dict[str, Any]:
+    """Return the executor and the tags of every job of a collection."""
+    return {
+        "executor_def": options_of(collection).executor or single_process_executor,
+        "tags": {dg.MAX_RUNTIME_SECONDS_TAG: str(collection.automation.max_runtime_seconds)},
+    }
 
 
 def update_job(collection: Collection, checks: Sequence[dg.AssetChecksDefinition]) -> "UnresolvedAssetJobDefinition":
@@ -44,8 +48,7 @@ def update_job(collection: Collection, checks: Sequence[dg.AssetChecksDefinition
         selection=(everything - _presence(collection) if collection.has_histories else everything)
         | dg.AssetSelection.checks(*checks),
         description=f"Updates {collection.name} from its source to figures and report.",
-        executor_def=options_of(collection).executor or single_process_executor,
-        tags=_tags(collection),
+        **_run_options(collection),
     )
 
 
@@ -55,8 +58,7 @@ def ingest_job(collection: Collection) -> "UnresolvedAssetJobDefinition":
         ingest_job_name(collection),
         selection=_presence(collection).without_checks(),
         description=f"Reads crawls of {collection.name} into partitions; all listed crawls if none is chosen.",
-        executor_def=options_of(collection).executor or single_process_executor,
-        tags=_tags(collection),
+        **_run_options(collection),
     )
 
 
@@ -71,8 +73,7 @@ def read_job(collection: Collection, home: CollectionHome) -> dg.JobDefinition:
     @dg.job(
         name=read_job_name(collection),
         description=f"Downloads and converts the files of {collection.name}, which takes too long for a sensor.",
-        executor_def=options_of(collection).executor or single_process_executor,
-        tags=_tags(collection),
+        **_run_options(collection),
     )
     def job() -> None:
         read()

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from crawl_urn_dagster.observables.schema import SYMBOLS
 from crawl_urn_dagster.report.blocks import Block, Section
 from crawl_urn_dagster.report.markdown import escape, format_estimate, format_estimates, markdown_table
 from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES
+from crawl_urn_dagster.urn.curves.conversions import captured_share
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,5 +80,6 @@ def _covered(content: Content) -> pd.DataFrame:
     captured = {}
     for end in ("", "_low", "_high"):
         kappa = rows[f"kappa{end}"].astype("float64").where(rows["kappa"].notna(), 0.0)
-        captured[f"captured{end}"] = kappa + (1 - kappa) * rows[f"coverage{end}"].astype("float64")
+        coverage = rows[f"coverage{end}"].astype("float64")
+        captured[f"captured{end}"] = captured_share(*(np.asarray(one, dtype=np.float64) for one in (kappa, coverage)))
     return rows.assign(**captured).sort_values("captured", kind="stable", ignore_index=True)

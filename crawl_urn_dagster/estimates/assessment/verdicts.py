@@ -10,12 +10,13 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from crawl_urn_dagster.urn import Status
+from crawl_urn_dagster.urn.results.codes import Code
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-class VerdictName(str, Enum):
+class VerdictName(Code):
     """Overall result of the tests of a collection.
 
     Examples
@@ -43,11 +44,6 @@ class VerdictName(str, Enum):
     NO_URN = "no_urn"
     NOT_FITTED = "not_fitted"
     TOO_SHORT = "too_short"
-
-    __hash__ = str.__hash__  # a name read from a table is the same key
-
-    def __str__(self) -> str:
-        return self.value
 
 
 class Quotable(str, Enum):

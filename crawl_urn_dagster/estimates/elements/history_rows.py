@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crawl_urn_dagster.urn.data.histories import first_and_last
 from crawl_urn_dagster.urn.elements.posterior import element_states
 
 if TYPE_CHECKING:
@@ -88,12 +89,12 @@ def history_rows(
             probabilities["p_expected"] = expected
         if not judgement.is_eligibility_reported:
             probabilities |= dict.fromkeys(("p_core", "p_eligible", "p_missed", "p_dormant"), unknown)
-    n_crawls = seen.shape[1]
+    first, last = first_and_last(seen)
     return HistoryRows(
         seen=seen,
         elements=histories.elements,
-        first=seen.argmax(axis=1),
-        last=n_crawls - 1 - seen[:, ::-1].argmax(axis=1),
+        first=first,
+        last=last,
         captures=seen.sum(axis=1),
         probabilities=probabilities,
     )

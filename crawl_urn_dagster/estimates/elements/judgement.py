@@ -5,13 +5,13 @@ Does not test them; see `calibration`.
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from crawl_urn_dagster.estimates.elements.calibration import BASELINES, MODEL
 from crawl_urn_dagster.urn import Status
+from crawl_urn_dagster.urn.results.codes import Code
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +27,7 @@ _FEWEST_CRAWLS_WITH_ABSENCE = 12
 _LONG_ABSENCE = 1 / 3
 
 
-class ElementReason(str, Enum):
+class ElementReason(Code):
     """Why probabilities of elements are not reported, or what qualifies them; stored in column ``reason_code``.
 
     Examples
@@ -42,11 +42,6 @@ class ElementReason(str, Enum):
     NO_BETTER_THAN_BASELINE = "no_better_than_baseline"
     ABSENCES_NOT_IDENTIFIED = "absences_not_identified"
     LONG_ABSENCES = "long_absences"
-
-    __hash__ = str.__hash__  # a code read from a table is the same key
-
-    def __str__(self) -> str:
-        return self.value
 
     @property
     def sentence(self) -> str:

@@ -17,6 +17,7 @@ import dagster as dg
 
 from crawl_urn_dagster.formatting import count_noun
 from crawl_urn_dagster.orchestration.alerts.records import (
+    MAX_CHARACTERS,
     SETTLED,
     Alert,
     delivered_targets_by_event,
@@ -41,7 +42,6 @@ _LOOK_BACK = timedelta(days=7)
 _MAX_RUNS = 200
 _EVALUATED = {AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordStatus.FAILED}
 _MAX_EVALUATIONS = 50
-_MAX_CHARACTERS = 4000
 _MAX_CHECKS_NAMED = 3
 # Many collections have a reservation from the start; only a later one is news.
 _NO_EVENT_AT_FIRST = {"numbers_may_be_quoted"}
@@ -149,7 +149,7 @@ def _run_alert(collection: Collection, event: str, run: dg.DagsterRun, outcome: 
     return Alert(
         event,
         f"{collection.name}: {', '.join(events)}",
-        "\n".join(["\n".join(lines)[:_MAX_CHARACTERS], *links]),
+        "\n".join(["\n".join(lines)[:MAX_CHARACTERS], *links]),
         "failure" if is_failure else "warning",
     )
 

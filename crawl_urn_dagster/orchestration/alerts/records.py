@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 #: Recorded next to the targets of an event that no target is to receive any more, not even one added later.
 SETTLED = "-"
+#: Largest length of the part of a message that quotes errors or checks.
+MAX_CHARACTERS = 4000
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,12 @@ from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
 from crawl_urn_dagster.formatting import count_noun
-from crawl_urn_dagster.orchestration.alerts.records import Alert, delivered_targets, record_delivered_targets
+from crawl_urn_dagster.orchestration.alerts.records import (
+    MAX_CHARACTERS,
+    Alert,
+    delivered_targets,
+    record_delivered_targets,
+)
 from crawl_urn_dagster.orchestration.asset_keys import asset_key, new_crawl_sensor_name
 from crawl_urn_dagster.orchestration.dagster_internals import InstigatorType, TickStatus
 from crawl_urn_dagster.orchestration.run_results import root_error, root_error_message
@@ -25,7 +30,6 @@ if TYPE_CHECKING:
 
 _POLLED = [TickStatus.SUCCESS, TickStatus.SKIPPED, TickStatus.FAILURE]
 _MAX_UPDATES = 100
-_MAX_CHARACTERS = 4000
 # Recorded next to the targets of an outage: the kind of its errors, or that it ended.
 _KIND, _ENDED = "kind:", "kind:ended"
 
@@ -61,7 +65,7 @@ def _outage(instance: dg.DagsterInstance, collection: Collection) -> Alert | Non
         event,
         f"{collection.name}: the source cannot be read",
         f"The last {count_noun(len(ticks), 'poll')} of the source failed, since {_time(ticks[-1])}. "
-        f"Error: {root_error_message(ticks[0].error)[:_MAX_CHARACTERS]}\nPolling continues. A further alert is sent "
+        f"Error: {root_error_message(ticks[0].error)[:MAX_CHARACTERS]}\nPolling continues. A further alert is sent "
         f"when the polls fail in another way, or a poll succeeds. See the ticks of the sensor {sensor}.",
         "failure",
     )

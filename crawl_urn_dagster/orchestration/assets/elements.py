@@ -10,7 +10,7 @@ import dagster as dg
 
 from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.observables.schema import ASSESSMENT_TABLES, ELEMENT_LISTS
-from crawl_urn_dagster.orchestration.asset_keys import asset_spec, assets_of, table_result
+from crawl_urn_dagster.orchestration.asset_keys import ROWS_SHOWN, asset_spec, assets_of, table_result
 from crawl_urn_dagster.orchestration.assets.estimates import FITTED
 from crawl_urn_dagster.orchestration.resources import CollectionHome
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 _LISTS = tuple(table.name for table in ELEMENT_LISTS)
 #: Tables of single elements in the DuckDB file.
 ELEMENT_TABLES = ("element_scores", "element_calibration", *_LISTS, "losses_by_group")
-_ROWS_SHOWN = 8
 
 
 def element_assets(collection: Collection, home: CollectionHome) -> list[dg.AssetsDefinition]:
@@ -63,7 +62,7 @@ def element_assets(collection: Collection, home: CollectionHome) -> list[dg.Asse
             "as_of": crawls["crawl"].iloc[-1],
             **({} if judgement.reason is None else {"reason": judgement.reason.sentence}),
         }
-        shown = duckdb.read_parquet(str(home.elements)).limit(_ROWS_SHOWN).df()
+        shown = duckdb.read_parquet(str(home.elements)).limit(ROWS_SHOWN).df()
         written = {
             "dagster/row_count": found.rows,
             "path": dg.MetadataValue.path(str(home.elements)),

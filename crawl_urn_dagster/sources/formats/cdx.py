@@ -17,7 +17,7 @@ from crawl_urn_dagster.sources.errors import DamagedError, SourceError
 from crawl_urn_dagster.sources.formats.cdx_fields import PresenceRules
 from crawl_urn_dagster.sources.formats.cdx_lines import is_secondary_index, parse_legend
 from crawl_urn_dagster.sources.formats.crawl_in_path import label_of_file
-from crawl_urn_dagster.sources.formats.parquet_cache import ConversionNotes, ParquetCachedSource
+from crawl_urn_dagster.sources.formats.parquet_cache import ConversionNotes, ParquetCachedSource, capture_schema
 from crawl_urn_dagster.sources.formats.wacz import INSIDE, extract_indexes, is_wacz
 from crawl_urn_dagster.sources.transport.locations import (
     existing_files,
@@ -103,7 +103,6 @@ class ArchiveIndexSource(ParquetCachedSource):
         )
 
     def _write(self, local: LocalFile, target: Path, label: str | SourceError | None) -> None:
-        import pyarrow as pa
         import pyarrow.parquet as pq
 
         from crawl_urn_dagster.sources.formats.capture_tables import CaptureTables, note_outcomes
@@ -113,7 +112,7 @@ class ArchiveIndexSource(ParquetCachedSource):
         location = local.input.location
         index = open_index(local, parse_legend(self.legend) if self.legend else None)
         self._check_fields(index.form, location)
-        schema = pa.schema([(name, pa.string()) for name in ("crawl", "element", "stratum")])
+        schema = capture_schema()
         notes = ConversionNotes()
         needs_url, needs_warc = self.element == "url_as_written", self.crawl_from == "warc"
         reader = BatchReader(index.form, self.rules, needs_url=needs_url, needs_warc=needs_warc)

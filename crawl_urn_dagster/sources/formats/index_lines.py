@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import codecs
 import json
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from crawl_urn_dagster.sources.errors import SourceError
@@ -86,16 +86,11 @@ def open_index(local: LocalFile, legend: LineFormat | None) -> Index:
 
 def _row_batches(local: LocalFile) -> Iterator[tuple[int, bytes]]:
     """Yield the rows of an array as lines whose fields are separated by tabs, or as lines of JSON."""
-    lines: list[str] = []
+    lines = (_line(row, is_first=not number) for number, row in enumerate(_rows(local)))
     before = 0
-    for row in _rows(local):
-        lines.append(_line(row, is_first=not before and not lines))
-        if len(lines) == _ROWS_PER_BATCH:
-            yield before, "".join(f"{line}\n" for line in lines).encode("utf-8", "replace")
-            before += len(lines)
-            lines = []
-    if lines:
-        yield before, "".join(f"{line}\n" for line in lines).encode("utf-8", "replace")
+    while batch := list(islice(lines, _ROWS_PER_BATCH)):
+        yield before, "".join(f"{line}\n" for line in batch).encode("utf-8", "replace")
+        before += len(batch)
 
 
 def _line(row: object, *, is_first: bool) -> str:

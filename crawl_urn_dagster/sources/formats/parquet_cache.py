@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    import pyarrow as pa
+
     from crawl_urn_dagster.sources.calendar import Selection
     from crawl_urn_dagster.sources.input_files import LocalFile
     from crawl_urn_dagster.sources.transport.files import Files
@@ -67,6 +69,13 @@ class ConversionNotes:
 
         stored = json.loads((pq.read_metadata(path).metadata or {}).get(_NOTES_KEY.encode(), "{}"))
         return cls(Counter(stored.get("counts", {})), stored.get("samples", []), stored.get("started", {}))
+
+
+def capture_schema() -> pa.Schema:
+    """Return the columns of a converted file without losses."""
+    import pyarrow as pa
+
+    return pa.schema([(name, pa.string()) for name in ("crawl", "element", "stratum")])
 
 
 class ParquetCachedSource(PresenceSource):

@@ -23,7 +23,7 @@ from crawl_urn_dagster.sources.transport.file_formats import (
     compression_of,
     open_decompressed,
 )
-from crawl_urn_dagster.sources.transport.text_files import open_text
+from crawl_urn_dagster.sources.transport.text_files import is_gzip, open_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,7 +109,7 @@ def describe_list(
         return _describe_arrow(connection, pyarrow.dataset.dataset(local.path, format=found.lower()))
     with open_text(local) as stream:
         start = stream.read(1)
-    if compression_of(local) == "gzip":
+    if is_gzip(local):
         with open_decompressed(local) as content:
             while content.read(1 << 20):  # To the end, because DuckDB 1.5 accepts a truncated file.
                 pass
@@ -138,12 +138,17 @@ def _describe_csv(local: LocalFile, columns: Sequence[str] | None) -> RawList:
     parameters = {
         "source": str(local.path),
         "columns": dict.fromkeys(names, "VARCHAR"),
-        "compression": "gzip" if compression_of(local) == "gzip" else "uncompressed",
+        "compression": _duckdb_compression(local),
         "header": columns is None,
         "delimiter": "\x01" if is_single else ",",
         "quote": "" if is_single else '"',
     }
     return RawList("convert_presence_csv", header, names, parameters)
+
+
+def _duckdb_compression(local: LocalFile) -> str:
+    """Return the compression by the name that all versions of DuckDB know."""
+    return "gzip" if is_gzip(local) else "uncompressed"
 
 
 def _reject_header(local: LocalFile, columns: Sequence[str]) -> None:
@@ -171,7 +176,7 @@ def _describe_json(local: LocalFile) -> RawList:
     parameters = {
         "source": str(local.path),
         "columns": dict.fromkeys(header, "JSON"),
-        "compression": "gzip" if compression_of(local) == "gzip" else "uncompressed",
+        "compression": _duckdb_compression(local),
     }
     return RawList("convert_presence_json", header, texts, parameters)
 

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from crawl_urn_dagster.sources.errors import DamagedError, SourceError
-from crawl_urn_dagster.sources.transport.file_formats import START_BYTES, open_decompressed, reject_binary
+from crawl_urn_dagster.sources.transport.file_formats import START_BYTES, UTF_16_MARKS, open_decompressed, reject_binary
 from crawl_urn_dagster.sources.transport.text_files import is_gzip
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ _BATCH_BYTES = 2**23
 _READ_BYTES = 2**20
 _GZIP = 16 + zlib.MAX_WBITS
 _MARK = codecs.BOM_UTF8
-_UTF_16 = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
 
 def line_batches(local: LocalFile, is_line: Callable[[str], bool]) -> Iterator[pa.Table]:
@@ -132,12 +131,11 @@ def read_blocks(local: LocalFile) -> Iterator[tuple[bytes, bool]]:
     """Yield the content of a file in blocks of UTF-8, and whether a gzip member ends with each."""
     blocks = _raw_blocks(local)
     first, ends_member = next(blocks, (b"", False))
-    encoding = next((name for mark, name in _UTF_16.items() if first.startswith(mark)), None)
     blocks = chain([(first, ends_member)], blocks)
-    if encoding is None:
+    if not first.startswith(UTF_16_MARKS):
         yield from blocks
         return
-    decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+    decoder = codecs.getincrementaldecoder("utf-16")(errors="replace")
     for block, _ in blocks:
         yield decoder.decode(block).encode("utf-8", "replace"), False
     yield decoder.decode(b"", final=True).encode("utf-8", "replace"), False

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crawl_urn_dagster.sources.errors import DamagedError
+from crawl_urn_dagster.sources.formats.parquet_cache import capture_schema
 from crawl_urn_dagster.sql_loader import load_statement
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def write_zone(connection: duckdb.DuckDBPyConnection, local: LocalFile, label: s
     from crawl_urn_dagster.sources.formats.text_lines import line_batches
 
     location = local.input.location
-    schema = pa.schema([(name, pa.string()) for name in ("crawl", "element", "stratum")])
+    schema = capture_schema()
     statement = load_statement("read_zone_lines")
     origin = owner = top = ""
     with pq.ParquetWriter(target, schema, compression="zstd", use_dictionary=["crawl"]) as writer:

@@ -6,6 +6,7 @@ Does not interpret text; see `text_files`.
 from __future__ import annotations
 
 import bz2
+import codecs
 import gzip
 import io
 import lzma
@@ -46,7 +47,7 @@ _BINARY_FORMATS = {
     b"%PDF": "PDF",
     b"\xd0\xcf\x11\xe0": "Excel 97",
 }
-_UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def compression_of(local: LocalFile) -> str | None:
@@ -67,7 +68,7 @@ def reject_binary(start: bytes, location: str) -> None:
     name = _named(_BINARY_FORMATS, start) or _named(_COMPRESSIONS, start)
     if name is None and start[257:262] == b"ustar":
         name = "tar"
-    if name is None and b"\x00" in start and not start.startswith(_UTF_16_MARKS):
+    if name is None and b"\x00" in start and not start.startswith(UTF_16_MARKS):
         name = "binary"
     if name is not None:
         raise SourceError(f"{location}: is a {name} file, expected text; convert it, or check the address")

@@ -5,7 +5,6 @@ Does not interpret the text; see `csv_tables` and `formats`.
 
 from __future__ import annotations
 
-import codecs
 import io
 import zlib
 from contextlib import contextmanager, suppress
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 from crawl_urn_dagster.sources.errors import DamagedError, SourceError
 from crawl_urn_dagster.sources.transport.file_formats import (
     START_BYTES,
+    UTF_16_MARKS,
     compression_of,
     open_decompressed,
     peek,
@@ -64,7 +64,7 @@ def open_text(local: LocalFile) -> Iterator[TextIO]:
         with open_decompressed(local) as stream:
             start, whole = peek(stream)
             reject_binary(start, location)
-            is_utf_16 = len(start) > 2 and start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+            is_utf_16 = len(start) > 2 and start.startswith(UTF_16_MARKS)
             yield io.TextIOWrapper(whole, encoding="utf-16" if is_utf_16 else "utf-8-sig", newline="")
     except UnicodeDecodeError as error:
         raise DamagedError(f"{location}: is not UTF-8 text: {error}; expected CSV or JSON in UTF-8") from error

@@ -57,6 +57,22 @@ def kappa_from_core_share(core_share: Fraction, coverage: Fraction) -> FloatArra
     return ratio(core_share * coverage, 1 - core_share + core_share * coverage, undefined=1.0)
 
 
+def captured_share(kappa: Fraction, coverage: Fraction) -> FloatArray:
+    """Return the share of the urn that one crawl captures, κ + (1-κ) c.
+
+    Parameters
+    ----------
+    kappa, coverage
+        Core fraction of the urn and shell coverage, in [0, 1]; shapes that broadcast.
+
+    Examples
+    --------
+    >>> round(float(captured_share(0.4, 0.6)), 4)
+    0.76
+    """
+    return np.asarray(kappa + (1 - kappa) * coverage)
+
+
 def urn_from_tail(rho_inf: Fraction, tau_h: Fraction) -> tuple[FloatArray, FloatArray]:
     """Return survival and coverage of the homogeneous urn whose discovery curve has a given asymptote.
 

@@ -197,6 +197,23 @@ class HistoryCells(NamedTuple):
     elements: IntArray
 
 
+def first_and_last(seen: BoolArray) -> tuple[IntArray, IntArray]:
+    """Return the crawl of the first and of the last capture of each history; histories without a capture have none.
+
+    Parameters
+    ----------
+    seen
+        Whether each history has a capture at each crawl, shape (histories, n_crawls).
+
+    Examples
+    --------
+    >>> first, last = first_and_last(np.array([[0, 1, 1, 0]], dtype=bool))
+    >>> first.tolist(), last.tolist()
+    ([1], [2])
+    """
+    return seen.argmax(axis=1), seen.shape[1] - 1 - seen[:, ::-1].argmax(axis=1)
+
+
 def count_cells(counts: CaptureHistoryCounts) -> HistoryCells:
     """Count elements by first capture, last capture and number of captures.
 
@@ -222,7 +239,7 @@ def count_cells(counts: CaptureHistoryCounts) -> HistoryCells:
     n = counts.n_crawls
     captured = counts.seen.any(axis=1) & (counts.elements > 0)
     seen, elements = counts.seen[captured], counts.elements[captured]
-    first, last = seen.argmax(axis=1), n - 1 - seen[:, ::-1].argmax(axis=1)
+    first, last = first_and_last(seen)
     code, cell = np.unique((last * n + first) * (n + 1) + seen.sum(axis=1), return_inverse=True)
     pair, captures = np.divmod(code, n + 1)
     last, first = np.divmod(pair, n)

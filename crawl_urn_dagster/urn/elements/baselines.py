@@ -11,6 +11,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import betaln
 
+from crawl_urn_dagster.urn.data.histories import first_and_last
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -114,7 +116,7 @@ def bg_bb(histories: CaptureHistoryCounts, ahead: Sequence[int]) -> FloatArray:
 
 def _count_customers(seen: BoolArray, elements: IntArray) -> _Customers:
     n_crawls = seen.shape[1]
-    first, last = seen.argmax(axis=1), n_crawls - 1 - seen[:, ::-1].argmax(axis=1)
+    first, last = first_and_last(seen)
     keys = np.array([seen.sum(axis=1) - 1, last - first, n_crawls - 1 - first])
     (recaptures, recency, opportunities), row = np.unique(keys, axis=1, return_inverse=True)
     total = np.bincount(row.ravel(), weights=elements).astype(np.float64)

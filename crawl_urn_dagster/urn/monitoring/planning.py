@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crawl_urn_dagster.urn.curves.conversions import captured_share
 from crawl_urn_dagster.urn.curves.model import CoreShellUrn
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def plan(kappa: npt.ArrayLike, alpha: npt.ArrayLike, coverage: npt.ArrayLike, *,
         cost = 1 / nu_inf
     crawls = np.where(shell.coverage >= SEEN_WELL, 1.0, crawls)
     return Plan(
-        crawl_completeness=np.asarray(urn.kappa + (1 - np.asarray(urn.kappa)) * urn.coverage),
+        crawl_completeness=captured_share(np.asarray(urn.kappa), urn.coverage),
         crawls_to_seen=np.where(seen_at_last >= SEEN_WELL, crawls, np.inf),
         seen_at_last=seen_at_last,
         nu_inf=nu_inf,
@@ -128,7 +129,7 @@ def equal_budget_coverage(kappa: npt.ArrayLike, coverage: npt.ArrayLike, cadence
     """
     core, present, ratio = (np.asarray(value, dtype=np.float64) for value in (kappa, coverage, cadence))
     with np.errstate(divide="ignore", invalid="ignore"):
-        needed = (ratio * (core + (1 - core) * present) - core) / (1 - core)
+        needed = (ratio * captured_share(core, present) - core) / (1 - core)
     return np.where((needed > 0) & (needed <= 1), needed, np.nan)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crawl_urn_dagster.urn.data.histories import first_and_last
 from crawl_urn_dagster.urn.open_population.class_terms import class_terms
 from crawl_urn_dagster.urn.open_population.classes import PopulationClass
 from crawl_urn_dagster.urn.open_population.likelihood import MixtureLikelihood, history_rows
@@ -214,7 +215,7 @@ def first_last_inflation(fit: OpenPopulationFit, counts: CaptureHistoryCounts) -
     """
     captured = counts.seen.any(axis=1)
     seen, n = counts.seen[captured], counts.n_crawls
-    first, last = seen.argmax(axis=1), n - 1 - seen[:, ::-1].argmax(axis=1)
+    first, last = first_and_last(seen)
     observed = np.bincount(first * n + last, counts.elements[captured], minlength=n * n).reshape(n, n)
     expected = sum((_first_last(one) for one in fit.classes), np.zeros((n, n)))
     is_large = expected >= _LEAST_EXPECTED

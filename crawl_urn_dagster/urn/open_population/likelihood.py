@@ -15,6 +15,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import logsumexp
 
+from crawl_urn_dagster.urn.data.histories import first_and_last
 from crawl_urn_dagster.urn.open_population.class_terms import COMPLEX_STEP, CourseParameters, adjoint, class_terms
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def history_rows(counts: CaptureHistoryCounts, *, is_mixed: bool) -> HistoryRows
     captured = counts.seen.any(axis=1) & (counts.elements > 0)
     seen, elements = counts.seen[captured], counts.elements[captured].astype(np.float64)
     n = counts.n_crawls
-    first, last = seen.argmax(axis=1), n - 1 - seen[:, ::-1].argmax(axis=1)
+    first, last = first_and_last(seen)
     is_run = seen.sum(axis=1) == last - first + 1
     rows = np.ones(len(seen), dtype=bool) if is_mixed else is_run & ((first == 0) | (last == n - 1))
     sums = _sums(seen.astype(np.float64), first, last, elements * ~rows)

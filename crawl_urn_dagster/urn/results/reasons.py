@@ -5,14 +5,15 @@ Does not decide which reasons hold; see the fits and `identification`.
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from crawl_urn_dagster.urn.results.codes import Code
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 
-class ReasonCode(str, Enum):
+class ReasonCode(Code):
     """Why a fit has its status, or what qualifies it; stored in column ``reason_code``.
 
     Examples
@@ -50,11 +51,6 @@ class ReasonCode(str, Enum):
     CORE_TOO_SMALL = "core_too_small"
     STRATUM_CHANGES_SIZE = "stratum_changes_size"
     REFUTED = "refuted"
-
-    __hash__ = str.__hash__  # a code read from a table is the same key
-
-    def __str__(self) -> str:
-        return self.value
 
 
 class Reason(NamedTuple):

@@ -6,11 +6,11 @@ Does not fit anything; see `urn.fits`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
+from crawl_urn_dagster.urn.results.codes import Code
 from crawl_urn_dagster.urn.results.reasons import ReasonCode, explain
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ Clock = Literal["crawl", "year"]
 _UNINFORMATIVE_WIDTH = 0.9
 
 
-class Status(str, Enum):
+class Status(Code):
     """Status of a fit or of a quantity, in order of precedence.
 
     ``refuted``: tests of the collection refute the model, so its numbers describe the curves only. ``qualified``: the
@@ -47,11 +47,6 @@ class Status(str, Enum):
     NOT_IDENTIFIED = "not_identified"
     QUALIFIED = "qualified"
     OK = "ok"
-
-    __hash__ = str.__hash__  # a status read from a table is the same key
-
-    def __str__(self) -> str:
-        return self.value
 
 
 #: Statuses for which no estimate is reported and no curve is drawn.

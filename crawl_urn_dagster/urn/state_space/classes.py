@@ -219,10 +219,6 @@ class Mixture:
         """Return the share of a crawl that is next captured j crawls later, h(j), for j of 0 to n."""
         return self._weigh([k.returns(n).first for k in self.classes])
 
-    def not_seen_again(self, n: int) -> FloatArray:
-        """Return the share of a crawl that the next j crawls do not capture, for j of 0 to n."""
-        return self._weigh([k.returns(n).never for k in self.classes])
-
     def seen_before(self, n: int) -> FloatArray:
         """Return the share of a crawl that the t crawls before it captured, for t of 0 to n."""
         return self._weigh([k.seen_before(n, self.growth) for k in self.classes])

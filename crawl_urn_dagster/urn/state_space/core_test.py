@@ -6,9 +6,9 @@ both. Does not estimate the core; see `intervals`.
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
+from crawl_urn_dagster.urn.results.codes import Code
 from crawl_urn_dagster.urn.state_space.fitting import MODELS, StateSpaceFit, fit_model
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _CLEAR_DIFFERENCE = 10.0
 _LEAST_CRAWLS = 20
 
 
-class CoreVerdict(str, Enum):
+class CoreVerdict(Code):
     """Outcome of the test for a permanent core.
 
     Examples
@@ -40,8 +40,6 @@ class CoreVerdict(str, Enum):
     NO_CORE = "no_core"
     #: There are fewer than 20 crawls, and a fit without a core is nearly as good.
     TOO_FEW_CRAWLS = "too_few_crawls"
-
-    __hash__ = str.__hash__  # a code read from a table is the same key
 
 
 class CoreTest(NamedTuple):

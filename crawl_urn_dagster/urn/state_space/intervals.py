@@ -7,7 +7,6 @@ information plus what efforts of the estimated spread add, and its mean is freed
 from __future__ import annotations
 
 from dataclasses import replace
-from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ from scipy.stats import t as t_distribution
 
 from crawl_urn_dagster.urn.data.autocorrelation import autocorrelation
 from crawl_urn_dagster.urn.data.normal_intervals import NORMAL_QUANTILE, logit_interval
+from crawl_urn_dagster.urn.results.codes import Code
 from crawl_urn_dagster.urn.state_space.efforts import Efforts, estimate_efforts
 from crawl_urn_dagster.urn.state_space.fitting import mixture_at
 from crawl_urn_dagster.urn.state_space.likelihood import Likelihood, Observations
@@ -36,7 +36,7 @@ _LARGEST_AGREEMENT = 1.10
 _LARGEST_AUTOCORRELATION = 0.9
 
 
-class Withholding(str, Enum):
+class Withholding(Code):
     """Why a number should not be quoted.
 
     Examples
@@ -59,8 +59,6 @@ class Withholding(str, Enum):
     ENTRANTS_UNKNOWN = "entrants_unknown"
     #: Sizes and first captures disagree about the growth, so that nothing may be extrapolated.
     NOT_STATIONARY = "not_stationary"
-
-    __hash__ = str.__hash__  # a code read from a table is the same key
 
 
 class Quantity(NamedTuple):

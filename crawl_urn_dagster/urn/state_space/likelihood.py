@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
+from crawl_urn_dagster.urn.data.histories import first_and_last
 from crawl_urn_dagster.urn.state_space.recursions import ClassParameters, Values, first_returns, never_again
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def observe(histories: CaptureHistoryCounts, gaps: FloatArray | None = None) -> 
     history, crawl = np.nonzero(seen)
     is_return = history[1:] == history[:-1]
     start, lag = crawl[:-1][is_return], np.diff(crawl)[is_return]
-    first, last = seen.argmax(axis=1), n - 1 - seen[:, ::-1].argmax(axis=1)
+    first, last = first_and_last(seen)
     of_start = (0 if gaps is None else start) * n + lag
     of_tail = starts * n + n - 1 - last
     rows = np.concatenate([history[:-1][is_return], np.arange(len(first))])

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.stats import t as t_distribution
 
+from crawl_urn_dagster.urn.data.histories import first_and_last
 from crawl_urn_dagster.urn.state_space.efforts import shifted
 from crawl_urn_dagster.urn.state_space.fitting import mixture_at
 from crawl_urn_dagster.urn.state_space.recursions import ClassParameters, Values, never_again
@@ -104,7 +105,7 @@ def estimate_population(
     n = fit.n_crawls
     captured = np.flatnonzero(histories.seen.any(axis=1) & (histories.elements > 0))
     seen, elements = histories.seen[captured], histories.elements[captured].astype(np.float64)
-    first, last = seen.argmax(axis=1), n - 1 - seen[:, ::-1].argmax(axis=1)
+    first, last = first_and_last(seen)
     sizes = elements @ seen
     entered = np.bincount(first, weights=elements, minlength=n).cumsum()
     left = np.append(0.0, np.bincount(last, weights=elements, minlength=n).cumsum()[:-1])
