@@ -16,7 +16,7 @@ from crawl_urn_dagster.urn.elements.posterior import element_states
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from crawl_urn_dagster.estimates.elements.judgement import Judgement
+    from crawl_urn_dagster.estimates.elements.assessment import PredictionAssessment
     from crawl_urn_dagster.urn.data.histories import BoolArray, CaptureHistoryCounts, FloatArray, IntArray
     from crawl_urn_dagster.urn.state_space.states import ClassCourse
 
@@ -62,7 +62,7 @@ def history_rows(
     crawls: Sequence[int],
     courses: Sequence[ClassCourse] | None,
     expected: FloatArray | None,
-    judgement: Judgement,
+    assessment: PredictionAssessment,
 ) -> HistoryRows:
     """Return what is known of the elements of each history.
 
@@ -76,18 +76,18 @@ def history_rows(
         Classes of the model; None without a model.
     expected
         Predicted probability that the last crawl captures each history; None without a prediction.
-    judgement
+    assessment
         Whether probabilities are reported.
     """
     seen = histories.seen
     unknown = np.full(len(seen), np.nan)
     names = ("p_core", "p_eligible", "p_missed", "p_dormant", "p_captured_next", "expected_captures")
     probabilities = dict.fromkeys((*names, "p_expected"), unknown)
-    if courses is not None and judgement.is_reported:
+    if courses is not None and assessment.is_reported:
         probabilities |= zip(names, element_states(courses, seen[:, list(crawls)]), strict=True)
         if expected is not None:
             probabilities["p_expected"] = expected
-        if not judgement.is_eligibility_reported:
+        if not assessment.is_eligibility_reported:
             probabilities |= dict.fromkeys(("p_core", "p_eligible", "p_missed", "p_dormant"), unknown)
     first, last = first_and_last(seen)
     return HistoryRows(

@@ -13,15 +13,14 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from crawl_urn_dagster.atomic import exclusive, scratch_folder
+from crawl_urn_dagster.estimates.elements.assessment import PredictionAssessment, assess_predictions
 from crawl_urn_dagster.estimates.elements.calibration import AHEAD, MODEL, HoldOut, hold_out
 from crawl_urn_dagster.estimates.elements.history_rows import HistoryRows, history_rows
-from crawl_urn_dagster.estimates.elements.judgement import ElementReason, Judgement, judge
 from crawl_urn_dagster.estimates.elements.lists import ListSettings, Selection, select_histories
 from crawl_urn_dagster.estimates.elements.losses import losses_by_group
 from crawl_urn_dagster.estimates.elements.writing import ListedKeys, write_elements
 from crawl_urn_dagster.observables.element_names import strata_of
 from crawl_urn_dagster.observables.schema import ELEMENT_CALIBRATION, ELEMENT_LISTS, ELEMENT_SCORES
-from crawl_urn_dagster.urn import Status
 from crawl_urn_dagster.urn.elements.scores import N_BINS
 
 if TYPE_CHECKING:
@@ -71,14 +70,14 @@ class ElementTables:
     ----------
     tables
         Tables by name.
-    judgement
+    assessment
         Whether probabilities are reported.
     rows
         Number of rows of table `elements`.
     """
 
     tables: Mapping[str, pd.DataFrame]
-    judgement: Judgement
+    assessment: PredictionAssessment
     rows: int
 
 
@@ -113,25 +112,25 @@ def element_tables(
         with threadpool_limits(limits=1, user_api="blas"):
             held_out = hold_out(model, histories)
             courses = model.fit(histories, model.crawls)
-    judgement = judge(held_out, courses)
-    rows = history_rows(histories, () if model is None else model.crawls, courses, held_out.expected, judgement)
+    assessment = assess_predictions(held_out, courses)
+    rows = history_rows(histories, () if model is None else model.crawls, courses, held_out.expected, assessment)
     selections = select_histories(rows, settings)
     name = "none" if model is None else model.name
-    described = {"last_crawl": inputs.labels[-1], "model": name, "status": judgement.status.value}
+    described = {"last_crawl": inputs.labels[-1], "model": name, "status": assessment.status.value}
     ranges = inputs.kept.read(inputs.partitions, memory_bytes=memory_bytes, report=report)
     with exclusive(path.parent), scratch_folder(path.parent) as scratch:
         listed = write_elements(path, ranges, rows, labels=inputs.labels, selections=selections, described=described)
         losses = losses_by_group(path, inputs.partitions, inputs.names, inputs.granularity, scratch)
     tables = {
-        "element_scores": scores_table(held_out, name, judgement),
+        "element_scores": scores_table(held_out, name, assessment),
         "element_calibration": calibration_table(held_out),
         **{name: list_table(inputs, rows, selections[name], keys) for name, keys in listed.items()},
         "losses_by_group": losses,
     }
-    return ElementTables(tables, judgement, int(histories.elements.sum()))
+    return ElementTables(tables, assessment, int(histories.elements.sum()))
 
 
-def scores_table(held_out: HoldOut, model: str, judgement: Judgement) -> pd.DataFrame:
+def scores_table(held_out: HoldOut, model: str, assessment: PredictionAssessment) -> pd.DataFrame:
     """Return table `element_scores`; it has a row of the model even without a prediction."""
     rows: list[dict[str, Any]] = [
         {
@@ -145,15 +144,9 @@ def scores_table(held_out: HoldOut, model: str, judgement: Judgement) -> pd.Data
         for (predictor, ahead), score in sorted(held_out.scores.items(), key=lambda item: item[0][1])
     ]
     rows = rows or [{"predictor": MODEL, "crawls_ahead": 1, "predictions": 0}]
-    reason = None if judgement.reason is None else judgement.reason.value
+    reason = None if assessment.reason is None else assessment.reason.value
     table = pd.DataFrame(rows, columns=list(ELEMENT_SCORES.column_names))
-    return table.assign(model=model, status=judgement.status.value, reason_code=reason)
-
-
-def read_judgement(scores: pd.DataFrame) -> Judgement:
-    """Return from table `element_scores` whether probabilities are reported."""
-    status, code = scores["status"].iloc[0], scores["reason_code"].iloc[0]
-    return Judgement(Status(status), ElementReason(code) if isinstance(code, str) else None)
+    return table.assign(model=model, status=assessment.status.value, reason_code=reason)
 
 
 def calibration_table(held_out: HoldOut) -> pd.DataFrame:

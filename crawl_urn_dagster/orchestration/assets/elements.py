@@ -56,11 +56,11 @@ def element_assets(collection: Collection, home: CollectionHome) -> list[dg.Asse
             report=context.log.info,
         )
         file.replace(found.tables)
-        judgement = found.judgement
+        assessment = found.assessment
         shared = {
-            "status": judgement.status.value,
+            "status": assessment.status.value,
             "as_of": crawls["crawl"].iloc[-1],
-            **({} if judgement.reason is None else {"reason": judgement.reason.sentence}),
+            **({} if assessment.reason is None else {"reason": assessment.reason.sentence}),
         }
         shown = duckdb.read_parquet(str(home.elements)).limit(ROWS_SHOWN).df()
         written = {

@@ -6,9 +6,9 @@ import pytest
 
 from crawl_urn_dagster.estimates.assessment.result import Assessment
 from crawl_urn_dagster.estimates.assessment.verdicts import VerdictName, state_verdict
+from crawl_urn_dagster.estimates.elements.assessment import ElementReason, assess_predictions
 from crawl_urn_dagster.estimates.elements.calibration import BASELINES, MODEL, HoldOut, hold_out
 from crawl_urn_dagster.estimates.elements.element_model import ElementModel, choose_model
-from crawl_urn_dagster.estimates.elements.judgement import ElementReason, judge
 from crawl_urn_dagster.urn import CaptureHistoryCounts, Status
 from crawl_urn_dagster.urn.elements.scores import Reliability, Score
 from crawl_urn_dagster_tests.urn.elements.simulated import simulate_elements
@@ -54,7 +54,7 @@ def test_held_out_crawls_of_a_simulated_urn_are_predicted():
     histories = CaptureHistoryCounts(seen, elements)
     found = hold_out(model, histories)
     assert {ahead for _, ahead in found.scores} == {1, 3, 6}
-    assert judge(found, model.fit(histories, model.crawls)).status is Status.OK
+    assert assess_predictions(found, model.fit(histories, model.crawls)).status is Status.OK
     known = seen[:, :-1].any(axis=1)
     assert np.isnan(found.expected[~known]).all()
     assert (found.expected[seen[:, :-1].all(axis=1)] > 0.9).all()
@@ -78,18 +78,18 @@ def courses():
 
 
 def test_probabilities_are_reported_if_calibrated_and_better_than_simple_rules(courses):
-    assert judge(scored(), courses(16)).status is Status.OK
-    assert judge(scored(error=0.031), courses(16)).reason is ElementReason.MISCALIBRATED
-    assert judge(scored(model_loss=0.31), courses(16)).reason is ElementReason.NO_BETTER_THAN_BASELINE
-    assert judge(HoldOut({}, None), courses(16)).reason is ElementReason.TOO_FEW_CRAWLS
-    assert judge(scored(), None).reason is ElementReason.NO_MODEL
+    assert assess_predictions(scored(), courses(16)).status is Status.OK
+    assert assess_predictions(scored(error=0.031), courses(16)).reason is ElementReason.MISCALIBRATED
+    assert assess_predictions(scored(model_loss=0.31), courses(16)).reason is ElementReason.NO_BETTER_THAN_BASELINE
+    assert assess_predictions(HoldOut({}, None), courses(16)).reason is ElementReason.TOO_FEW_CRAWLS
+    assert assess_predictions(scored(), None).reason is ElementReason.NO_MODEL
 
 
 def test_few_crawls_do_not_tell_absences_from_losses(courses):
-    judgement = judge(scored(), courses(9))
-    assert judgement.reason is ElementReason.ABSENCES_NOT_IDENTIFIED
-    assert judgement.is_reported
-    assert not judgement.is_eligibility_reported
+    assessment = assess_predictions(scored(), courses(9))
+    assert assessment.reason is ElementReason.ABSENCES_NOT_IDENTIFIED
+    assert assessment.is_reported
+    assert not assessment.is_eligibility_reported
 
 
 def assessment(**settings):

@@ -7,10 +7,14 @@ import numpy as np
 import pytest
 
 from crawl_urn_dagster.estimates.elements import tables
+from crawl_urn_dagster.estimates.elements.assessment import (
+    ElementReason,
+    PredictionAssessment,
+    read_prediction_assessment,
+)
 from crawl_urn_dagster.estimates.elements.element_model import ElementModel
-from crawl_urn_dagster.estimates.elements.judgement import ElementReason, Judgement
 from crawl_urn_dagster.estimates.elements.lists import ListSettings
-from crawl_urn_dagster.estimates.elements.tables import ElementInputs, element_tables, read_judgement
+from crawl_urn_dagster.estimates.elements.tables import ElementInputs, element_tables
 from crawl_urn_dagster.observables import kept_histories
 from crawl_urn_dagster.observables.element_names import ElementNames
 from crawl_urn_dagster.observables.kept_histories import KeptHistories
@@ -78,7 +82,7 @@ def test_every_element_has_a_row_in_the_order_of_the_keys(archive, written):
 
 def test_probabilities_are_those_of_the_history(archive, written):
     found, elements = written
-    assert found.judgement == Judgement(Status.OK)
+    assert found.assessment == PredictionAssessment(Status.OK)
     model = ElementModel("core_shell", tuple(range(N_CRAWLS)), np.arange(N_CRAWLS) / 12, 1)
     inputs = archive.inputs()
     states = element_states(
@@ -141,19 +145,21 @@ def test_without_texts_lists_have_keys_only(archive):
 
 
 def test_unreported_probabilities_are_null_and_lists_empty(archive, monkeypatch):
-    monkeypatch.setattr(tables, "judge", lambda *_: Judgement(Status.REFUTED, ElementReason.MISCALIBRATED))
+    monkeypatch.setattr(
+        tables, "assess_predictions", lambda *_: PredictionAssessment(Status.REFUTED, ElementReason.MISCALIBRATED)
+    )
     found, elements = archive.write()
     assert elements.loc[:, "p_core":].isna().all(axis=None)
     assert elements["captures"].gt(0).all()
     assert found.tables["reseed"].empty
-    assert read_judgement(found.tables["element_scores"]).reason is ElementReason.MISCALIBRATED
+    assert read_prediction_assessment(found.tables["element_scores"]).reason is ElementReason.MISCALIBRATED
     assert len(found.tables["element_scores"]) == 12
 
 
 def test_without_a_model_facts_are_written(archive):
     path = archive.folder / "none.parquet"
     found = element_tables(archive.inputs(), None, path, ListSettings())
-    assert found.judgement.reason is ElementReason.NO_MODEL
+    assert found.assessment.reason is ElementReason.NO_MODEL
     assert found.rows == len(duckdb.read_parquet(str(path)).df()) == len(archive.seen)
     assert found.tables["element_scores"]["predictions"].tolist() == [0]
 

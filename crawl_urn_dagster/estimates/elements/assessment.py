@@ -16,6 +16,8 @@ from crawl_urn_dagster.urn.results.codes import Code
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pandas as pd
+
     from crawl_urn_dagster.estimates.elements.calibration import HoldOut
     from crawl_urn_dagster.urn.state_space.states import ClassCourse
 
@@ -67,7 +69,7 @@ _SENTENCES = {
 }
 
 
-class Judgement(NamedTuple):
+class PredictionAssessment(NamedTuple):
     """Whether probabilities are reported.
 
     Attributes
@@ -93,7 +95,7 @@ class Judgement(NamedTuple):
         return self.is_reported and self.status is not Status.NOT_IDENTIFIED
 
 
-def judge(found: HoldOut, courses: Sequence[ClassCourse] | None) -> Judgement:
+def assess_predictions(found: HoldOut, courses: Sequence[ClassCourse] | None) -> PredictionAssessment:
     """Decide whether probabilities are reported.
 
     Parameters
@@ -104,28 +106,34 @@ def judge(found: HoldOut, courses: Sequence[ClassCourse] | None) -> Judgement:
         Classes of the model, fitted to all crawls; None if it could not be fitted.
     """
     if courses is None:
-        return Judgement(Status.TOO_FEW_POINTS, ElementReason.NO_MODEL)
-    return _judge_predictions(found) or _judge_absences(courses)
+        return PredictionAssessment(Status.TOO_FEW_POINTS, ElementReason.NO_MODEL)
+    return _assess_predictions(found) or _assess_absences(courses)
 
 
-def _judge_predictions(found: HoldOut) -> Judgement | None:
+def _assess_predictions(found: HoldOut) -> PredictionAssessment | None:
     """Return why predictions are not reported; None if they are."""
     model = found.scores.get((MODEL, 1))
     if model is None or not model.reliability.elements.sum():
-        return Judgement(Status.TOO_FEW_POINTS, ElementReason.TOO_FEW_CRAWLS)
+        return PredictionAssessment(Status.TOO_FEW_POINTS, ElementReason.TOO_FEW_CRAWLS)
     if model.reliability.calibration_error > LARGEST_CALIBRATION_ERROR:
-        return Judgement(Status.REFUTED, ElementReason.MISCALIBRATED)
+        return PredictionAssessment(Status.REFUTED, ElementReason.MISCALIBRATED)
     if model.log_loss >= min(found.scores[name, 1].log_loss for name in BASELINES):
-        return Judgement(Status.REFUTED, ElementReason.NO_BETTER_THAN_BASELINE)
+        return PredictionAssessment(Status.REFUTED, ElementReason.NO_BETTER_THAN_BASELINE)
     return None
 
 
-def _judge_absences(courses: Sequence[ClassCourse]) -> Judgement:
+def _assess_absences(courses: Sequence[ClassCourse]) -> PredictionAssessment:
     """Decide whether the probability of being alive is reported, beside those of captures."""
     n_crawls = len(courses[0].first_captures)
     changing = [course.past for course in courses if (course.past.departure > 0).any()]
     if changing and n_crawls < _FEWEST_CRAWLS_WITH_ABSENCE:
-        return Judgement(Status.NOT_IDENTIFIED, ElementReason.ABSENCES_NOT_IDENTIFIED)
+        return PredictionAssessment(Status.NOT_IDENTIFIED, ElementReason.ABSENCES_NOT_IDENTIFIED)
     if any(np.mean(past.reactivation) * n_crawls * _LONG_ABSENCE < 1 for past in changing):
-        return Judgement(Status.QUALIFIED, ElementReason.LONG_ABSENCES)
-    return Judgement(Status.OK)
+        return PredictionAssessment(Status.QUALIFIED, ElementReason.LONG_ABSENCES)
+    return PredictionAssessment(Status.OK)
+
+
+def read_prediction_assessment(scores: pd.DataFrame) -> PredictionAssessment:
+    """Return from table `element_scores` whether probabilities are reported."""
+    status, code = scores["status"].iloc[0], scores["reason_code"].iloc[0]
+    return PredictionAssessment(Status(status), ElementReason(code) if isinstance(code, str) else None)
