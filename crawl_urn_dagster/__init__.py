@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.api import CrawlFit, Crawls, fit, read_counts, read_presence, read_source
     from crawl_urn_dagster.config.collection import Collection, demo_collection
     from crawl_urn_dagster.config.loading import load_collections
+    from crawl_urn_dagster.estimates.elements.lookup import look_up_elements
+    from crawl_urn_dagster.observables.keys import element_keys
     from crawl_urn_dagster.orchestration.build import build_defs
     from crawl_urn_dagster.orchestration.component import CrawlUrnComponent
     from crawl_urn_dagster.orchestration.customisation import AssetOptions
@@ -26,8 +28,10 @@ __all__ = [
     "Crawls",
     "build_defs",
     "demo_collection",
+    "element_keys",
     "fit",
     "load_collections",
+    "look_up_elements",
     "read_counts",
     "read_presence",
     "read_source",
@@ -43,7 +47,9 @@ _HOMES = {
     "CrawlUrnHome": "crawl_urn_dagster.orchestration.resources",
     "build_defs": "crawl_urn_dagster.orchestration.build",
     "demo_collection": "crawl_urn_dagster.config.collection",
+    "element_keys": "crawl_urn_dagster.observables.keys",
     "load_collections": "crawl_urn_dagster.config.loading",
+    "look_up_elements": "crawl_urn_dagster.estimates.elements.lookup",
 }
 
 

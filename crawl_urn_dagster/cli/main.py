@@ -1,4 +1,4 @@
-"""Define the command line: update the collections, or open the UI on the same instance.
+"""Define the command line: update the collections, show their elements, or open the UI on the same instance.
 
 Validates the options. Does not run jobs (`cli.running`, `cli.launching`) or print results (`cli.summary`).
 """
@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from crawl_urn_dagster.config.collection import Collection
     from crawl_urn_dagster.orchestration.run_results import Outcome
 
@@ -55,12 +57,8 @@ def main() -> None:
 @click.option("--select", multiple=True, metavar="NAME", help="Run this collection only; may be repeated.")
 def run(collections: Path | None, home: Path, select: tuple[str, ...]) -> None:
     """Update collections: read new crawls, fit the model, and write tables, figures and reports."""
-    from rich.console import Console
-
     home = _set_environment(collections, home)
-    console = Console(highlight=False, soft_wrap=True)
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = _WIDTH_WITHOUT_TERMINAL
+    console = _console()
     known = _load(collections)
     # A collection that is compared with other archives reads what their runs wrote.
     chosen = sorted(_select(known, select), key=lambda one: one.cross_archive is not None)
@@ -113,6 +111,53 @@ def ui(collections: Path | None, home: Path, host: str, port: int) -> None:
         signal.signal(ending, signal.SIG_DFL)
     command = [sys.executable, *quiet, "-m", "dagster", "dev", "-w", workspace, "-h", host, "-p", str(port)]
     os.execv(sys.executable, command)  # noqa: S606
+
+
+@main.command()
+@_collections_option
+@_home_option
+@click.option("--select", metavar="NAME", help="Collection; may be omitted if there is only one.")
+@click.option(
+    "--list",
+    "own_list",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Your own list, one element per line: show the state of its elements.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write a CSV file: the elements of --list, or every element of the collection.",
+)
+@click.option("--as-of", metavar="CRAWL", help="Use only the crawls up to this one, and fit the model to them again.")
+def elements(
+    *,
+    collections: Path | None,
+    home: Path,
+    select: str | None,
+    own_list: Path | None,
+    out: Path | None,
+    as_of: str | None,
+) -> None:
+    """Show which elements to seed again, to drop or to expect, and how sure that is."""
+    home = _set_environment(collections, home)
+    chosen = _select(_load(collections), () if select is None else (select,))
+    if len(chosen) > 1:
+        names = ", ".join(one.name for one in chosen)
+        raise click.ClickException(f"--select: found none of {len(chosen)} collections, expected one of {names}")
+
+    from crawl_urn_dagster.cli.elements import ElementOptions, show_elements
+
+    show_elements(chosen[0], home, ElementOptions(own_list, out, as_of), _console())
+
+
+def _console() -> Console:
+    """Return the console, wide enough for tables if the output is not a terminal."""
+    from rich.console import Console
+
+    console = Console(highlight=False, soft_wrap=True)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = _WIDTH_WITHOUT_TERMINAL
+    return console
 
 
 def _set_environment(collections: Path | None, home: Path) -> Path:

@@ -1,7 +1,11 @@
-"""One run of the command, shared by the tests of this folder."""
+"""One run of the command, shared by the tests of this folder, and the command in this process."""
+
+import os
 
 import pytest
+from click.testing import CliRunner
 
+from crawl_urn_dagster.cli.main import main
 from crawl_urn_dagster.figures.files import SUFFIXES
 from crawl_urn_dagster.orchestration.resources import CollectionHome
 from crawl_urn_dagster_tests.collections_for_tests import (
@@ -14,6 +18,19 @@ from crawl_urn_dagster_tests.command import configure, crawl_urn
 from crawl_urn_dagster_tests.sharing import make_once
 
 N_CRAWLS, URN = 10, 1_000
+
+
+@pytest.fixture
+def invoke(tmp_path, monkeypatch):
+    """Run the command in this process, in an empty folder, and restore the environment, which the command changes."""
+    before = dict(os.environ)
+    for name in before:
+        if name.startswith(("CRAWL_URN", "DAGSTER")):
+            monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    yield lambda *arguments, **values: CliRunner().invoke(main, [str(one) for one in arguments], env=values)
+    os.environ.clear()
+    os.environ.update(before)
 
 
 @pytest.fixture(scope="session")

@@ -1,30 +1,14 @@
 """The options of the command line, which are validated before anything runs."""
 
-import os
 import socket
 import sys
 from pathlib import Path
 
 import pytest
 import yaml
-from click.testing import CliRunner
 
-from crawl_urn_dagster.cli.main import main
 from crawl_urn_dagster_tests.collections_for_tests import histories, presence_collection, tables_collection
 from crawl_urn_dagster_tests.command import configure
-
-
-@pytest.fixture
-def invoke(tmp_path, monkeypatch):
-    """Run the command in this process, in an empty folder, and restore the environment, which the command changes."""
-    before = dict(os.environ)
-    for name in before:
-        if name.startswith(("CRAWL_URN", "DAGSTER")):
-            monkeypatch.delenv(name)
-    monkeypatch.chdir(tmp_path)
-    yield lambda *arguments, **values: CliRunner().invoke(main, [str(one) for one in arguments], env=values)
-    os.environ.clear()
-    os.environ.update(before)
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,12 @@ from crawl_urn_dagster.orchestration.assets.estimates import FITTED
 from crawl_urn_dagster.orchestration.resources import CollectionHome
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
     import pandas as pd
 
-    from crawl_urn_dagster.estimates.elements.tables import ElementInputs
+    from crawl_urn_dagster.estimates.elements.tables import ElementInputs, ElementTables
 
 _LISTS = tuple(table.name for table in ELEMENT_LISTS)
 #: Tables of single elements in the DuckDB file.
@@ -38,24 +41,10 @@ def element_assets(collection: Collection, home: CollectionHome) -> list[dg.Asse
     def elements(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None]]:
         import duckdb
 
-        from crawl_urn_dagster.estimates.assessment.reading import read_assessment
-        from crawl_urn_dagster.estimates.elements.element_model import choose_model
-        from crawl_urn_dagster.estimates.elements.lists import ListSettings
-        from crawl_urn_dagster.estimates.elements.tables import element_tables
-        from crawl_urn_dagster.estimates.intervals import SEED
-
-        file, settings = home.observables, collection.elements
-        frames = file.read_all(["crawls", "candidate_models", *ASSESSMENT_TABLES])
-        crawls = _described_crawls(frames["crawls"], settings.as_of)
-        found = element_tables(
-            _element_inputs(collection, home, crawls),
-            choose_model(read_assessment(frames), frames["candidate_models"], crawls, SEED),
-            home.elements,
-            ListSettings(settings.missed_crawls, settings.list_rows),
-            memory_bytes=collection.memory_bytes,
-            report=context.log.info,
+        found, crawls = compute_elements(
+            collection, home, home.elements, as_of=collection.elements.as_of, report=context.log.info
         )
-        file.replace(found.tables)
+        home.observables.replace(found.tables)
         assessment = found.assessment
         shared = {
             "status": assessment.status.value,
@@ -76,13 +65,59 @@ def element_assets(collection: Collection, home: CollectionHome) -> list[dg.Asse
     return [elements]
 
 
+def compute_elements(
+    collection: Collection,
+    home: CollectionHome,
+    path: "Path",
+    *,
+    as_of: str | None,
+    report: "Callable[[str], object]" = lambda _: None,
+) -> "tuple[ElementTables, pd.DataFrame]":
+    """Write table `elements` to a file, and return the other tables of elements and the crawls that are described.
+
+    Parameters
+    ----------
+    collection, home
+        A collection whose assessment has been materialised.
+    path
+        File of table `elements`.
+    as_of
+        Label of the last crawl that is used; None: the last of the collection.
+    report
+        Receiver of lines of progress.
+
+    Raises
+    ------
+    ValueError
+        If the collection has no crawl `as_of`.
+    """
+    from crawl_urn_dagster.estimates.assessment.reading import read_assessment
+    from crawl_urn_dagster.estimates.elements.element_model import choose_model
+    from crawl_urn_dagster.estimates.elements.lists import ListSettings
+    from crawl_urn_dagster.estimates.elements.tables import element_tables
+    from crawl_urn_dagster.estimates.intervals import SEED
+
+    settings = collection.elements
+    frames = home.observables.read_all(["crawls", "candidate_models", *ASSESSMENT_TABLES])
+    crawls = _described_crawls(frames["crawls"], as_of)
+    found = element_tables(
+        _element_inputs(collection, home, crawls),
+        choose_model(read_assessment(frames), frames["candidate_models"], crawls, SEED),
+        path,
+        ListSettings(settings.missed_crawls, settings.list_rows),
+        memory_bytes=collection.memory_bytes,
+        report=report,
+    )
+    return found, crawls
+
+
 def _described_crawls(crawls: "pd.DataFrame", as_of: str | None) -> "pd.DataFrame":
     """Return the crawls up to the one that table `elements` describes."""
     if as_of is None:
         return crawls
     labels = list(crawls["crawl"])
     if as_of not in labels:
-        raise ValueError(f"elements.as_of: unknown crawl {as_of!r}; expected one of {labels[0]} to {labels[-1]}")
+        raise ValueError(f"as_of: unknown crawl {as_of!r}; expected one of {labels[0]} to {labels[-1]}")
     return crawls[: labels.index(as_of) + 1]
 
 

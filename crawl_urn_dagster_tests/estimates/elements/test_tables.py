@@ -4,6 +4,7 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
+import pandas as pd
 import pytest
 
 from crawl_urn_dagster.estimates.elements import tables
@@ -13,7 +14,9 @@ from crawl_urn_dagster.estimates.elements.assessment import (
     read_prediction_assessment,
 )
 from crawl_urn_dagster.estimates.elements.element_model import ElementModel
+from crawl_urn_dagster.estimates.elements.list_summary import USES, state_calibration, summarise_lists
 from crawl_urn_dagster.estimates.elements.lists import ListSettings
+from crawl_urn_dagster.estimates.elements.lookup import look_up_elements, write_csv
 from crawl_urn_dagster.estimates.elements.tables import ElementInputs, element_tables
 from crawl_urn_dagster.observables import kept_histories
 from crawl_urn_dagster.observables.element_names import ElementNames
@@ -142,6 +145,33 @@ def test_without_texts_lists_have_keys_only(archive):
     found, _ = archive.write(names=ElementNames(archive.folder / "absent"))
     assert found.tables["reseed"]["element"].isna().all()
     assert found.tables["losses_by_group"].empty
+
+
+def test_texts_are_looked_up_and_written_with_the_table(archive, written):
+    _, elements = written
+    path, out = archive.folder / f"elements{N_CRAWLS}.parquet", archive.folder / "elements.csv"
+    write_csv(path, archive.names, out)
+    table = pd.read_csv(out)
+    assert (element_keys(table["element"].to_numpy()) == table["key"]).all()
+    assert table["key"].tolist() == elements["key"].tolist()
+    found = look_up_elements(path, [*table["element"][:5], "nowhere.example"])
+    assert found["captures"].tolist()[:5] == elements["captures"].tolist()[:5]
+    assert found["first_crawl"].isna().tolist() == [False] * 5 + [True]
+
+
+def test_lists_are_summarised(written):
+    tables = written[0].tables
+    for name, summary in summarise_lists(tables).items():
+        assert summary.rows == len(tables[name])
+        assert summary.expected_yield == pytest.approx(tables[name]["expected_yield"].iloc[-1])
+        assert summary.reason is None
+    withheld = {name: table[:0] if name in USES else table for name, table in tables.items()}
+    code = ElementReason.ABSENCES_NOT_IDENTIFIED
+    withheld["element_scores"] = tables["element_scores"].assign(status="not_identified", reason_code=code.value)
+    reasons = {name: summary.reason for name, summary in summarise_lists(withheld).items()}
+    assert reasons.pop("lost_in_last_crawl") != code.sentence
+    assert set(reasons.values()) == {code.sentence}
+    assert "percentage points" in state_calibration(tables["element_scores"])
 
 
 def test_unreported_probabilities_are_null_and_lists_empty(archive, monkeypatch):

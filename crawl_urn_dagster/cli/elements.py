@@ -1,0 +1,177 @@
+"""Print and write the state of single elements: the lists to act on, and a user's own list.
+
+Does not compute the tables; see `orchestration.assets.elements`.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping  # noqa: TC003 - fields of named tuples
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+import pandas as pd  # noqa: TC002 - fields of named tuples
+
+from crawl_urn_dagster.atomic import replacing
+from crawl_urn_dagster.estimates.elements.assessment import read_prediction_assessment
+from crawl_urn_dagster.estimates.elements.list_summary import USES, YIELDS, state_calibration, summarise_lists
+from crawl_urn_dagster.estimates.elements.lookup import look_up_elements, write_csv
+from crawl_urn_dagster.formatting import count_noun, format_number
+from crawl_urn_dagster.observables.database import MissingTableError
+from crawl_urn_dagster.observables.keys import elements_in_sample
+from crawl_urn_dagster.orchestration.assets.elements import compute_elements
+from crawl_urn_dagster.orchestration.resources import CollectionHome
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from crawl_urn_dagster.config.collection import Collection
+
+_TOP = 10
+_SUMS = {"p_eligible": "eligible", "p_missed": "missed by the last crawl", "p_captured_next": "in the next crawl"}
+
+
+class ElementOptions(NamedTuple):
+    """Options of the command.
+
+    Attributes
+    ----------
+    own_list
+        Text file with one element per line; None: show the lists to act on.
+    out
+        CSV file to write: the elements of `own_list`, or every element of the collection; None: write none.
+    as_of
+        Label of the last crawl that is used; None: that of the last update.
+    """
+
+    own_list: Path | None = None
+    out: Path | None = None
+    as_of: str | None = None
+
+
+class _State(NamedTuple):
+    """File of table `elements`, and the other tables of the same crawls by name."""
+
+    path: Path
+    frames: Mapping[str, pd.DataFrame]
+
+
+def show_elements(collection: Collection, home: Path, options: ElementOptions, console: Console) -> None:
+    """Print the lists to act on, or the state of the elements of a user's own list.
+
+    Parameters
+    ----------
+    collection
+        Collection that has been updated.
+    home
+        Home folder.
+    options
+        Options of the command.
+    console
+        Receiver of the text.
+    """
+    if not collection.has_histories:
+        raise click.ClickException(
+            f"--select: the source of {collection.name} gives counts, expected a source that lists elements"
+        )
+    files = CollectionHome(folder=str(home), collection=collection.name)
+    try:
+        if options.as_of is None:
+            frames = files.observables.read_all(["element_scores", *USES])
+            _show(collection, files, _State(files.elements, frames), options, console)
+            return
+        with tempfile.TemporaryDirectory() as scratch:
+            path = Path(scratch) / "elements.parquet"
+            found, _ = compute_elements(collection, files, path, as_of=options.as_of)
+            _show(collection, files, _State(path, found.tables), options, console)
+    except (MissingTableError, ValueError, OSError) as error:
+        raise click.ClickException(f"collection {collection.name}: {error}") from error
+
+
+def _show(
+    collection: Collection, files: CollectionHome, state: _State, options: ElementOptions, console: Console
+) -> None:
+    """Print and write what the options ask for."""
+    if options.own_list is None:
+        _print_lists(collection, state.frames, console)
+        if options.out is not None:
+            write_csv(state.path, files.names, options.out)
+    else:
+        table = _read_own_list(collection, state.path, options.own_list)
+        _print_own_list(collection, table, state.frames, console)
+        if options.out is not None:
+            with replacing(options.out) as temporary:
+                table.to_csv(temporary, index=False)
+    if options.out is not None:
+        console.print(f"Written: {options.out}")
+
+
+def _print_lists(collection: Collection, frames: Mapping[str, pd.DataFrame], console: Console) -> None:
+    from rich.table import Table
+
+    table = Table(title=f"{collection.name}: lists to act on")
+    for title in ("list", "use", "rows", "expected", "of them"):
+        table.add_column(title, overflow="fold", justify="right" if title in {"rows", "expected"} else "left")
+    for name, summary in summarise_lists(frames).items():
+        cells = (
+            [format_number(summary.expected_yield), YIELDS[name]] if summary.reason is None else ["", summary.reason]
+        )
+        table.add_row(name, USES[name], f"{summary.rows:,}", *cells)
+    console.print(table)
+    reseed = frames["reseed"].head(_TOP)
+    if len(reseed):
+        named = Table(title=f"reseed: first {len(reseed)}")
+        for title in (collection.noun, "last crawl", "captures", "P(eligible)", "P(in the next crawl)"):
+            named.add_column(title, overflow="fold")
+        for row in reseed.to_dict("records"):
+            chances = (format_number(row[name]) for name in ("p_eligible", "p_captured_next"))
+            text = row["element"] or f"key {row['key']}"
+            named.add_row(text, row["last_crawl"], str(row["captures"]), *chances)
+        console.print(named)
+        if reseed["element"].isna().all():
+            console.print("Texts are not kept. Set keep_elements: true, or look up your own list with --list.")
+    _print_assessment(collection, frames["element_scores"], console)
+
+
+def _print_assessment(collection: Collection, scores: pd.DataFrame, console: Console) -> None:
+    """Print how good the predictions are, and what qualifies them."""
+    assessment, calibration = read_prediction_assessment(scores), state_calibration(scores)
+    sentences = [calibration, None if assessment.reason is None else assessment.reason.sentence]
+    for sentence in filter(None, sentences):
+        console.print(f"{collection.name}: {sentence}")
+
+
+def _read_own_list(collection: Collection, path: Path, own_list: Path) -> pd.DataFrame:
+    """Return the rows of the elements of a text file, each once."""
+    try:
+        lines = own_list.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"--list: {own_list}: found bytes that are not UTF-8, expected one element per line"
+        ) from error
+    elements = list(dict.fromkeys(filter(None, (line.strip() for line in lines))))
+    table = look_up_elements(path, elements)
+    if collection.sample_one_in > 1:
+        table.insert(1, "in_sample", elements_in_sample(table["element"].to_numpy(), collection.sample_one_in))
+    return table
+
+
+def _print_own_list(
+    collection: Collection, table: pd.DataFrame, frames: Mapping[str, pd.DataFrame], console: Console
+) -> None:
+    """Print how many elements of a user's list are known, and their expected states."""
+    noun, known = collection.noun, table["captures"].notna()
+    of = table if "in_sample" not in table else table[table["in_sample"]]
+    text = f"{collection.name}: {count_noun(len(table), noun)} on the list"
+    if len(of) < len(table):
+        text += f", {len(of):,} of them in the sample of 1 in {collection.sample_one_in}"
+    console.print(f"{text}; {known.sum():,} captured by at least one crawl, {len(of) - known.sum():,} by none.")
+    if not known.any() and len(of):
+        console.print("Texts must be written as in the source; upper and lower case differ.")
+    sums = {words: table[name].sum() for name, words in _SUMS.items() if table[name].notna().any()}
+    if sums:
+        console.print(
+            "Expected: " + "; ".join(f"{format_number(value)} {words}" for words, value in sums.items()) + "."
+        )
+    _print_assessment(collection, frames["element_scores"], console)

@@ -1,0 +1,94 @@
+"""Summarise the lists of elements to act on: rows, expected yield, and why a list is empty.
+
+Does not select the elements; see `lists`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from crawl_urn_dagster.estimates.elements.assessment import read_prediction_assessment
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pandas as pd
+
+#: What to do with the elements of each list.
+USES = {
+    "reseed": "seed again",
+    "likely_gone": "drop from the seeds",
+    "core_members": "expect in every crawl",
+    "newcomers_at_risk": "seed before they are missed",
+    "lost_in_last_crawl": "look for an outage or a block",
+}
+#: What the expected yield of each list counts.
+YIELDS = {
+    "reseed": "still eligible",
+    "likely_gone": "gone",
+    "core_members": "in the permanent core",
+    "newcomers_at_risk": "eligible, but missed by the next crawl",
+    "lost_in_last_crawl": "expected in the last crawl",
+}
+_NEEDS_ELIGIBILITY = frozenset(USES) - {"lost_in_last_crawl"}
+_NO_CORE = "The model has no permanent core."
+_NONE_QUALIFIES = "No element qualifies."
+
+
+class ListSummary(NamedTuple):
+    """Summary of one list.
+
+    Attributes
+    ----------
+    rows
+        Number of elements.
+    expected_yield
+        Expected number of hits among them; 0 for an empty list.
+    reason
+        Why the list is empty; None if it is not.
+    """
+
+    rows: int
+    expected_yield: float
+    reason: str | None
+
+
+def summarise_lists(frames: Mapping[str, pd.DataFrame]) -> dict[str, ListSummary]:
+    """Return a summary of each list by name.
+
+    Parameters
+    ----------
+    frames
+        Table `element_scores` and the lists, by name.
+    """
+    assessment = read_prediction_assessment(frames["element_scores"])
+    withheld = None if assessment.reason is None else assessment.reason.sentence
+    has_core = any(frames[name]["p_core"].notna().any() for name in USES)
+    found = {}
+    for name in USES:
+        table, reason = frames[name], None
+        if table.empty:
+            is_reported = assessment.is_eligibility_reported if name in _NEEDS_ELIGIBILITY else assessment.is_reported
+            reason = _NONE_QUALIFIES if is_reported else withheld
+            if is_reported and name == "core_members" and not has_core:
+                reason = _NO_CORE
+        found[name] = ListSummary(len(table), float(table["score"].sum()), reason)
+    return found
+
+
+def state_calibration(scores: pd.DataFrame) -> str | None:
+    """State how far predictions of held-out crawls were off; None if none was tested.
+
+    Parameters
+    ----------
+    scores
+        Table `element_scores`.
+    """
+    rows = scores[(scores["predictor"] == "model") & scores["calibration_error"].notna()]
+    if rows.empty:
+        return None
+    errors = ", ".join(
+        f"{100 * error:.1f} for {ahead} ahead" if ahead > 1 else f"{100 * error:.1f} for the next crawl"
+        for ahead, error in zip(rows["crawls_ahead"], rows["calibration_error"], strict=True)
+    )
+    return f"In held-out crawls, predicted and observed shares of captures differ by, in percentage points: {errors}."
