@@ -96,8 +96,11 @@ def log_probabilities(data: Histories, points: Values, offsets: FloatArray) -> V
     in_every_crawl = (cells.first == 0) & (cells.last == n - 1) & (cells.captures == n)
     expected, captured = classes.kappa[:, None] * in_every_crawl, classes.kappa
     for shell in range(classes.share.shape[1]):
-        logit_coverage = classes.logit_coverage[:, shell, None] + offsets
-        shell_expected, shell_captured = shell_expectations(data, classes.logit_alpha[:, shell], logit_coverage)
+        # Most points carry a derivative by a parameter of the core or of another shell.
+        own = np.stack([classes.logit_alpha[:, shell], classes.logit_coverage[:, shell]], axis=-1)
+        distinct, point = np.unique(own, axis=0, return_inverse=True)
+        found = shell_expectations(data, distinct[:, 0], distinct[:, 1, None] + offsets)
+        shell_expected, shell_captured = (values[point.ravel()] for values in found)
         weight = classes.outside * classes.share[:, shell]
         expected = expected + weight[:, None] * shell_expected
         captured = captured + weight * shell_captured
@@ -107,16 +110,32 @@ def log_probabilities(data: Histories, points: Values, offsets: FloatArray) -> V
 def shell_expectations(data: Histories, logit_alpha: Values, logit_coverage: Values) -> tuple[Values, Values]:
     """Return elements of each cell, shape (points, cells), and elements captured at all, per element of the shell.
 
-    Parameters have shape (points,) and (points, crawls). ``between[:, f, j]`` is the probability of j captures
-    between crawl f and crawl t.
+    Parameters have shape (points,) and (points, crawls).
     """
-    (first, last, captures, _), n = data.cells, logit_coverage.shape[1]
+    first, last, _, _ = data.cells
     log_survival = _log_expit(logit_alpha)[:, None] * data.gaps
     alive, dead = np.exp(log_survival), -np.expm1(log_survival)
     caught, missed = expit(logit_coverage), expit(-logit_coverage)
     never_again = not_captured_after(dead, alive * missed[:, 1:])
     # The same recursion backwards in time.
     unseen = not_captured_after(dead[:, ::-1], alive[:, ::-1] * missed[:, -2::-1])[:, ::-1]
+    # Captures between others do not depend on survival.
+    coverages, point = np.unique(logit_coverage, axis=0, return_inverse=True)
+    middle = _captured_between(data.cells, expit(coverages), expit(-coverages))[point.ravel()]
+    time = np.append(0.0, data.gaps.cumsum())
+    survived = np.exp(_log_expit(logit_alpha)[:, None] * (time[last] - time[first]))
+    expected = (
+        caught[:, first] * unseen[:, first] * never_again[:, last] * np.where(first == last, 1, survived * middle)
+    )
+    return expected, (caught * unseen).sum(axis=1)
+
+
+def _captured_between(cells: HistoryCells, caught: Values, missed: Values) -> Values:
+    """Return the probability of each cell's captures after its first crawl, while eligible, shape (points, cells).
+
+    ``between[:, f, j]`` is the probability of j captures between crawl f and crawl t.
+    """
+    (first, last, captures, _), n = cells, caught.shape[1]
     between = np.zeros((*caught.shape, n), dtype=caught.dtype)
     between[:, 0, 0] = 1
     middle = np.ones((caught.shape[0], last.size), dtype=caught.dtype)
@@ -129,12 +148,7 @@ def shell_expectations(data: Histories, logit_alpha: Values, logit_coverage: Val
         between[:, :t, : t + 1] *= missed[:, t, None, None]
         between[:, :t, 1 : t + 1] += captured
         between[:, t, 0] = 1
-    time = np.append(0.0, data.gaps.cumsum())
-    survived = np.exp(_log_expit(logit_alpha)[:, None] * (time[last] - time[first]))
-    expected = (
-        caught[:, first] * unseen[:, first] * never_again[:, last] * np.where(first == last, 1, survived * middle)
-    )
-    return expected, (caught * unseen).sum(axis=1)
+    return middle
 
 
 def classes_of(point: Values) -> Classes:
