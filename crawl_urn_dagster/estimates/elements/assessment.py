@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 
 #: Largest calibration error one crawl ahead with which probabilities are reported.
 LARGEST_CALIBRATION_ERROR = 0.03
-# Fewest crawls in which long absences and deaths can be told apart.
-_FEWEST_CRAWLS_WITH_ABSENCE = 12
+#: Largest upper limit of the calibration error of returns with which the probability of being eligible is reported.
+LARGEST_RETURN_ERROR = 0.08
+# Fewest held-out crawls in which elements that were missed, and are not gone, had time to return.
+_FEWEST_HELD_OUT = 3
 # A mean absence above this share of the crawls is hardly told from a death.
 _LONG_ABSENCE = 1 / 3
 
@@ -43,6 +45,7 @@ class ElementReason(Code):
     MISCALIBRATED = "miscalibrated"
     NO_BETTER_THAN_BASELINE = "no_better_than_baseline"
     ABSENCES_NOT_IDENTIFIED = "absences_not_identified"
+    RETURNS_MISCALIBRATED = "returns_miscalibrated"
     LONG_ABSENCES = "long_absences"
 
     @property
@@ -59,8 +62,12 @@ _SENTENCES = {
     ),
     ElementReason.NO_BETTER_THAN_BASELINE: "A simple rule predicts held-out crawls as well as the model.",
     ElementReason.ABSENCES_NOT_IDENTIFIED: (
-        f"Fewer than {_FEWEST_CRAWLS_WITH_ABSENCE} crawls do not tell long absences from losses, so only captures are "
+        "There are too few crawls, or missed elements, to test whether missed elements return, so only captures are "
         "predicted."
+    ),
+    ElementReason.RETURNS_MISCALIBRATED: (
+        "Predicted and observed shares of missed elements that return in held-out crawls are not shown to differ by at "
+        f"most {LARGEST_RETURN_ERROR}, so only captures are predicted."
     ),
     ElementReason.LONG_ABSENCES: (
         "Some elements are absent for more than a third of the observed period, which is hardly told from a loss. The "
@@ -91,7 +98,7 @@ class PredictionAssessment(NamedTuple):
 
     @property
     def is_eligibility_reported(self) -> bool:
-        """Whether probabilities of being alive are reported."""
+        """Whether probabilities of being eligible are reported."""
         return self.is_reported and self.status is not Status.NOT_IDENTIFIED
 
 
@@ -107,7 +114,7 @@ def assess_predictions(found: HoldOut, courses: Sequence[ClassCourse] | None) ->
     """
     if courses is None:
         return PredictionAssessment(Status.TOO_FEW_POINTS, ElementReason.NO_MODEL)
-    return _assess_predictions(found) or _assess_absences(courses)
+    return _assess_predictions(found) or _assess_returns(found) or _assess_absences(courses)
 
 
 def _assess_predictions(found: HoldOut) -> PredictionAssessment | None:
@@ -122,12 +129,23 @@ def _assess_predictions(found: HoldOut) -> PredictionAssessment | None:
     return None
 
 
+def _assess_returns(found: HoldOut) -> PredictionAssessment | None:
+    """Return why the probability of being eligible is not reported beside those of captures; None if it is.
+
+    A model of too few crawls, or without absences where there are some, predicts too few or too many returns.
+    """
+    held_out = max(found.returns, default=0)
+    if held_out < _FEWEST_HELD_OUT or not found.returns[held_out].missed:
+        return PredictionAssessment(Status.NOT_IDENTIFIED, ElementReason.ABSENCES_NOT_IDENTIFIED)
+    if found.returns[held_out].error_high > LARGEST_RETURN_ERROR:
+        return PredictionAssessment(Status.NOT_IDENTIFIED, ElementReason.RETURNS_MISCALIBRATED)
+    return None
+
+
 def _assess_absences(courses: Sequence[ClassCourse]) -> PredictionAssessment:
-    """Decide whether the probability of being alive is reported, beside those of captures."""
+    """Return whether the probability of being eligible needs a reservation."""
     n_crawls = len(courses[0].first_captures)
     changing = [course.past for course in courses if (course.past.departure > 0).any()]
-    if changing and n_crawls < _FEWEST_CRAWLS_WITH_ABSENCE:
-        return PredictionAssessment(Status.NOT_IDENTIFIED, ElementReason.ABSENCES_NOT_IDENTIFIED)
     if any(np.mean(past.reactivation) * n_crawls * _LONG_ABSENCE < 1 for past in changing):
         return PredictionAssessment(Status.QUALIFIED, ElementReason.LONG_ABSENCES)
     return PredictionAssessment(Status.OK)

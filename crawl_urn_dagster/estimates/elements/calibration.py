@@ -11,14 +11,15 @@ import numpy as np
 
 from crawl_urn_dagster.urn.data.histories import CaptureHistoryCounts
 from crawl_urn_dagster.urn.elements.baselines import bg_bb, last_time, share_of_crawls
-from crawl_urn_dagster.urn.elements.posterior import capture_probabilities
-from crawl_urn_dagster.urn.elements.scores import Score, score
+from crawl_urn_dagster.urn.elements.posterior import capture_probabilities, probabilities_within
+from crawl_urn_dagster.urn.elements.scores import Score, calibration_error_limit, score
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from crawl_urn_dagster.estimates.elements.element_model import ElementModel
     from crawl_urn_dagster.urn.data.histories import BoolArray, FloatArray, IntArray
+    from crawl_urn_dagster.urn.state_space.states import ClassCourse
 
 #: Crawls ahead that are predicted. A fit ends that many crawls before the last, and also predicts those in between.
 AHEAD = (1, 3, 6)
@@ -28,6 +29,30 @@ BASELINES = {"last_time": last_time, "share_of_crawls": share_of_crawls, "bg_bb"
 _FEWEST_CRAWLS = 5
 # Fits to more elements take longer and change no prediction by more than it is wrong anyway.
 _MOST_FITTED = 20_000
+_SEED = 1
+
+
+class Returns(NamedTuple):
+    """Predicted and observed returns of the elements that the last crawl of a fit missed.
+
+    A return is a capture by at least one of the held-out crawls. Whether such elements return is what tells a missed
+    or dormant element from one that is gone.
+
+    Attributes
+    ----------
+    missed, returned
+        Number of elements that the last crawl of the fit missed, and of those that returned.
+    expected
+        Predicted number of returns.
+    error, error_high
+        Calibration error of the predictions, and the upper end of its confidence interval.
+    """
+
+    missed: int
+    returned: int
+    expected: float
+    error: float
+    error_high: float
 
 
 class HoldOut(NamedTuple):
@@ -40,10 +65,13 @@ class HoldOut(NamedTuple):
     expected
         Probability that the last crawl captures the elements of each history, by the model fitted up to the crawl
         before, shape (histories,); NaN for elements not captured before. None if it could not be fitted.
+    returns
+        Returns by number of held-out crawls.
     """
 
     scores: Mapping[tuple[str, int], Score]
     expected: FloatArray | None
+    returns: Mapping[int, Returns]
 
 
 class _Predictions(NamedTuple):
@@ -64,7 +92,7 @@ def hold_out(model: ElementModel, histories: CaptureHistoryCounts) -> HoldOut:
     """
     fitted = _thin(histories, model.seed)
     collected: dict[tuple[str, int], list[_Predictions]] = {}
-    expected = None
+    expected, returns = None, {}
     # From the earliest fit on, so that each can start from the one before without knowing later crawls.
     for back in reversed(AHEAD):
         crawls = model.crawls[:-back]
@@ -75,6 +103,7 @@ def hold_out(model: ElementModel, histories: CaptureHistoryCounts) -> HoldOut:
         seen = histories.seen[:, crawls]
         is_known = seen.any(axis=1)
         predicted = {MODEL: capture_probabilities(courses, seen, ahead)}
+        returns[back] = _returns(courses, histories, crawls, model.crawls[-back:])
         if back == 1:
             expected = predicted[MODEL][0]
         window = CaptureHistoryCounts(seen[is_known], histories.elements[is_known])
@@ -91,6 +120,25 @@ def hold_out(model: ElementModel, histories: CaptureHistoryCounts) -> HoldOut:
             for key, parts in collected.items()
         },
         expected,
+        returns,
+    )
+
+
+def _returns(
+    courses: Sequence[ClassCourse], histories: CaptureHistoryCounts, crawls: Sequence[int], held_out: Sequence[int]
+) -> Returns:
+    """Compare predicted and observed returns of the elements that the last of some crawls missed."""
+    seen = histories.seen[:, list(crawls)]
+    is_missed = seen.any(axis=1) & ~seen[:, -1]
+    elements = histories.elements[is_missed]
+    predicted = probabilities_within(courses, seen[is_missed], len(held_out))
+    returned = histories.seen[is_missed][:, list(held_out)].any(axis=1)
+    return Returns(
+        int(elements.sum()),
+        int(elements @ returned),
+        float(elements @ predicted),
+        score(predicted, returned, elements).reliability.calibration_error,
+        calibration_error_limit(predicted, returned, elements, seed=_SEED),
     )
 
 

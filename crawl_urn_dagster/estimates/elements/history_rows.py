@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.urn.data.histories import BoolArray, CaptureHistoryCounts, FloatArray, IntArray
     from crawl_urn_dagster.urn.state_space.states import ClassCourse
 
+# Probabilities of states, which are reported only if returns of missed elements are predicted well.
+_STATES = ("p_core", "p_eligible", "p_missed", "p_dormant")
+
 
 @dataclass(frozen=True, eq=False)
 class HistoryRows:
@@ -81,14 +84,14 @@ def history_rows(
     """
     seen = histories.seen
     unknown = np.full(len(seen), np.nan)
-    names = ("p_core", "p_eligible", "p_missed", "p_dormant", "p_captured_next", "expected_captures")
+    names = (*_STATES, "p_captured_next", "p_captured_within_6", "expected_captures")
     probabilities = dict.fromkeys((*names, "p_expected"), unknown)
     if courses is not None and assessment.is_reported:
         probabilities |= zip(names, element_states(courses, seen[:, list(crawls)]), strict=True)
         if expected is not None:
             probabilities["p_expected"] = expected
         if not assessment.is_eligibility_reported:
-            probabilities |= dict.fromkeys(("p_core", "p_eligible", "p_missed", "p_dormant"), unknown)
+            probabilities |= dict.fromkeys(_STATES, unknown)
     first, last = first_and_last(seen)
     return HistoryRows(
         seen=seen,

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from crawl_urn_dagster.atomic import exclusive, scratch_folder
 from crawl_urn_dagster.estimates.elements.assessment import PredictionAssessment, assess_predictions
-from crawl_urn_dagster.estimates.elements.calibration import AHEAD, MODEL, HoldOut, hold_out
+from crawl_urn_dagster.estimates.elements.calibration import AHEAD, MODEL, HoldOut, Returns, hold_out
 from crawl_urn_dagster.estimates.elements.history_rows import HistoryRows, history_rows
 from crawl_urn_dagster.estimates.elements.lists import ListSettings, Selection, select_histories
 from crawl_urn_dagster.estimates.elements.losses import losses_by_group
@@ -106,7 +106,7 @@ def element_tables(
         Bound on the memory of keys that are processed at once, and receiver of lines of progress.
     """
     histories = inputs.histories
-    held_out, courses = HoldOut({}, None), None
+    held_out, courses = HoldOut({}, None, {}), None
     if model is not None and model.crawls:
         report("testing predictions of single elements on held-out crawls")
         with threadpool_limits(limits=1, user_api="blas"):
@@ -140,6 +140,7 @@ def scores_table(held_out: HoldOut, model: str, assessment: PredictionAssessment
             "brier": score.brier,
             "log_loss": score.log_loss,
             "calibration_error": score.reliability.calibration_error,
+            **(_return_columns(held_out.returns[ahead]) if predictor == MODEL else {}),
         }
         for (predictor, ahead), score in sorted(held_out.scores.items(), key=lambda item: item[0][1])
     ]
@@ -147,6 +148,16 @@ def scores_table(held_out: HoldOut, model: str, assessment: PredictionAssessment
     reason = None if assessment.reason is None else assessment.reason.value
     table = pd.DataFrame(rows, columns=list(ELEMENT_SCORES.column_names))
     return table.assign(model=model, status=assessment.status.value, reason_code=reason)
+
+
+def _return_columns(returns: Returns) -> dict[str, Any]:
+    return {
+        "missed": returns.missed,
+        "returned": returns.returned,
+        "returned_expected": returns.expected,
+        "return_error": returns.error,
+        "return_error_high": returns.error_high,
+    }
 
 
 def calibration_table(held_out: HoldOut) -> pd.DataFrame:

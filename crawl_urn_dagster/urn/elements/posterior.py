@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from crawl_urn_dagster.urn.state_space.recursions import ClassParameters
-from crawl_urn_dagster.urn.state_space.states import ClassCourse, capture_probability, follow_states
+from crawl_urn_dagster.urn.state_space.states import (
+    ClassCourse,
+    capture_probability,
+    capture_probability_within,
+    follow_states,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +25,8 @@ if TYPE_CHECKING:
 
 #: Number of coming crawls whose captures are expected.
 HORIZON = 12
+#: Number of coming crawls, of which at least one captures an element.
+SOON = 6
 #: Name of the class that never dies.
 CORE = "core"
 #: Coming crawls are like the mean of at most this many last ones: noise averages out, and a trend is followed.
@@ -36,13 +43,15 @@ class ElementStates(NamedTuple):
     core
         Probability of belonging to the permanent core; NaN if the model has no core.
     eligible
-        Probability of being alive.
+        Probability of being eligible.
     missed
         Probability of being available, and not captured by the last crawl.
     dormant
-        Probability of being alive and temporarily unavailable.
+        Probability of being eligible and temporarily unavailable.
     captured_next
         Probability of a capture by the next crawl.
+    captured_soon
+        Probability of a capture by at least one of the next `SOON` crawls.
     expected_captures
         Expected number of captures by the next `HORIZON` crawls.
     """
@@ -52,6 +61,7 @@ class ElementStates(NamedTuple):
     missed: FloatArray
     dormant: FloatArray
     captured_next: FloatArray
+    captured_soon: FloatArray
     expected_captures: FloatArray
 
 
@@ -131,6 +141,23 @@ def capture_probabilities(courses: Sequence[ClassCourse], seen: BoolArray, ahead
     return np.concatenate([np.array(part) for part in parts], axis=1)
 
 
+def probabilities_within(courses: Sequence[ClassCourse], seen: BoolArray, crawls: int) -> FloatArray:
+    """Return the probability of a capture by at least one of the coming crawls, shape (histories,).
+
+    Parameters
+    ----------
+    courses, seen
+        As in `element_states`.
+    crawls
+        Number of coming crawls, at least 1.
+    """
+    parts = []
+    for low in range(0, max(len(seen), 1), _CHUNK):
+        [last] = follow_states(courses, seen[low : low + _CHUNK], origin=seen.shape[1] - 1)
+        parts.append(capture_probability_within(courses, last, crawls))
+    return np.concatenate(parts)
+
+
 def _states_of_chunk(courses: Sequence[ClassCourse], seen: BoolArray) -> ElementStates:
     [last] = follow_states(courses, seen, origin=seen.shape[1] - 1)
     is_known = last.is_known
@@ -148,5 +175,6 @@ def _states_of_chunk(courses: Sequence[ClassCourse], seen: BoolArray) -> Element
         missed=known(np.where(seen[:, -1], 0.0, available)),
         dormant=known(dormant),
         captured_next=chances[0],
+        captured_soon=capture_probability_within(courses, last, SOON),
         expected_captures=chances.sum(axis=0),
     )

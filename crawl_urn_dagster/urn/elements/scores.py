@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 #: Number of equal parts of [0, 1] into which predictions are grouped.
 N_BINS = 10
 _LEAST_PROBABILITY = 1e-6
+_DRAWS = 2_000
 
 
 class Reliability(NamedTuple):
@@ -90,3 +91,34 @@ def score(probability: FloatArray, outcome: BoolArray, elements: IntArray) -> Sc
             *(np.bincount(position, weights=values, minlength=N_BINS) for values in (weight, weight * p, weight * y))
         ),
     )
+
+
+def calibration_error_limit(probability: FloatArray, outcome: BoolArray, elements: IntArray, *, seed: int) -> float:
+    """Return the upper end of the one-sided 97.5 % confidence interval of the calibration error; NaN without elements.
+
+    The interval is that of a bootstrap of the elements, whose sums by bin are drawn from their normal approximation.
+    The calibration error of few elements is large by chance, so few elements give a large limit.
+
+    Parameters
+    ----------
+    probability, outcome, elements
+        As in `score`, without NaN.
+    seed
+        Seed of the draws.
+
+    Examples
+    --------
+    >>> predicted, captured = np.array([0.8, 0.8]), np.array([True, False])
+    >>> [round(calibration_error_limit(predicted, captured, n * np.array([8, 2]), seed=1), 3) for n in (10, 1000)]
+    [0.088, 0.009]
+    """
+    weight = elements.astype(np.float64)
+    total = weight.sum()
+    if not total:
+        return np.nan
+    position = np.minimum((probability * N_BINS).astype(np.int64), N_BINS - 1)
+    difference = probability - outcome
+    sums = np.bincount(position, weights=weight * difference, minlength=N_BINS)
+    deviation = np.sqrt(np.bincount(position, weights=weight * difference**2, minlength=N_BINS))
+    drawn = sums + deviation * np.random.default_rng(seed).standard_normal((_DRAWS, N_BINS))
+    return float(np.quantile(np.abs(drawn).sum(axis=1) / total, 0.975))

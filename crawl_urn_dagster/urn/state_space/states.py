@@ -158,3 +158,25 @@ def capture_probability(courses: Sequence[ClassCourse], states: StateProbabiliti
         from_dormant = captured * availability * (1 - memory)
         result += from_available * states.available[k] + from_dormant * states.dormant[k]
     return np.where(states.is_known, result, np.nan)
+
+
+def capture_probability_within(courses: Sequence[ClassCourse], states: StateProbabilities, crawls: int) -> FloatArray:
+    """Return the probability of at least one capture by the coming crawls, shape (histories,); NaN without a capture.
+
+    Parameters
+    ----------
+    courses, states
+        As in `capture_probability`.
+    crawls
+        Number of coming crawls, at least 1.
+    """
+    result = np.zeros(states.available.shape[1])
+    for k, course in enumerate(courses):
+        survival, coverage, departure, reactivation = (float(value) for value in course.coming)
+        available, dormant = states.available[k], states.dormant[k]
+        for _ in range(crawls):
+            moved = survival * ((1 - departure) * available + reactivation * dormant)
+            dormant = survival * (departure * available + (1 - reactivation) * dormant)
+            result += coverage * moved
+            available = (1 - coverage) * moved
+    return np.where(states.is_known, result, np.nan)

@@ -7,7 +7,7 @@ import pytest
 from crawl_urn_dagster.estimates.assessment.result import Assessment
 from crawl_urn_dagster.estimates.assessment.verdicts import VerdictName, state_verdict
 from crawl_urn_dagster.estimates.elements.assessment import ElementReason, assess_predictions
-from crawl_urn_dagster.estimates.elements.calibration import BASELINES, MODEL, HoldOut, hold_out
+from crawl_urn_dagster.estimates.elements.calibration import BASELINES, MODEL, HoldOut, Returns, hold_out
 from crawl_urn_dagster.estimates.elements.element_model import ElementModel, choose_model
 from crawl_urn_dagster.urn import CaptureHistoryCounts, Status
 from crawl_urn_dagster.urn.elements.scores import Reliability, Score
@@ -60,11 +60,12 @@ def test_held_out_crawls_of_a_simulated_urn_are_predicted():
     assert (found.expected[seen[:, :-1].all(axis=1)] > 0.9).all()
 
 
-def scored(error=0.0, model_loss=0.2, baseline_loss=0.3):
-    """Return scores with one bin of predictions that are off by `error`."""
+def scored(error=0.0, model_loss=0.2, baseline_loss=0.3, return_error=0.02, held_out=6):
+    """Return scores with one bin of predictions that are off by `error`, and the error of returns."""
     reliability = Reliability(np.array([100.0]), np.array([50.0]), np.array([50 + 100 * error]))
+    returns = {held_out: Returns(100, 50, 50.0, return_error / 2, return_error)}
     losses = {(MODEL, 1): model_loss, **{(name, 1): baseline_loss for name in BASELINES}}
-    return HoldOut({key: Score(0.1, loss, reliability) for key, loss in losses.items()}, None)
+    return HoldOut({key: Score(0.1, loss, reliability) for key, loss in losses.items()}, None, returns)
 
 
 @pytest.fixture(scope="module")
@@ -81,15 +82,47 @@ def test_probabilities_are_reported_if_calibrated_and_better_than_simple_rules(c
     assert assess_predictions(scored(), courses(16)).status is Status.OK
     assert assess_predictions(scored(error=0.031), courses(16)).reason is ElementReason.MISCALIBRATED
     assert assess_predictions(scored(model_loss=0.31), courses(16)).reason is ElementReason.NO_BETTER_THAN_BASELINE
-    assert assess_predictions(HoldOut({}, None), courses(16)).reason is ElementReason.TOO_FEW_CRAWLS
+    assert assess_predictions(HoldOut({}, None, {}), courses(16)).reason is ElementReason.TOO_FEW_CRAWLS
     assert assess_predictions(scored(), None).reason is ElementReason.NO_MODEL
 
 
-def test_few_crawls_do_not_tell_absences_from_losses(courses):
-    assessment = assess_predictions(scored(), courses(9))
-    assert assessment.reason is ElementReason.ABSENCES_NOT_IDENTIFIED
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"held_out": 1}, ElementReason.ABSENCES_NOT_IDENTIFIED),
+        ({"return_error": 0.081}, ElementReason.RETURNS_MISCALIBRATED),
+    ],
+)
+def test_states_are_not_reported_unless_returns_are_predicted(courses, settings, reason):
+    assessment = assess_predictions(scored(**settings), courses(16))
+    assert assessment.reason is reason
     assert assessment.is_reported
     assert not assessment.is_eligibility_reported
+
+
+@pytest.mark.parametrize(("name", "n_crawls"), [("long_lived_growing", 8), ("markov_1", 8), ("core_shell", 24)])
+def test_models_that_misstate_absences_report_no_states(name, n_crawls):
+    """Elements are dormant for five crawls on average: too long for few crawls, or for a model without absences."""
+    dormancy = {"kappa": 0, "survival": 0.985, "coverage": 0.9, "departure": 0.03, "back": 0.2}
+    simulated = simulate_elements(np.random.default_rng(2), n_crawls, 4000, **dormancy)
+    seen, elements = np.unique(simulated.seen, axis=0, return_counts=True)
+    histories, model = CaptureHistoryCounts(seen, elements), model_of(name, np.arange(n_crawls) / 12)
+    found = hold_out(model, histories)
+    returns = found.returns[max(found.returns)]
+    assert returns.expected < 0.95 * returns.returned
+    assert not assess_predictions(found, model.fit(histories, model.crawls)).is_eligibility_reported
+
+
+def test_returns_are_predicted_by_a_model_with_absences():
+    dormancy = {"kappa": 0, "survival": 0.985, "coverage": 0.9, "departure": 0.03, "back": 0.2}
+    simulated = simulate_elements(np.random.default_rng(2), 24, 4000, **dormancy)
+    seen, elements = np.unique(simulated.seen, axis=0, return_counts=True)
+    histories, model = CaptureHistoryCounts(seen, elements), model_of("hidden_1", np.arange(24) / 12)
+    found = hold_out(model, histories)
+    returns = found.returns[6]
+    # The standard deviation of the number of returns is at most half the square root of the missed elements.
+    assert returns.expected == pytest.approx(returns.returned, abs=1.5 * returns.missed**0.5)
+    assert assess_predictions(found, model.fit(histories, model.crawls)).is_eligibility_reported
 
 
 def assessment(**settings):

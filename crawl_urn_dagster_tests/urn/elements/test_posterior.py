@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from crawl_urn_dagster.urn.data.histories import CaptureHistoryCounts
-from crawl_urn_dagster.urn.elements.posterior import HORIZON, capture_probabilities, element_states, population_courses
+from crawl_urn_dagster.urn.elements.posterior import (
+    HORIZON,
+    SOON,
+    capture_probabilities,
+    element_states,
+    population_courses,
+    probabilities_within,
+)
 from crawl_urn_dagster.urn.elements.scores import score
 from crawl_urn_dagster.urn.open_population.classes import PopulationClass
 from crawl_urn_dagster.urn.open_population.ladder import fit_member
@@ -65,6 +72,27 @@ def test_expected_captures_sum_the_probabilities_of_coming_crawls():
     states = element_states(courses, seen)
     np.testing.assert_allclose(states.expected_captures, chances.sum(axis=0))
     np.testing.assert_allclose(states.captured_next, chances[0])
+
+
+def test_capture_within_coming_crawls_equals_the_enumeration_of_their_histories():
+    """The probability of no capture is the share of the histories that continue without one."""
+    seen = np.array([[1, 0, 1, 0, 0], [1, 0, 0, 0, 0]], dtype=bool)
+    courses = mixture_courses(URN, 3)
+    within = probabilities_within(courses, seen[:, :3], 2)
+    for row, history in enumerate(seen):
+        first = [course.first_captures[0] for course in courses]
+
+        def mass(captures, first=first):
+            lengths = np.ones(len(captures) - 1)
+            return sum(
+                weight * enumerate_paths(element, lengths, captures).sum()
+                for weight, element in zip(first, URN.classes, strict=True)
+            )
+
+        assert within[row] == pytest.approx(1 - mass(history) / mass(history[:3]))
+    np.testing.assert_allclose(
+        probabilities_within(courses, seen[:, :3], SOON), element_states(courses, seen[:, :3]).captured_soon
+    )
 
 
 def test_history_without_a_capture_has_no_state():
