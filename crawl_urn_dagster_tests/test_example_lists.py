@@ -155,6 +155,34 @@ def test_the_german_academic_web(tmp_path):
     assert findings["malformed"].endswith("'http://no-time.de/'")
 
 
+def test_a_web_archive_without_index(tmp_path):
+    pytest.importorskip("fastwarc")
+    tail = "- text/html #025 20240105171208546+922 sha1:7AJUMSDTOMT4FN7MBFGGNJU3Z56MLCMW - -"
+    (tmp_path / "warcs").mkdir()
+    for month in (1, 2, 4):
+        answers = "".join(
+            f"WARC/1.0\r\nWARC-Type: response\r\nWARC-Date: 2024-{month:02}-05T00:00:00Z\r\n"
+            f"WARC-Target-URI: http://site{site}.com/\r\nContent-Length: 19\r\n\r\nHTTP/1.1 200 OK\r\n\r\n\r\n\r\n"
+            for site in (month, month + 1)
+        )
+        (tmp_path / "warcs" / f"{month}.warc").write_text(answers, newline="")
+        (tmp_path / "jobs" / f"2024-0{month}" / "logs").mkdir(parents=True)
+        (tmp_path / "jobs" / f"2024-0{month}" / "logs" / "crawl.log").write_text(
+            f"2024-01-05T17:12:08.802Z   200  9 http://site{month}.com/ - {tail}\n"
+            f"2024-01-05T17:12:09.802Z   200  9 http://site{month}.com/a.png LE {tail}\n"
+        )
+    files = Files(tmp_path / "cache")
+    found = {}
+    for collection in load("web_archive_without_index.yaml", tmp_path):
+        listing = collection.source.list_crawls(files, ALL_CRAWLS)
+        found[collection.name] = captures_of(collection.source, files, labels_of(listing))
+    assert found["warc_hosts_by_quarter"] == [
+        *[("2024-01", f"site{site}.com") for site in (1, 2, 2, 3)],
+        *[("2024-04", f"site{site}.com") for site in (4, 5)],
+    ]
+    assert found["log_urls_by_job"] == [(f"2024-0{month}", f"com,site{month})/") for month in (1, 2, 4)]
+
+
 def test_a_web_archive(tmp_path):
     simulated = archive()
     (tmp_path / "indexes").mkdir()

@@ -13,8 +13,10 @@ from crawl_urn_dagster.sources.common_crawl.web_graph_ranks import WebGraphRanks
 from crawl_urn_dagster.sources.errors import SourceError, TooLargeError
 from crawl_urn_dagster.sources.formats.cdx import CdxSource
 from crawl_urn_dagster.sources.formats.cdx_api import CdxApiSource
+from crawl_urn_dagster.sources.formats.heritrix_log import HeritrixLogSource
 from crawl_urn_dagster.sources.formats.observable_tables import ObservableTablesSource
 from crawl_urn_dagster.sources.formats.presence_list import PresenceListSource
+from crawl_urn_dagster.sources.formats.warc import WarcSource
 from crawl_urn_dagster.sources.input_files import InputFile, LocalFile, fingerprint
 from crawl_urn_dagster.sources.interface import (
     Captures,
@@ -40,6 +42,7 @@ __all__ = [
     "CommonCrawlSketchesSource",
     "CommonCrawlStatisticsSource",
     "Files",
+    "HeritrixLogSource",
     "InputFile",
     "Listing",
     "LocalFile",
@@ -56,6 +59,7 @@ __all__ = [
     "StratumColumn",
     "TablesSource",
     "TooLargeError",
+    "WarcSource",
     "WebGraphRanksSource",
     "fingerprint",
 ]

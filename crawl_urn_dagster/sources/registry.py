@@ -18,8 +18,10 @@ from crawl_urn_dagster.sources.common_crawl.url_index import CommonCrawlIndexSou
 from crawl_urn_dagster.sources.common_crawl.web_graph_ranks import WebGraphRanksSource
 from crawl_urn_dagster.sources.formats.cdx import CdxSource
 from crawl_urn_dagster.sources.formats.cdx_api import CdxApiSource
+from crawl_urn_dagster.sources.formats.heritrix_log import HeritrixLogSource
 from crawl_urn_dagster.sources.formats.observable_tables import ObservableTablesSource
 from crawl_urn_dagster.sources.formats.presence_list import PresenceListSource
+from crawl_urn_dagster.sources.formats.warc import WarcSource
 from crawl_urn_dagster.sources.interface import PresenceSource, SourceConfig, TablesSource, select_by_type
 from crawl_urn_dagster.sources.simulated import SimulatedSource
 
@@ -29,6 +31,8 @@ Source = Annotated[
     | PresenceListSource
     | CdxSource
     | CdxApiSource
+    | WarcSource
+    | HeritrixLogSource
     | CommonCrawlIndexSource
     | CommonCrawlHostIndexSource
     | WebGraphRanksSource

@@ -58,7 +58,7 @@ def _connection() -> duckdb.DuckDBPyConnection:
 
 def _index(data: bytes, folder: Path) -> object:
     source = CdxSource(path="data", element=ELEMENTS[data[0] % 4 if data else 0], crawl_from="year", max_malformed=1.0)
-    source._write(_local(data[1:], folder), folder / "target", None)
+    source._write(_local(data[1:], folder), folder / "target", None, str)
     return True
 
 

@@ -16,6 +16,8 @@ REMOTE = {
     "presence_list": {"path": f"{BASE}/hosts.csv.gz", "calendar": f"{BASE}/calendar.csv"},
     "cdx": {"path": f"{BASE}/all.cdxj.gz", "calendar": f"{BASE}/calendar.csv", "element": "host"},
     "cdx_api": {"path": f"{BASE}/cdx", "url": "example.org", "element": "host"},
+    "warc": {"path": f"{BASE}/all.warc.gz", "calendar": f"{BASE}/calendar.csv", "element": "host"},
+    "heritrix_log": {"path": f"{BASE}/crawl.log", "calendar": f"{BASE}/calendar.csv", "element": "host"},
     "common_crawl_index": {"data": BASE, "calendar": f"{BASE}/collinfo.json", "element": "host"},
     "common_crawl_host_index": {"data": BASE, "calendar": f"{BASE}/collinfo.json"},
     "web_graph_ranks": {
@@ -32,6 +34,8 @@ GRANULARITY = {
     "common_crawl_host_index": "host",
     "cdx": "host",
     "cdx_api": "host",
+    "warc": "host",
+    "heritrix_log": "host",
     "web_graph_ranks": "domain",
     "common_crawl_statistics": "url",
     "common_crawl_sketches": "url",

@@ -19,7 +19,7 @@ from crawl_urn_dagster.sources.formats.canonical_urls import map_distinct
 from crawl_urn_dagster.sources.formats.cdx_fields import PROBLEMS, Outcome
 
 if TYPE_CHECKING:
-    from crawl_urn_dagster.sources.formats.cdx import ArchiveIndexSource
+    from crawl_urn_dagster.sources.formats.archive_captures import CapturesSource
     from crawl_urn_dagster.sources.formats.cdx_batches import Batch
     from crawl_urn_dagster.sources.formats.parquet_cache import ConversionNotes
 
@@ -32,7 +32,7 @@ _SAMPLE_CHARACTERS = 200
 class CaptureTables:
     """Convert present captures to rows ``crawl, element, stratum``."""
 
-    def __init__(self, source: ArchiveIndexSource, label: str) -> None:
+    def __init__(self, source: CapturesSource, label: str) -> None:
         self._source = source
         self._label = label
 

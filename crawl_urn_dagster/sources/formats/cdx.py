@@ -7,17 +7,14 @@ Does not detect line formats; see `cdx_lines`. Does not read lines; see `cdx_bat
 from __future__ import annotations
 
 import functools
-import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from pydantic import Field, StringConstraints, field_validator, model_validator
+from pydantic import field_validator
 
-from crawl_urn_dagster.sources.errors import DamagedError, SourceError
-from crawl_urn_dagster.sources.formats.cdx_fields import PresenceRules
+from crawl_urn_dagster.sources.errors import SourceError
+from crawl_urn_dagster.sources.formats.archive_captures import CapturesSource
 from crawl_urn_dagster.sources.formats.cdx_lines import is_secondary_index, parse_legend
-from crawl_urn_dagster.sources.formats.crawl_in_path import label_of_file
-from crawl_urn_dagster.sources.formats.parquet_cache import ConversionNotes, ParquetCachedSource, capture_schema
 from crawl_urn_dagster.sources.formats.wacz import INSIDE, extract_indexes, is_wacz
 from crawl_urn_dagster.sources.transport.locations import (
     existing_files,
@@ -26,37 +23,28 @@ from crawl_urn_dagster.sources.transport.locations import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-    from pathlib import Path
-
-    from typing_extensions import Self
+    from collections.abc import Callable, Collection
 
     from crawl_urn_dagster.sources.calendar import Selection
-    from crawl_urn_dagster.sources.formats.cdx_lines import LineFormat
+    from crawl_urn_dagster.sources.formats.cdx_fields import PresenceRules
+    from crawl_urn_dagster.sources.formats.index_lines import Index
+    from crawl_urn_dagster.sources.formats.parquet_cache import ConversionNotes
     from crawl_urn_dagster.sources.input_files import LocalFile
     from crawl_urn_dagster.sources.interface import Listing
     from crawl_urn_dagster.sources.transport.files import Files
 
-# A converted file of another number is converted again.
-_CONVERSION = 2
-_SAMPLES_KEPT = 5
 _LINES_FOR_SECONDARY = 20
 _SECONDARY_NAMES = (".idx", ".loc")
 
 
-class ArchiveIndexSource(ParquetCachedSource):
+class ArchiveIndexSource(CapturesSource):
     """Captures in files of the index of a web archive; the parameters are those of `CdxSource`."""
 
-    element: Literal["url", "url_as_written", "host", "domain", "private_domain"] = "url"
-    crawl_from: Literal["file", "warc", "day", "week", "month", "quarter", "year"] = "file"
-    warc_pattern: str | None = Field(default=None, min_length=1)
-    present: list[Annotated[str, StringConstraints(pattern="^([0-9]{3}|[1-5]xx|revisit|unknown|any)$")]] = Field(
-        default=["200", "revisit", "unknown"], min_length=1
-    )
-    revisits: Literal["all", "original_present"] = "all"
+    _format: ClassVar[str] = "cdx"
+    _format_settings: ClassVar[tuple[str, ...]] = ("post", "legend")
+
     post: Literal["keep", "drop"] = "keep"
     legend: str | None = None
-    max_malformed: float = Field(default=0.01, ge=0, le=1)
 
     @field_validator("legend")
     @classmethod
@@ -65,91 +53,15 @@ class ArchiveIndexSource(ParquetCachedSource):
             parse_legend(legend)
         return legend
 
-    @field_validator("warc_pattern")
-    @classmethod
-    def _check_pattern(cls, pattern: str | None) -> str | None:
-        try:
-            groups = re.compile(pattern or "").groups
-        except re.error as error:
-            raise ValueError(f"is not a regular expression: {error}") from error
-        if groups > 1:
-            raise ValueError(f"has {groups} groups; expected one at most, others as (?:...)")
-        return pattern
-
-    @model_validator(mode="after")
-    def _check_both_or_neither(self) -> Self:
-        if (self.crawl_from == "warc") != (self.warc_pattern is not None):
-            raise ValueError("crawl_from: warc and warc_pattern go together; set both or neither")
-        return self
-
-    @property
-    def granularity(self) -> str:
-        """Kind of element; ``url`` also for `url_as_written`."""
-        return {"url_as_written": "url", "private_domain": "domain"}.get(self.element, self.element)
-
     @property
     def rules(self) -> PresenceRules:
         """Rules of which captures count as present."""
-        return PresenceRules(tuple(self.present), self.revisits, self.post)
+        return replace(super().rules, post=self.post)
 
-    def _settings(self) -> tuple[str, ...]:
-        fields = self.model_dump(include=set(ArchiveIndexSource.model_fields) - {"path", "calendar"})
-        return tuple(f"{name}={value!r}" for name, value in fields.items())
-
-    def _convert(self, files: Files, local: LocalFile, label: str | SourceError | None) -> Path:
-        key = ("cdx", _CONVERSION, local.input.location, self.path, str(label), *self._settings())
-        return files.derive(
-            repr(key), local.input.sha256, lambda target: self._write(local, target, label), size=local.input.bytes
-        )
-
-    def _write(self, local: LocalFile, target: Path, label: str | SourceError | None) -> None:
-        import pyarrow.parquet as pq
-
-        from crawl_urn_dagster.sources.formats.capture_tables import CaptureTables, note_outcomes
-        from crawl_urn_dagster.sources.formats.cdx_batches import BatchReader
+    def _open(self, local: LocalFile, notes: ConversionNotes, report: Callable[[str], object]) -> Index:  # noqa: ARG002
         from crawl_urn_dagster.sources.formats.index_lines import open_index
 
-        location = local.input.location
-        index = open_index(local, parse_legend(self.legend) if self.legend else None)
-        self._check_fields(index.form, location)
-        schema = capture_schema()
-        notes = ConversionNotes()
-        needs_url, needs_warc = self.element == "url_as_written", self.crawl_from == "warc"
-        reader = BatchReader(index.form, self.rules, needs_url=needs_url, needs_warc=needs_warc)
-        tables = CaptureTables(self, self._label_of_file(location, label))
-        # Statistics of elements would cost more than the few scans that use them.
-        with pq.ParquetWriter(
-            target, schema, compression="zstd", use_dictionary=["crawl"], write_statistics=["crawl"]
-        ) as writer:
-            for before, data in index.batches:
-                try:
-                    batch = reader.read(data, before, samples=_SAMPLES_KEPT - len(notes.samples))
-                except ValueError as error:
-                    raise SourceError(f"{location}, {error}") from error
-                note_outcomes(batch, notes)
-                writer.write_table(tables.convert(batch.captures, notes).cast(schema))
-            self._check_malformed(notes, location)
-            writer.add_key_value_metadata(notes.metadata())
-
-    def _check_fields(self, form: LineFormat, location: str) -> None:
-        """Reject a file that lacks a field that the configuration needs."""
-        if self.crawl_from == "warc" and not form.has("warc"):
-            raise SourceError(f"{location}: has no field g (the WARC's name), so crawl_from cannot be warc")
-        if self.element == "url_as_written" and not form.has("url"):
-            raise SourceError(f"{location}: has no field a (the URL), so element cannot be url_as_written; use url")
-
-    def _check_malformed(self, notes: ConversionNotes, location: str) -> None:
-        malformed, lines = notes.counts["lines_malformed"], notes.counts["lines"]
-        if malformed > self.max_malformed * lines:
-            raise DamagedError(
-                f"{location}: {malformed:,} of {lines:,} lines are malformed, more than max_malformed "
-                f"{self.max_malformed:g}: {'; '.join(notes.samples)}; correct them, or allow more"
-            )
-        notes.samples = [f"{location}, {sample}" for sample in notes.samples]
-
-    def _label_of_file(self, location: str, label: str | SourceError | None) -> str:
-        """Return the label of the crawl of a file; empty if the crawl of a capture depends on the capture."""
-        return "" if self.crawl_from != "file" else label_of_file(self.path, location.partition(INSIDE)[0], label)
+        return open_index(local, parse_legend(self.legend) if self.legend else None)
 
 
 class CdxSource(ArchiveIndexSource):

@@ -108,8 +108,8 @@ def plain_json(
                 left = left[1:]
                 continue
             spans, fits = _match(template, text, quotes, _Lines(starts[left], ends[left], first[left]))
-            if has_prefix:
-                fits &= _has_key_and_stamp(text, spans[0])
+            before, at = spans[0]
+            fits &= _has_key_and_stamp(text, spans[0]) if has_prefix else before == at
             named = _name(spans, template, has_prefix=has_prefix)
             if "stamp" in named and ("key" in named or "url" in named):
                 yield left[fits], {name: byte_spans.take(span, fits) for name, span in named.items()}

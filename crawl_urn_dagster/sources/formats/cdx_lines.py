@@ -212,6 +212,8 @@ def detect_format(lines: list[str], legend: LineFormat | None, location: str) ->
     """
     if not lines:
         raise SourceError(f"{location}: is empty; expected CDX, CDXJ, or lines of URL and time")
+    if lines[0].startswith("WARC/"):
+        raise SourceError(f"{location}: is a WARC file; use the source warc, or give its index")
     if is_secondary_index(lines):
         raise SourceError(
             f"{location}: is the index of another index's blocks, with lines such as {lines[-1][:80]!r}; give the "

@@ -50,7 +50,10 @@ def extract_indexes(files: Files, location: str) -> list[LocalFile]:
     )
     names = contents.read_text(encoding="utf-8").splitlines()
     if not names:
-        raise SourceError(f"{location}: has no index of the form indexes/*.cdx, .cdxj or .gz of these; index its WARCs")
+        raise SourceError(
+            f"{location}: has no index of the form indexes/*.cdx, .cdxj or .gz of these; index its WARCs, or extract "
+            "them and use the source warc"
+        )
 
     def extract(name: str) -> LocalFile:
         path = files.derive(

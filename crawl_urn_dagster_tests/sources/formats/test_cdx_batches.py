@@ -109,6 +109,18 @@ def test_lines_of_json_are_read_as_one_by_one(data, form, rules):
     assert_read_alike(data.draw(st.lists(with_json(form), max_size=12)), form, rules)
 
 
+@pytest.mark.parametrize("space", ["\x85", "\x0b", "\u2028", "\x1c"])
+def test_keys_with_spaces_of_unicode_are_read_as_one_by_one(space):
+    lines = [f"com,exa{space}mple)/ 20140101000000 http://example.com/ text/html 200 a.warc.gz"] * 2
+    assert_read_alike(lines, LineFormat("Nbamsg"), RULES[0])
+
+
+@pytest.mark.parametrize("before", ["\ufffd", "x", "[", " "])
+def test_lines_with_text_before_json_are_read_as_one_by_one(before):
+    line = '{"urlkey": "com,example)/", "timestamp": "20140101000000", "url": "http://example.com/", "status": "200"}'
+    assert_read_alike([line, f"{before}{line}", line], JSON_LINES, RULES[0])
+
+
 def test_plain_lines_are_not_read_one_by_one(monkeypatch):
     """The speed depends on it."""
     monkeypatch.setattr("crawl_urn_dagster.sources.formats.cdx_batches.read_line", None)
@@ -123,13 +135,13 @@ def test_plain_lines_are_not_read_one_by_one(monkeypatch):
 
 @pytest.mark.parametrize(
     ("revisits", "statuses"),
-    [("all", ["-", "200", "301", "404", "503"]), ("original_present", ["-", "200"])],
+    [("all", ["-", "200", "301", "304", "404", "503"]), ("original_present", ["-", "200", "304"])],
 )
 def test_revisits_count_by_the_status_of_the_original(revisits, statuses):
     rules = PresenceRules(("200", "revisit", "unknown"), revisits)
     lines = "".join(
         f"com,a{status})/ 20140101000000 http://a.com/ warc/revisit {status} a.warc.gz\n"
-        for status in ("-", "200", "301", "404", "503")
+        for status in ("-", "200", "301", "304", "404", "503")
     )
     batch = BatchReader(LineFormat("Nbamsg"), rules).read(lines.encode(), 0, samples=0)
     assert batch.captures["key"].to_pylist() == [f"com,a{status})/" for status in statuses]

@@ -64,7 +64,8 @@ def read(folder, lines, **configured):
     path = folder / "2014.cdx"
     path.write_text("\n".join(lines), encoding="utf-8")
     source = CdxSource(path=str(path), crawl_from="year", max_malformed=1.0, **configured)
-    source._write(LocalFile(path, InputFile(str(path), path.stat().st_size, "0" * 64)), folder / "converted", None)
+    local = LocalFile(path, InputFile(str(path), path.stat().st_size, "0" * 64))
+    source._write(local, folder / "converted", None, str)
     notes = ConversionNotes.read(folder / "converted")
     elements = pq.read_table(folder / "converted")["element"].to_pylist()
     return {**notes.counts, "malformed": "\n".join(notes.samples)}, elements
