@@ -15,9 +15,15 @@ import pandas as pd  # noqa: TC002 - fields of named tuples
 
 from crawl_urn_dagster.atomic import replacing
 from crawl_urn_dagster.estimates.elements.assessment import read_prediction_assessment
-from crawl_urn_dagster.estimates.elements.list_summary import USES, YIELDS, state_calibration, summarise_lists
+from crawl_urn_dagster.estimates.elements.list_summary import (
+    USES,
+    YIELDS,
+    state_calibration,
+    state_returns,
+    summarise_lists,
+)
 from crawl_urn_dagster.estimates.elements.lookup import look_up_elements, write_csv
-from crawl_urn_dagster.formatting import count_noun, format_number
+from crawl_urn_dagster.formatting import count_noun, format_number, replace_element_noun
 from crawl_urn_dagster.observables.database import MissingTableError
 from crawl_urn_dagster.observables.keys import elements_in_sample
 from crawl_urn_dagster.orchestration.assets.elements import compute_elements
@@ -122,10 +128,10 @@ def _print_lists(collection: Collection, frames: Mapping[str, pd.DataFrame], con
     reseed = frames["reseed"].head(_TOP)
     if len(reseed):
         named = Table(title=f"reseed: first {len(reseed)}")
-        for title in (collection.noun, "last crawl", "captures", "P(eligible)", "P(in the next crawl)"):
+        for title in (collection.noun, "last crawl", "captures", "P(eligible)", "P(captured within 6 crawls)"):
             named.add_column(title, overflow="fold")
         for row in reseed.to_dict("records"):
-            chances = (format_number(row[name]) for name in ("p_eligible", "p_captured_next"))
+            chances = (format_number(row[name]) for name in ("p_eligible", "p_captured_within_6"))
             text = row["element"] or f"key {row['key']}"
             named.add_row(text, row["last_crawl"], str(row["captures"]), *chances)
         console.print(named)
@@ -136,10 +142,10 @@ def _print_lists(collection: Collection, frames: Mapping[str, pd.DataFrame], con
 
 def _print_assessment(collection: Collection, scores: pd.DataFrame, console: Console) -> None:
     """Print how good the predictions are, and what qualifies them."""
-    assessment, calibration = read_prediction_assessment(scores), state_calibration(scores)
-    sentences = [calibration, None if assessment.reason is None else assessment.reason.sentence]
+    reason = read_prediction_assessment(scores).reason
+    sentences = [state_calibration(scores), state_returns(scores), None if reason is None else reason.sentence]
     for sentence in filter(None, sentences):
-        console.print(f"{collection.name}: {sentence}")
+        console.print(replace_element_noun(f"{collection.name}: {sentence}", collection.noun))
 
 
 def _read_own_list(collection: Collection, path: Path, own_list: Path) -> pd.DataFrame:

@@ -85,6 +85,11 @@ CATALOGUE = {
     "survival_and_coverage_by_crawl": Entry(
         "diagnostics", "Cormack-Jolly-Seber estimates of survival and coverage of every crawl.", ("per_crawl", "crawls")
     ),
+    "element_reliability": Entry(
+        "elements",
+        "Predicted and observed captures of single elements in held-out crawls.",
+        ("element_calibration", "element_scores"),
+    ),
     "archive_overlap": Entry("archives", "Overlap with other archives, and the coverage of each.", ("cross_archive",)),
     "forecast_fan": Entry(
         "forecast",

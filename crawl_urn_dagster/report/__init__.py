@@ -12,6 +12,7 @@ from crawl_urn_dagster.report.content import Content
 from crawl_urn_dagster.report.curves import curves_section
 from crawl_urn_dagster.report.data_quality import data_quality_section
 from crawl_urn_dagster.report.drift import drift_section
+from crawl_urn_dagster.report.elements import elements_section
 from crawl_urn_dagster.report.forecast import forecast_section, latest_crawl_section
 from crawl_urn_dagster.report.goodness_of_fit import (
     fit_section,
@@ -31,6 +32,7 @@ __all__ = ["Content", "Page", "Picture", "report_page", "to_html", "to_markdown"
 _SECTIONS = (
     quantities_section,
     latest_crawl_section,
+    elements_section,
     curves_section,
     drift_section,
     operator_terms_section,

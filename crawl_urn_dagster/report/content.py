@@ -47,8 +47,8 @@ class Content:
         Tables by name: crawls, quantities, classes, population, adequacy_tests, candidate_models, parameters,
         operator_terms, diagnosis, model_comparison, revisit_regimes, parameter_history, window_lengths, drift,
         forecast, last_crawl, planning, equal_budget, revisions, findings and inputs. Also containment, discovery_curve,
-        first_returns, capture_recapture, comparators, publications and truth if the collection has them, and strata as
-        returned by `estimates.strata.stratum_sizes`.
+        first_returns, capture_recapture, comparators, element_scores, the lists of elements, publications and truth if
+        the collection has them, and strata as returned by `estimates.strata.stratum_sizes`.
     broken_rules
         Rows that break a rule of `observables.quality`, by rule.
     pictures

@@ -18,7 +18,13 @@ from crawl_urn_dagster.estimates.forecast import forecast_table
 from crawl_urn_dagster.estimates.planning import planning_tables
 from crawl_urn_dagster.figures import draw
 from crawl_urn_dagster.figures.style import WIDTHS, page_columns, style
-from crawl_urn_dagster.observables.schema import CROSS_ARCHIVE, PARAMETER_HISTORY, PARAMETERS
+from crawl_urn_dagster.observables.schema import (
+    CROSS_ARCHIVE,
+    ELEMENT_CALIBRATION,
+    ELEMENT_SCORES,
+    PARAMETER_HISTORY,
+    PARAMETERS,
+)
 from crawl_urn_dagster.observables.tables import crawls_table, tables_from_histories
 from crawl_urn_dagster.urn import CoreShellUrn, CountingError, simulate
 from crawl_urn_dagster_tests.estimates.observed import EXACT, observables, urn
@@ -82,6 +88,7 @@ def estimated():
         "parameter_history": history_of(crawls, window_crawls=8),
         "truth": pd.DataFrame([truth]),
         "cross_archive": overlap_of_archives(),
+        **reliability_of_elements(),
     }
 
 
@@ -101,6 +108,23 @@ def overlap_of_archives():
     ends = {"estimate_low": 0.6, "estimate_high": 0.7}
     rows.append({"lists": "mine", "quantity": "coverage", "estimator": "urn", "estimate": 0.65, **ends})
     return pd.DataFrame(rows, columns=list(CROSS_ARCHIVE.column_names)).assign(match="2024-01", status="ok")
+
+
+def reliability_of_elements():
+    """Return tables `element_calibration` and `element_scores`, with the scores of a real list one crawl ahead."""
+    bins = [(1, low / 10, (low + 1) / 10, 1000 * (low + 1), low / 10 + 0.05, low / 10 + 0.04) for low in range(10)]
+    bins += [(3, low / 10, (low + 1) / 10, 900, low / 10 + 0.05, low / 10 + 0.07) for low in (0, 4, 9)]
+    losses = {"model": 0.119317, "last_time": 0.148937, "share_of_crawls": 0.376032, "bg_bb": 0.172035}
+    scores = [
+        {"predictor": name, "crawls_ahead": ahead, "predictions": 38_814, "log_loss": loss * ahead**0.5}
+        for ahead in (1, 3)
+        for name, loss in losses.items()
+    ]
+    table = pd.DataFrame(scores, columns=list(ELEMENT_SCORES.column_names))
+    return {
+        "element_calibration": pd.DataFrame(bins, columns=list(ELEMENT_CALIBRATION.column_names)),
+        "element_scores": table.assign(calibration_error=0.011018, model="markov_3", status="ok"),
+    }
 
 
 @cache

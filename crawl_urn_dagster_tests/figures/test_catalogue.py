@@ -112,6 +112,7 @@ EXPECTED_NUMBERS = {
         )
     ),
     "survival_and_coverage_by_crawl": crawl_numbers,
+    "element_reliability": lambda f: {"0.011", "38,814", "0.119", "0.149"},
     "archive_overlap": lambda f: {"2", "0.625", "0.512", "0.687"},
     "parameters_by_stratum": stratum_numbers,
     "rank_profile": stratum_numbers,

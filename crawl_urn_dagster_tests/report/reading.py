@@ -12,7 +12,8 @@ TABLES = (
     *("operator_terms", "diagnosis", "model_comparison", "revisit_regimes", "drift"),
     *("forecast", "planning", "revisions", "findings", "inputs", "control_chart", "parameter_history", "containment"),
     *("discovery_curve", "first_returns", "capture_recapture", "comparators", "equal_budget", "last_crawl"),
-    "window_lengths",
+    *("window_lengths", "element_scores", "reseed", "likely_gone", "core_members", "newcomers_at_risk"),
+    "lost_in_last_crawl",
 )
 NUMBER = r"-?[\d,]+(?:\.\d+)?"
 #: An estimate in a sentence: its value, and its interval in parentheses.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from crawl_urn_dagster.estimates.elements.assessment import read_prediction_assessment
+from crawl_urn_dagster.estimates.elements.assessment import LARGEST_RETURN_ERROR, read_prediction_assessment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -92,3 +92,24 @@ def state_calibration(scores: pd.DataFrame) -> str | None:
         for ahead, error in zip(rows["crawls_ahead"], rows["calibration_error"], strict=True)
     )
     return f"In held-out crawls, predicted and observed shares of captures differ by, in percentage points: {errors}."
+
+
+def state_returns(scores: pd.DataFrame) -> str | None:
+    """State how many missed elements were expected to return in held-out crawls, and did; None if none was tested.
+
+    Parameters
+    ----------
+    scores
+        Table `element_scores`.
+    """
+    rows = scores[(scores["predictor"] == "model") & (scores["missed"] > 0)]
+    if rows.empty:
+        return None
+    row = rows.sort_values("crawls_ahead").iloc[-1].to_dict()
+    return (
+        f"A fit without the last {row['crawls_ahead']} crawls expected {row['returned_expected']:,.0f} of "
+        f"{row['missed']:,.0f} missed elements to be captured by at least one of them; {row['returned']:,.0f} were. By "
+        f"probability, the shares differ by {100 * row['return_error']:.1f} percentage points on average (97.5 % upper "
+        f"limit {100 * row['return_error_high']:.1f}; states are withheld above "
+        f"{100 * LARGEST_RETURN_ERROR:.0f})."
+    )

@@ -82,6 +82,7 @@ def _has_table(collection: Collection, name: str) -> bool:
         "discovery_curve": collection.has_discovery_curve,
         "per_crawl": collection.has_histories,
         "population": collection.has_histories,
+        "element_calibration": collection.has_histories,
         "cross_archive": collection.cross_archive is not None,
         "complete": False,  # written after the figures
         "truth": isinstance(collection.source, SimulatedSource),

@@ -10,6 +10,7 @@ import dagster as dg
 
 from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.figures import CATALOGUE, PARAMETER_FIGURES, caption, draw, inputs_digest
+from crawl_urn_dagster.observables.schema import ELEMENT_LISTS
 from crawl_urn_dagster.orchestration.asset_keys import FINGERPRINT, asset_key, asset_spec, assets_of
 from crawl_urn_dagster.orchestration.assets.figures import figure_labels, figure_names, figure_tables
 from crawl_urn_dagster.orchestration.assets.source import TABLES_WITH_CRAWLS
@@ -37,7 +38,8 @@ def report_asset(collection: Collection, home: CollectionHome) -> dg.AssetsDefin
     observed = [name for name in names if not CATALOGUE[name].has_parameters]
     tables = [*_ALWAYS, *collection.fitted_observables]
     tables += ["first_returns"] if collection.has_discovery_curve else []
-    tables += ["capture_recapture", "comparators"] if collection.has_histories else []
+    if collection.has_histories:
+        tables += ["capture_recapture", "comparators", "element_scores", *(one.name for one in ELEMENT_LISTS)]
     tables += ["cross_archive"] if collection.cross_archive else []
     tables += ["truth"] if isinstance(collection.source, SimulatedSource) else []
     tables += ["publications"] if isinstance(collection.source, TablesSource) and collection.source.is_revised else []
