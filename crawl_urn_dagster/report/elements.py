@@ -76,9 +76,11 @@ def _answer(content: Content) -> str:
         named = ", ".join(escape(one) for one in rows["element"].head(_NAMED))
         text += f" ({named}{', …' if len(rows) > _NAMED else ''})"
     soon = rows["p_captured_within_6"]
+    status = read_prediction_assessment(content.frames["element_scores"]).status
+    doubt = " The probability of being eligible depends on the model." if status is Status.QUALIFIED else ""
     return (
         f"{text} are eligible with a probability of {_range(chances)} each, and are captured within 6 crawls with a "
-        f"probability of {_range(soon)}."
+        f"probability of {_range(soon)}.{doubt}"
     )
 
 
@@ -114,4 +116,6 @@ def _rows(content: Content, name: str) -> str:
     shown = table[list(columns)].rename(columns=columns)
     if named == "key":
         shown["key"] = shown["key"].astype(str)
+    titles = [_CHANCES[column] for column in chances]
+    shown = shown.assign(**{title: [f"{value:.2f}" for value in shown[title]] for title in titles})
     return markdown_table(shown, max_rows=_ROWS, source=name)

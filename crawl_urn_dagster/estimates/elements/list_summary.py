@@ -19,7 +19,7 @@ USES = {
     "reseed": "seed again",
     "likely_gone": "drop from the seeds",
     "core_members": "expect in every crawl",
-    "newcomers_at_risk": "seed before they are missed",
+    "newcomers_at_risk": "seed soon, before they are lost from view",
     "lost_in_last_crawl": "look for an outage or a block",
 }
 #: What the expected yield of each list counts.
