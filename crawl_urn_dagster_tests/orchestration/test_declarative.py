@@ -111,6 +111,7 @@ def lists(tmp_path, monkeypatch):
     return Daemon(lists_collection(tmp_path, automation=SETTINGS), tmp_path)
 
 
+@pytest.mark.slow
 def test_each_crawl_and_revision_is_materialised_once(lists, tmp_path):
     requested = lists.settle()
     assert lists.materialisations("split", "presence") == Counter(dict.fromkeys(CRAWLS, 1))

@@ -15,6 +15,7 @@ def complete_alone(pipeline):
     return job.execute_in_process(instance=pipeline.instance, asset_selection=[key], raise_on_error=False)
 
 
+@pytest.mark.slow
 def test_update_ends_with_the_mark(tmp_path):
     pipeline = Pipeline(tables_collection(tmp_path, histories(6), windows=False), tmp_path)
     result = pipeline.run(without=FIGURES)

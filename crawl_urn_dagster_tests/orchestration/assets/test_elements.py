@@ -61,6 +61,7 @@ def test_concentrated_loss_fails_the_check(listed):
     assert "a.org" in failed.metadata["worst"].value
 
 
+@pytest.mark.slow
 def test_earlier_crawl_and_texts_follow_the_settings(tmp_path):
     simulated = histories(10, urn=400)
     collection = presence_collection(tmp_path, simulated, keep_elements=True)

@@ -11,6 +11,7 @@ from crawl_urn_dagster_tests.collections_for_tests import (
 )
 
 
+@pytest.mark.slow
 def test_api_without_dagster_gives_equal_tables(listed):
     fit = cu.fit(cu.read_presence(listed.collection.source.path))
     assert {"parameters", "operator_terms", "diagnosis", "containment", "m_array"} <= set(fit.tables)

@@ -429,6 +429,7 @@ ANY_LINE = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lines=st.lists(ANY_LINE, max_size=8), element=st.sampled_from(["url", "url_as_written", "host", "domain"]))
 def test_any_text_gives_captures_or_a_source_error(files, write, lines, element):
