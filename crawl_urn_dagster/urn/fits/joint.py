@@ -52,6 +52,8 @@ _MOSTLY_ERRORS = 2.0
 # weights since.
 _REWEIGHTINGS, _UNDAMPED = 60, 3
 _STEADY = 1e-5
+# Step at which a search ends that the next weights continue.
+_NEGLIGIBLE = 1e-6
 # Number of starts of a profile that are searched from.
 _PROMISING = 2
 
@@ -248,7 +250,7 @@ def fit_replicates(points: Points, counts: Counts, start: FloatArray, free: Bool
         if not rows.size:
             break
         some = counts.select(rows)
-        found = _search(points, some, 1 / variance[rows], parameters[rows], free)
+        found = _search(points, some, 1 / variance[rows], parameters[rows], free, negligible=_NEGLIGIBLE)
         moved[rows] = abs(found.parameters - parameters[rows]).max(axis=-1)
         parameters[rows], settled[rows] = found.parameters, found.settled
         expected = points.variance(some, *urn_of(counts.in_mean_gaps, some.sizes, found.parameters))
@@ -316,7 +318,14 @@ def _best(points: Points, counts: Counts, model: str) -> Solutions:
     return fit_replicates(points, counts.repeated(1), leader, free[None])
 
 
-def _search(points: Points, counts: Counts, weights: FloatArray, start: FloatArray, free: BoolArray) -> Optima:
+def _search(
+    points: Points,
+    counts: Counts,
+    weights: FloatArray,
+    start: FloatArray,
+    free: BoolArray,
+    **options: float,
+) -> Optima:
     """Search with weights that broadcast over the problems."""
     observed, times = points.count(counts), counts.in_mean_gaps
 
@@ -331,6 +340,7 @@ def _search(points: Points, counts: Counts, weights: FloatArray, start: FloatArr
         free=np.broadcast_to(free, start.shape),
         bounds=_BOUNDS,
         slopes=lambda parameters, rows: points.slopes(*urn_slopes(times, counts.sizes[rows], parameters)),
+        **options,
     )
 
 

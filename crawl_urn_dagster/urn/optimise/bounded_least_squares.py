@@ -104,11 +104,28 @@ def moves(value: float, low: float = 0.0, high: float = 1.0) -> list[float]:
 def hold_elsewhere(
     curve: Curve, observed: FloatArray, optimum: Optimum, indices: Iterable[int]
 ) -> Iterator[tuple[int, Optimum]]:
-    """Continue with each free parameter of the given indices held at each of its `moves`, one at a time."""
-    for index in indices:
-        if optimum.free[index]:
-            for value in moves(float(optimum.parameters[index])):
-                yield index, minimise_holding(curve, observed, optimum, index, value)
+    """Continue with each free parameter of the given indices held at each of its `moves`, one at a time.
+
+    All searches are made together. One that does not end, as on a ridge, is made again thoroughly.
+    """
+    held = [
+        (index, value) for index in indices if optimum.free[index] for value in moves(float(optimum.parameters[index]))
+    ]
+    start, free = np.tile(optimum.parameters, (len(held), 1)), np.tile(optimum.free, (len(held), 1))
+    for row, (index, value) in enumerate(held):
+        start[row, index], free[row, index] = value, False
+    every = np.broadcast_to(observed, (len(held), observed.size))
+    bounds = np.zeros(start.shape[1]), np.ones(start.shape[1])
+    found = minimise_all(
+        lambda values, _: curve(values), every, np.ones_like(every), start=start, free=free, bounds=bounds
+    )
+    fitted = curve(found.parameters)
+    for row, (index, value) in enumerate(held):
+        if found.settled[row]:
+            cost = float(found.cost[row])
+            yield index, Optimum(found.parameters[row], free[row], fitted[row], cost, converged=True)
+        else:
+            yield index, minimise_holding(curve, observed, optimum, index, value)
 
 
 def response(curve: Curve, optimum: Optimum, estimates: Curve) -> FloatArray:

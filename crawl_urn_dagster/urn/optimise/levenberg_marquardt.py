@@ -59,6 +59,7 @@ def minimise_all(
     free: BoolArray,
     bounds: tuple[FloatArray, FloatArray],
     slopes: Curves | None = None,
+    negligible: float = _SETTLED,
 ) -> Optima:
     """Minimise the squared residuals of each problem from its start, by the steps of Levenberg and Marquardt.
 
@@ -77,6 +78,8 @@ def minimise_all(
         Lower and upper bounds of the parameters, shape (n,) each.
     slopes
         Derivatives of the curves by the parameters, shape (n_problems, n, n_points); by differences if None.
+    negligible
+        Step at which a search ends.
 
     Returns
     -------
@@ -115,7 +118,7 @@ def minimise_all(
         new_cost = (weights[rows] * new**2).sum(axis=-1)
         better = new_cost < cost[rows]
         gained_nothing = better & (cost[rows] - new_cost <= _GAIN * new_cost + nothing[rows])
-        settled[rows] = (abs(there - here).max(axis=-1) < _SETTLED) | gained_nothing
+        settled[rows] = (abs(there - here).max(axis=-1) < negligible) | gained_nothing
         damping[rows] *= np.where(better, _SOFTER, _HARDER)
         accepted = rows[better]
         parameters[accepted], residuals[accepted], cost[accepted] = there[better], new[better], new_cost[better]
