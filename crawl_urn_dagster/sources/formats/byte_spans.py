@@ -38,18 +38,25 @@ def extract(text: Text, spans: Spans) -> pa.Array:
     return pieces.take(pa.array(np.arange(0, len(pieces), 2)))
 
 
+def contains(texts: pa.Array, byte: bytes) -> bool:
+    """Test whether any of the texts that `extract` returned contains a byte."""
+    content = texts.buffers()[2]
+    return content is not None and byte in memoryview(content).tobytes()
+
+
 def holds(text: Text, at: Positions, expected: bytes) -> Mask:
     """Return at which positions the text holds the expected bytes."""
     size = len(expected)
-    if len(text) < size:
+    if len(text) < size or not len(at):
         return np.zeros(len(at), dtype=bool)
-    is_held: Mask = (at >= 0) & (at <= len(text) - size)
-    at = np.where(is_held, at, 0)
+    is_held: Mask = np.ones(len(at), dtype=bool)
+    if at.min() < 0 or at.max() > len(text) - size:
+        is_held = (at >= 0) & (at <= len(text) - size)
+        at = np.where(is_held, at, 0)
     if size >= _WORD:
-        # Eight bytes at any position, as one number.
-        words = np.ndarray((len(text) - _WORD + 1,), dtype=np.uint64, buffer=text, strides=(1,))
+        words = _words(text)
         for position in (*range(0, size - _WORD, _WORD), size - _WORD):
-            is_held &= words[at + position] == np.frombuffer(expected, np.uint64, 1, position)[0]
+            is_held &= words[position:][at] == np.frombuffer(expected, "<u8", 1, position)[0]
     else:
         for position, byte in enumerate(expected):
             is_held &= text[at + position] == byte
@@ -66,7 +73,9 @@ def equals(text: Text, spans: Spans, expected: bytes) -> Mask:
 
 
 def read_number(text: Text, at: Positions, digits: int) -> Positions:
-    """Return the numbers of some digits at some positions; `NOT_A_NUMBER` where there are other characters."""
+    """Return the numbers of up to 16 digits at some positions; `NOT_A_NUMBER` where there are other characters."""
+    if digits >= _WORD and len(text) >= digits:
+        return _read_words(text, at, digits)
     value = np.zeros(len(at), dtype=np.int64)
     is_number = np.ones(len(at), dtype=bool)
     for position in range(digits):
@@ -76,6 +85,28 @@ def read_number(text: Text, at: Positions, digits: int) -> Positions:
         value += digit
     value[~is_number] = NOT_A_NUMBER
     return value
+
+
+def _words(text: Text) -> npt.NDArray[np.uint64]:
+    """Return eight bytes at any position as one number."""
+    return np.ndarray((len(text) - _WORD + 1,), dtype="<u8", buffer=text, strides=(1,))
+
+
+def _read_words(text: Text, at: Positions, digits: int) -> Positions:
+    """Return the numbers of 8 to 16 digits, from the first eight digits and the last eight."""
+    words = _words(text)
+    is_number = (at >= 0) & (at <= len(text) - digits)
+    at = np.where(is_number, at, 0)
+    parts = []
+    for position in (0, digits - _WORD):
+        word = words[at + position] ^ np.uint64(0x3030303030303030)
+        is_number &= ((word + np.uint64(0x7676767676767676)) | word) & np.uint64(0x8080808080808080) == 0
+        # Digits are joined to numbers of two, four and eight digits.
+        word = (word * np.uint64(2561)) >> np.uint64(8) & np.uint64(0x00FF00FF00FF00FF)
+        word = (word * np.uint64(6553601)) >> np.uint64(16) & np.uint64(0x0000FFFF0000FFFF)
+        parts.append(((word * np.uint64(42949672960001)) >> np.uint64(32)).astype(np.int64))
+    scale = 10 ** (digits - _WORD)
+    return np.where(is_number, parts[0] * scale + parts[1] % scale, NOT_A_NUMBER)
 
 
 def is_whole_number(text: Text, spans: Spans) -> Mask:

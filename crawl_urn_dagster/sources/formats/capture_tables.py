@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 _LABEL_CHARACTERS = {"day": 10, "week": 10, "month": 7, "quarter": 7, "year": 4}
 _SITE = r"^(?P<site>(?:(?i:https?)://)?[^/?#]+)"
 _SAMPLE_CHARACTERS = 200
+_NEVER = 10**14
 
 
 class CaptureTables:
@@ -56,14 +58,15 @@ class CaptureTables:
         _note_starts(table["crawl"], stamps, notes)
         return table
 
-    def _crawls(self, captures: pa.Table) -> pa.Array:
+    def _crawls(self, captures: pa.Table) -> pa.DictionaryArray:
         if self._source.crawl_from == "file":
-            return pa.repeat(self._label, len(captures))
+            return _labelled(np.zeros(len(captures), dtype=np.int32), [self._label])
         if self._source.warc_pattern:
-            return map_distinct(_array(captures["warc"]), self._label_of_warc)
+            warcs = _array(captures["warc"]).dictionary_encode()
+            labels = [self._label_of_warc(name) for name in warcs.dictionary.to_pylist()]
+            return _labelled(warcs.indices.fill_null(len(labels)).to_numpy(), [*labels, None])
         days, day_of_capture = np.unique(captures["stamp"].to_numpy() // 10**6, return_inverse=True)
-        labels = [_label_of_bin(day, self._source.crawl_from) for day in days.tolist()]
-        return pa.array(labels, pa.string()).take(pa.array(day_of_capture))
+        return _labelled(day_of_capture, [_label_of_bin(day, self._source.crawl_from) for day in days.tolist()])
 
     def _label_of_warc(self, name: str) -> str | None:
         match = re.search(self._source.warc_pattern or "", name)
@@ -100,6 +103,14 @@ def _without(urls: pa.Array, keys: pa.Array) -> pa.Array:
     return pc.if_else(pc.is_null(keys), urls, None)
 
 
+def _labelled(codes: npt.NDArray[np.integer[Any]], labels: list[str | None]) -> pa.DictionaryArray:
+    """Return the labels of codes, which are positions of labels; several codes may have one label, or None."""
+    distinct = list(dict.fromkeys(label for label in labels if label is not None))
+    position = {label: number for number, label in enumerate(distinct)}
+    numbers = np.array([-1 if label is None else position[label] for label in labels], dtype=np.int32)[codes]
+    return pa.DictionaryArray.from_arrays(pa.array(numbers, mask=numbers < 0), pa.array(distinct, pa.string()))
+
+
 def _label_of_bin(day: int, unit: str) -> str:
     """Return the first day of the bin of a day such as 20240131, to the precision that names the bin."""
     first = date(day // 10**4, day // 100 % 100, day % 100)
@@ -127,7 +138,10 @@ def note_outcomes(batch: Batch, notes: ConversionNotes) -> None:
 
 def _note_starts(crawls: pa.ChunkedArray, stamps: pa.ChunkedArray, notes: ConversionNotes) -> None:
     """Note the time of the first capture of each crawl."""
-    first = pa.table({"crawl": crawls, "stamp": stamps}).group_by("crawl").aggregate([("stamp", "min")])
-    for row in first.to_pylist():
-        start = datetime.strptime(str(row["stamp_min"]), "%Y%m%d%H%M%S").isoformat()  # noqa: DTZ007 - UTC
-        notes.started[row["crawl"]] = min(start, notes.started.get(row["crawl"], start))
+    labelled = _array(crawls)
+    first = np.full(len(labelled.dictionary), _NEVER)
+    np.minimum.at(first, labelled.indices.to_numpy(), stamps.to_numpy())
+    for crawl, stamp in zip(labelled.dictionary.to_pylist(), first.tolist(), strict=True):
+        if stamp < _NEVER:
+            start = datetime.strptime(str(stamp), "%Y%m%d%H%M%S").isoformat()  # noqa: DTZ007 - UTC
+            notes.started[crawl] = min(start, notes.started.get(crawl, start))

@@ -34,6 +34,8 @@ SCHEMA = pa.schema([("key", pa.string()), ("url", pa.string()), ("stamp", pa.int
 _POST = re.compile("|".join((*POST_MARKS, '"method"')).encode(), re.IGNORECASE)
 _DAYS = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
 _STATUSES = (*(f"{number:03}" for number in range(1000)), None)
+# A field with more delimiters than this is rare; its line is read by itself.
+_SURPLUS_COLUMNS = 3
 _UNKNOWN = _STATUSES.index(None)
 
 
@@ -151,18 +153,37 @@ class BatchReader:
             is_end |= text == ord(delimiter)
         stops = np.flatnonzero(is_end)
         last = np.flatnonzero(text[stops] == ord("\n"))
-        fields = len(self.form.letters)
-        lines = np.flatnonzero(np.diff(last, prepend=-1) == fields)
-        first = last[lines] - fields + 1
-        spans = {}
-        for name in LETTERS:
-            number = self.form.position(name)
-            if number is not None:
-                starts = stops[first + number - 2] + 1
-                if number == 1 and len(lines) and first[0] == 0:
-                    starts[0] = 0  # Position -1 has wrapped round.
-                spans[name] = (starts, stops[first + number - 1])
-        return stops[last], iter([(lines, spans)])
+        return stops[last], self._columns(data, stops, last)
+
+    def _columns(
+        self, data: bytes, stops: Positions, last: Positions
+    ) -> Iterator[tuple[Positions, Mapping[str, Spans]]]:
+        """Yield the lines with as many columns as the format, and those with one to three more in the field `wide`."""
+        fields, wide = len(self.form.letters), self.form.wide or 0
+        counts = np.diff(last, prepend=-1)
+        for extra in range(_SURPLUS_COLUMNS + 1 if wide else 1):
+            lines = np.flatnonzero(counts == fields + extra)
+            if extra:
+                starts = np.where(lines > 0, stops[last[lines - 1]] + 1, 0)
+                bounds = zip(starts.tolist(), stops[last[lines]].tolist(), strict=True)
+                lines = lines[np.array([self._is_wide(data, *bound) for bound in bounds], dtype=bool)]
+            if not len(lines):
+                continue
+            first = last[lines] - fields - extra + 1
+            spans = {}
+            for name in LETTERS:
+                number = self.form.position(name)
+                if number is not None:
+                    starts = stops[first + extra * (number > wide) + number - 2] + 1
+                    if number == 1 and first[0] == 0:
+                        starts[0] = 0  # Position -1 has wrapped round.
+                    spans[name] = (starts, stops[first + extra * (number >= wide) + number - 1])
+            yield lines, spans
+
+    def _is_wide(self, data: bytes, start: int, end: int) -> bool:
+        """Test whether a line has the fields of the format, with surplus delimiters in the field `wide`."""
+        line = data[start:end].decode()
+        return line == line.rstrip() and self.form.split(line) is not None
 
     def _classify(self, text: Text, spans: Mapping[str, Spans], is_plain: Mask) -> Mask:
         """Return which lines are present captures; clear `is_plain` of the lines that must be read one by one."""

@@ -189,5 +189,6 @@ def _has_key_and_stamp(text: Text, spans: Spans) -> Mask:
     stop = ends - _STAMP_DIGITS - 1
     is_prefix = (stop > starts) & byte_spans.holds(text, stop, b" ")
     keys = byte_spans.extract(text, byte_spans.take((starts, stop), is_prefix))
-    is_prefix[is_prefix] = ~pc.match_substring(keys, " ").to_numpy(zero_copy_only=False)
+    if byte_spans.contains(keys, b" "):
+        is_prefix[is_prefix] = ~pc.match_substring(keys, " ").to_numpy(zero_copy_only=False)
     return is_prefix

@@ -8,12 +8,8 @@ from __future__ import annotations
 import functools
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from crawl_urn_dagster.sources.errors import SourceError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _HEADER = re.compile(r"(?P<delimiter>\W)CDX(?P<letters>((?P=delimiter)[A-Za-z])+)\s*")
 _CDXJ_LINE = re.compile(r"(?P<key>\S+) (?P<time>[0-9]{4,17}) \{.*\}\s*")
@@ -74,7 +70,7 @@ class LineFormat:
         """Whether lines hold JSON."""
         return not self.letters
 
-    @property
+    @functools.cached_property
     def wide(self) -> int | None:
         """Position (from 1) of the field that may contain the delimiter: mime, or the URL in lines without mime."""
         letter = "m" if "m" in self.letters else "a"
@@ -110,11 +106,7 @@ class LineFormat:
         fields[first:after] = [self.delimiter.join(words)]
         if any(map(_OTHER_COLUMN.fullmatch, words[1:])):
             return None
-        for number, (fits, field) in enumerate(zip(_tests(self.letters), fields, strict=True)):
-            # A URL in a list may lack the scheme.
-            if not fits(field) and (number != first or self.letters[first] == "m"):
-                return None
-        return fields
+        return fields if _columns(self.letters).fullmatch("\n".join(fields)) else None
 
     def is_line(self, text: str) -> bool:
         """Test whether a text is a complete line of this format."""
@@ -147,9 +139,11 @@ def _fits(letter: str, field: str) -> bool:
 
 
 @functools.cache
-def _tests(letters: str) -> tuple[Callable[[str], re.Match[str] | None], ...]:
-    """Return the test of each column of a legend."""
-    return tuple(_CONTENTS.get(letter, _ANY).fullmatch for letter in letters)
+def _columns(letters: str) -> re.Pattern[str]:
+    """Return the pattern of columns, joined by line feeds, that contain what their letters stand for."""
+    # The URL of a line without mime may lack the scheme.
+    tests = (_ANY if letter == "a" and "m" not in letters else _CONTENTS.get(letter, _ANY) for letter in letters)
+    return re.compile("\n".join(f"(?:{test.pattern})" for test in tests))
 
 
 CDXJ = LineFormat("")

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    import duckdb
     import pyarrow as pa
 
     from crawl_urn_dagster.sources.calendar import Selection
@@ -188,8 +189,8 @@ class _PartSummary(NamedTuple):
 
 def _captures_by_crawl(files: Files, parts: list[LocalFile]) -> dict[str, dict[int, _PartSummary]]:
     """Summarise the captures of each crawl in each converted file that has any, by the number of the file."""
-    numbers = {str(_summarise(files, part)): number for number, part in enumerate(parts)}
     with connect(files.cache) as connection:
+        numbers = {str(_summarise(files, part, connection)): number for number, part in enumerate(parts)}
         rows = connection.execute(load_statement("list_presence_crawls"), {"summaries": list(numbers)}).fetchall()
     by_crawl: dict[str, dict[int, _PartSummary]] = {}
     for crawl, path, captures, content in rows:
@@ -197,14 +198,13 @@ def _captures_by_crawl(files: Files, parts: list[LocalFile]) -> dict[str, dict[i
     return {crawl: dict(sorted(summaries.items())) for crawl, summaries in by_crawl.items()}
 
 
-def _summarise(files: Files, part: LocalFile) -> Path:
+def _summarise(files: Files, part: LocalFile, connection: duckdb.DuckDBPyConnection) -> Path:
     """Return a cached table of the crawls of a converted file, which sensors read often."""
 
     def make(target: Path) -> None:
-        with connect(files.cache) as connection:
-            parameters = {"part": str(part.path), "target": str(target)}
-            statement = load_statement("summarise_captures").format(lost=lost_column(part.path))
-            connection.execute(statement, parameters)
+        parameters = {"part": str(part.path), "target": str(target)}
+        statement = load_statement("summarise_captures").format(lost=lost_column(part.path))
+        connection.execute(statement, parameters)
 
     return files.derive(f"crawls of {part.path.parent.name}", part.input.sha256, make, size=part.input.bytes)
 
