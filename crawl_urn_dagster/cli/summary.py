@@ -10,10 +10,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crawl_urn_dagster.estimates.assessment.reading import read_assessment, state_assessment
-from crawl_urn_dagster.estimates.assessment.result import format_quantity
-from crawl_urn_dagster.estimates.headline import read_headline
-from crawl_urn_dagster.estimates.last_crawl import state_last_crawl
 from crawl_urn_dagster.observables.schema import ASSESSMENT_TABLES
 from crawl_urn_dagster.orchestration.assets.comparison import write_comparison
 from crawl_urn_dagster.orchestration.resources import CollectionHome
@@ -67,6 +63,10 @@ def print_summary(chosen: list[Collection], outcomes: dict[str, Outcome], home: 
 
 def _results(collection: Collection, home: Path) -> tuple[tuple[str, ...], str]:
     """Return the row of the table and the sentences on the verdict."""
+    from crawl_urn_dagster.estimates.assessment.reading import read_assessment, state_assessment
+    from crawl_urn_dagster.estimates.assessment.result import format_quantity
+    from crawl_urn_dagster.estimates.headline import read_headline
+    from crawl_urn_dagster.estimates.last_crawl import state_last_crawl
     from crawl_urn_dagster.observables.tables import count_all_elements
 
     files = CollectionHome(folder=str(home), collection=collection.name)
