@@ -260,3 +260,13 @@ def test_the_german_academic_web_is_as_shown(shared_data):
         for fit in fits.to_dict("records")
     }
     assert table_under("fits.md", "## The German Academic Web") == found
+
+
+def test_the_windows_and_events_of_the_operators_are_as_shown(shared_data, capsys):
+    from crawl_urn_dagster_tests.benchmarks import ground_truth
+
+    ground_truth.windows()
+    printed = capsys.readouterr().out.strip().splitlines()[2:]
+    events = ["| " + " | ".join(map(str, row)) + " |" for row in ground_truth.events()]
+    shown = (DOCS / "ground_truth.md").read_text().splitlines()
+    assert [row for row in (*printed, *events) if row not in shown] == []

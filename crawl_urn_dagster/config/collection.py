@@ -24,6 +24,7 @@ from crawl_urn_dagster.entry_points import check_entry_point
 from crawl_urn_dagster.observables.engines import Engine, LocalEngine
 from crawl_urn_dagster.observables.strata import StratumSettings  # noqa: TC001 - pydantic reads the annotation
 from crawl_urn_dagster.sources import (
+    Counters,
     PresenceSource,
     Selection,
     SimulatedSource,
@@ -36,6 +37,8 @@ from crawl_urn_dagster.sources.interface import select_by_type
 from crawl_urn_dagster.sources.registry import is_own_type, own_source_schemas, validate_own_source
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pydantic import ValidationInfo
     from typing_extensions import Self
 
@@ -61,8 +64,9 @@ def _adapt_json_schema(schema: dict[str, Any]) -> None:
     for kind, own in own_source_schemas().items():
         properties["source"]["properties"]["type"]["enum"].append(kind)
         properties["source"]["allOf"].append({"if": {"properties": {"type": {"const": kind}}}, "then": own})
-    settings, _ = properties["stratum"].pop("anyOf")
-    properties["stratum"] |= {"type": ["object", "null"], "if": {"type": "object"}, "then": settings}
+    for key in ("stratum", "ground_truth"):
+        settings, _ = properties[key].pop("anyOf")
+        properties[key] |= {"type": ["object", "null"], "if": {"type": "object"}, "then": settings}
 
 
 class Collection(BaseModel):
@@ -91,6 +95,8 @@ class Collection(BaseModel):
         warning. The former name ``coverage_drop`` is accepted.
     cross_archive
         Other archives of the same web, to which the lists are compared; for presence sources.
+    ground_truth
+        The operator's own counters, to which the estimates are compared.
     automation
         When sensors and schedules poll the source, and how they retry.
     owners
@@ -133,6 +139,7 @@ class Collection(BaseModel):
         default=0.2, gt=0, lt=1, validation_alias=AliasChoices("containment_drop", "coverage_drop")
     )
     cross_archive: CrossArchiveSettings | None = None
+    ground_truth: Counters | None = None
     automation: AutomationSettings = AutomationSettings()
     owners: list[Annotated[str, StringConstraints(pattern=r"^(team:[A-Za-z0-9_.-]+|[^@\s]+@[^@\s]+\.[^@\s]+)$")]] = []
     sample_one_in: int = Field(default=1, ge=1, le=2**20)
@@ -142,6 +149,13 @@ class Collection(BaseModel):
     keep_elements: bool = False
     fits: list[str] = []
     figures: list[str] = []
+
+    def relative_to(self, folder: Path) -> Self:
+        """Return a copy whose relative paths start at a folder."""
+        located: dict[str, Any] = {"source": self.source.relative_to(folder)}
+        if self.ground_truth is not None:
+            located["ground_truth"] = self.ground_truth.relative_to(folder)
+        return self.model_copy(update=located)
 
     @property
     def noun(self) -> str:

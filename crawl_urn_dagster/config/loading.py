@@ -16,10 +16,11 @@ from crawl_urn_dagster.config.settings import AutomationSettings, DriftSettings,
 from crawl_urn_dagster.formatting import format_options
 from crawl_urn_dagster.observables.engines import Engine
 from crawl_urn_dagster.observables.strata import StratumSettings
-from crawl_urn_dagster.sources.registry import SOURCE_TYPES, source_class
+from crawl_urn_dagster.sources.registry import COUNTER_TYPES, SOURCE_TYPES, source_class
 from crawl_urn_dagster.sources.transport.locations import mask_addresses
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from pydantic_core import ErrorDetails
@@ -67,9 +68,7 @@ def load_collections(path: Path) -> tuple[Collection, ...]:
             "\n".join(f"{path}: {_explain(details, content)}" for details in error.errors())
         ) from error
     folder = path.resolve().parent
-    collections = [
-        collection.model_copy(update={"source": collection.source.relative_to(folder)}) for collection in configured
-    ]
+    collections = [collection.relative_to(folder) for collection in configured]
     errors = [
         f"{path}: {error}"
         for error in (*_repeated_names(collections), *_missing_files(collections), *_lists(collections))
@@ -121,10 +120,12 @@ def _repeated_names(collections: list[Collection]) -> list[str]:
 
 def _missing_files(collections: list[Collection]) -> list[str]:
     return [
-        f"collections[{index}] ({collection.name}).source: no such file: {missing}; expected an existing file, a glob "
+        f"collections[{index}] ({collection.name}).{key}: no such file: {missing}; expected an existing file, a glob "
         "such as folder/*.csv.gz, or an http(s) URL (relative paths start at the configuration's folder)"
         for index, collection in enumerate(collections)
-        for missing in collection.source.missing_files()
+        for key, located in (("source", collection.source), ("ground_truth", collection.ground_truth))
+        if located is not None
+        for missing in located.missing_files()
     ]
 
 
@@ -142,6 +143,7 @@ def _by_type(union: object) -> dict[object, Any]:
 
 
 _ENGINES: dict[object, type[BaseModel]] = _by_type(Engine)
+_TYPES: dict[str, Iterable[object]] = {"engine": _ENGINES, "ground_truth": COUNTER_TYPES}
 _SETTINGS: dict[object, type[BaseModel]] = {
     "drift": DriftSettings,
     "elements": ElementSettings,
@@ -161,7 +163,7 @@ def _explain(details: ErrorDetails, content: object) -> str:
         return f"{path}: is missing, and has no default"
     if kind in {"union_tag_invalid", "union_tag_not_found"}:
         tag = str(details["ctx"].get("tag", ""))
-        types = map(str, _ENGINES if loc[-1] == "engine" else SOURCE_TYPES)
+        types = [str(kind) for kind in _TYPES.get(str(loc[-1]), SOURCE_TYPES)]
         return f"{path}.type: {f'found {tag!r}' if tag else 'is missing'}; {format_options(tag, types)}"
     if kind == "value_error":
         return f"{path}: {_shown(found)} {details['ctx']['error']}"
@@ -185,7 +187,7 @@ def _key_path(loc: tuple[int | str, ...], content: Any) -> str:
                 name = content["collections"][part].get("name")
                 path += f" ({name})" if isinstance(name, str) else ""
         # Below a union pydantic adds the type, which is not a key of the file.
-        elif depth == 0 or loc[depth - 1] not in {"source", "engine", "of"}:
+        elif depth == 0 or loc[depth - 1] not in {"source", "engine", "of", "ground_truth"}:
             path += f".{part}" if path else part
     return path
 
@@ -200,4 +202,6 @@ def _model_at(loc: tuple[int | str, ...]) -> type[BaseModel]:
         return _SETTINGS[loc[2]]
     if loc[2] == "engine":
         return _ENGINES[loc[3]]
+    if loc[2] == "ground_truth":
+        return COUNTER_TYPES[str(loc[3])]
     return source_class(str(loc[5] if loc[4:5] == ("of",) and len(loc) > 6 else loc[3]))

@@ -232,7 +232,7 @@ def _observed(crawls: pd.DataFrame, windows: pd.DataFrame) -> list[dict[str, Any
     labels = crawls["crawl"].tolist()
     unions = unions_matrix(crawls, windows)
     sizes = np.diagonal(unions)
-    regimes = find_regimes(sizes, recaptures_from_unions(unions), seed=_SEED)
+    regimes = find_regimes(sizes, recaptures_from_unions(unions))  # with the seed of table `revisit_regimes`
     rows: list[dict[str, Any]] = []
     if regimes:
         before, after = ([regimes[0], *regimes])[-2:]
@@ -247,6 +247,7 @@ def _observed(crawls: pd.DataFrame, windows: pd.DataFrame) -> list[dict[str, Any
         # The first crawl with the change is later than the first start by the lag whose fraction changed most.
         lag = 1 + int(np.argmax(np.abs(np.subtract(after.fraction, before.fraction))))
         dates = _dates(labels, before.first, before.last, after.first + lag, after.p_value)
+        dates |= _date_ends(labels, [after.first_low, after.first_high], lag)
         rows = [{**row, **dates} for row in rows]
     known = np.flatnonzero(np.isfinite(sizes))
     levels = find_levels(sizes[known], seed=_SEED)
@@ -255,6 +256,8 @@ def _observed(crawls: pd.DataFrame, windows: pd.DataFrame) -> list[dict[str, Any
         compared = _compared([earlier.mean, later.mean], [earlier.se, later.se], moved=later.p_value is not None)
         first, last, start = known[earlier.first], known[earlier.last], known[later.first]
         dated = _dates(labels, int(first), int(last), int(start), later.p_value)
+        ends = [None if end is None else int(known[end]) for end in (later.first_low, later.first_high)]
+        dated |= _date_ends(labels, ends, 0)
         rows.append({"parameter": "crawl_size", **compared, **dated})
     return rows
 
@@ -269,6 +272,12 @@ def _compared(means: Sequence[float], errors: Sequence[float], *, moved: bool) -
     for name, (mean, error) in apart.items():
         row |= {name: mean, f"{name}_low": mean - half * error, f"{name}_high": mean + half * error}
     return row
+
+
+def _date_ends(labels: Sequence[str], ends: Sequence[int | None], lag: int) -> dict[str, str]:
+    """Return the interval of the date of a change; none without a change."""
+    names = ("since_first_crawl", "since_last_crawl")
+    return {name: labels[end + lag] for name, end in zip(names, ends, strict=True) if end is not None}
 
 
 def _dates(labels: Sequence[str], first: int, last: int, since: int, p_value: float | None) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from crawl_urn_dagster.estimates.start_curves import jackknife, mean_of_known, w
 from crawl_urn_dagster.observables.schema import REVISIT_REGIMES
 from crawl_urn_dagster.urn import find_regimes, fit_revisit_delay, recaptures_from_unions
 from crawl_urn_dagster.urn.fits.mean_curves import UrnDetails
+from crawl_urn_dagster.urn.monitoring.regimes import Regime
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,9 +25,11 @@ if TYPE_CHECKING:
 
     from crawl_urn_dagster.estimates.collection_data import CollectionData
     from crawl_urn_dagster.urn import Counts, FitResult
-    from crawl_urn_dagster.urn.monitoring.regimes import Regime
 
     FloatArray = npt.NDArray[np.float64]
+
+
+_DELAYS = (1, 2, 3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +66,19 @@ def fit_regimes(data: CollectionData) -> list[FitResult[RegimeDetails]]:
         return []
     fits = (_fit_regime(counts, regime, data.labels) for regime in regimes_of(data) if regime.delay >= 1)
     return [fit for fit in fits if fit is not None]
+
+
+def fit_window_delay(data: CollectionData) -> FitResult[RegimeDetails] | None:
+    """Fit the urn with a revisit delay to all crawls as one regime, with the delay that fits best; None without curve.
+
+    The delay of the regimes follows from first returns, which a window may be too short for.
+    """
+    counts = data.counts("crawl")
+    if counts is None:
+        return None
+    whole = (Regime(0, len(data.labels) - 4, delay, (), (), None) for delay in _DELAYS)
+    fits = [fit for regime in whole if (fit := _fit_regime(counts, regime, data.labels)) is not None]
+    return min(fits, key=lambda fit: fit.details.residual_rms or 0.0, default=None)
 
 
 def _fit_regime(counts: Counts, regime: Regime, labels: Sequence[str]) -> FitResult[RegimeDetails] | None:

@@ -91,6 +91,11 @@ CATALOGUE = {
         ("element_calibration", "element_scores"),
     ),
     "archive_overlap": Entry("archives", "Overlap with other archives, and the coverage of each.", ("cross_archive",)),
+    "ground_truth_by_window": Entry(
+        "ground_truth",
+        "Eligible elements and coverage by rolling window, beside the operator's counters.",
+        ("ground_truth_comparison", "parameters", "crawls"),
+    ),
     "forecast_fan": Entry(
         "forecast",
         "Forecast of new and distinct elements, and outcome of an earlier forecast.",

@@ -203,8 +203,7 @@ class CrawlUrnComponent(dg.Component, dg.Model, dg.Resolvable):
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
         """Build the definitions of the collection."""
         configured: Collection = self.collection
-        source = configured.source.relative_to(context.path)
-        collection = configured.model_copy(update={"source": source})
+        collection = configured.relative_to(context.path)
         home = context.project_root / Path(self.home or "crawl_urn_home").expanduser()
         options = AssetOptions(
             translate=self.get_asset_spec if self._translates else None,

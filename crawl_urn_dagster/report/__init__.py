@@ -19,6 +19,7 @@ from crawl_urn_dagster.report.goodness_of_fit import (
     model_comparison_section,
     observables_section,
 )
+from crawl_urn_dagster.report.ground_truth import ground_truth_section
 from crawl_urn_dagster.report.model_free import model_free_section, other_estimators_section
 from crawl_urn_dagster.report.operator_terms import operator_terms_section
 from crawl_urn_dagster.report.pages import to_html, to_markdown
@@ -43,6 +44,7 @@ _SECTIONS = (
     model_comparison_section,
     strata_section,
     archives_section,
+    ground_truth_section,
     model_free_section,
     other_estimators_section,
     data_quality_section,

@@ -113,13 +113,19 @@ def _changes(content: Content, tested: pd.DataFrame, *, has_charts: bool) -> lis
     attributed = tested[tested["attributed"].fillna(False).astype(bool)]
     notes = [content.escape(note) for note in tested["note"].dropna().unique()]
     parts = [
-        f"**Drift: {', '.join(map(_symbol_and_name, rows['parameter']))} changed** since {escape(crawl)}."
+        f"**Drift: {', '.join(map(_symbol_and_name, rows['parameter']))} changed** since {escape(crawl)}{_dated(rows)}."
         for crawl, rows in attributed.groupby("since_crawl", sort=False)
     ]
     parts += [f"**The urn itself changed**: {note}." for note in notes]
     if not parts:
         parts.append("**An alarm was raised**, but the change is not attributed to a parameter yet.")
     return [*parts, _alarm(tested)] if has_charts else parts
+
+
+def _dated(rows: pd.DataFrame) -> str:
+    """Return the confidence interval of the date of a change, in parentheses."""
+    first, last = rows.iloc[0][["since_first_crawl", "since_last_crawl"]]
+    return "" if pd.isna(first) else f" (95 % CI {escape(str(first))} to {escape(str(last))})"
 
 
 def _alarm(tested: pd.DataFrame) -> str:

@@ -195,8 +195,8 @@ class Sample(NamedTuple):
     keeps: Callable[[npt.NDArray[np.object_]], npt.NDArray[np.bool_]]
 
 
-class SourceConfig(BaseModel, ABC):
-    """Base of the configuration of every source; rejects unknown keys and wrong types.
+class Located(BaseModel):
+    """Base of settings that hold locations of files; rejects unknown keys and wrong types.
 
     Examples
     --------
@@ -224,6 +224,41 @@ class SourceConfig(BaseModel, ABC):
     def _locations(self) -> dict[str, str]:
         values = {name: getattr(self, name) for name in self.location_fields}
         return {name: value for name, value in values.items() if value is not None}
+
+
+class CounterSource(Located, ABC):
+    """Settings of the operator's own counters, with which a collection is compared.
+
+    Attributes
+    ----------
+    population
+        Counters whose sum is the number of eligible elements; empty: not counted.
+    new
+        Counters whose sum is the number of elements that no earlier crawl captured; empty: not counted.
+
+    Examples
+    --------
+    >>> from crawl_urn_dagster.sources import CounterTableSource
+    >>> CounterTableSource(path="counters.csv", population=["alive"]).population
+    ['alive']
+    """
+
+    population: list[str] = Field(default=[])
+    new: list[str] = Field(default=[])
+
+    @abstractmethod
+    def read_counters(self, files: Files) -> pd.DataFrame:
+        """Read the counters as columns ``crawl, quantity, value``, each pair of the first two once.
+
+        Raises
+        ------
+        SourceError
+            When a file or a count is not as expected, or a counter that `population` or `new` names is missing.
+        """
+
+
+class SourceConfig(Located, ABC):
+    """Base of the configuration of every source."""
 
     @property
     def granularity(self) -> str | None:

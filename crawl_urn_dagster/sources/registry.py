@@ -11,6 +11,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from crawl_urn_dagster.entry_points import entry_points_of, load_entry_point
 from crawl_urn_dagster.sources.common_crawl.count_files import CommonCrawlCountsSource
+from crawl_urn_dagster.sources.common_crawl.crawler_metrics import CommonCrawlCrawlerMetricsSource
 from crawl_urn_dagster.sources.common_crawl.host_index import CommonCrawlHostIndexSource
 from crawl_urn_dagster.sources.common_crawl.sketches import CommonCrawlSketchesSource
 from crawl_urn_dagster.sources.common_crawl.statistics import CommonCrawlStatisticsSource
@@ -18,11 +19,18 @@ from crawl_urn_dagster.sources.common_crawl.url_index import CommonCrawlIndexSou
 from crawl_urn_dagster.sources.common_crawl.web_graph_ranks import WebGraphRanksSource
 from crawl_urn_dagster.sources.formats.cdx import CdxSource
 from crawl_urn_dagster.sources.formats.cdx_api import CdxApiSource
+from crawl_urn_dagster.sources.formats.counter_table import CounterTableSource
 from crawl_urn_dagster.sources.formats.heritrix_log import HeritrixLogSource
 from crawl_urn_dagster.sources.formats.observable_tables import ObservableTablesSource
 from crawl_urn_dagster.sources.formats.presence_list import PresenceListSource
 from crawl_urn_dagster.sources.formats.warc import WarcSource
-from crawl_urn_dagster.sources.interface import PresenceSource, SourceConfig, TablesSource, select_by_type
+from crawl_urn_dagster.sources.interface import (
+    CounterSource,
+    PresenceSource,
+    SourceConfig,
+    TablesSource,
+    select_by_type,
+)
 from crawl_urn_dagster.sources.simulated import SimulatedSource
 
 #: Configuration of any source; its key ``type`` selects the class. To add a source, append its class.
@@ -43,9 +51,20 @@ Source = Annotated[
     Field(discriminator="type", json_schema_extra=select_by_type),
 ]
 
+#: Configuration of the operator's own counters; its key ``type`` selects the class.
+Counters = Annotated[
+    CounterTableSource | CommonCrawlCrawlerMetricsSource,
+    Field(discriminator="type", json_schema_extra=select_by_type),
+]
+
 #: Sources of this package by type.
 SOURCE_TYPES: dict[str, type[SourceConfig]] = {
     get_args(model.model_fields["type"].annotation)[0]: model for model in get_args(get_args(Source)[0])
+}
+
+#: Sources of operators' counters by type.
+COUNTER_TYPES: dict[str, type[CounterSource]] = {
+    get_args(model.model_fields["type"].annotation)[0]: model for model in get_args(get_args(Counters)[0])
 }
 
 

@@ -392,3 +392,23 @@ def test_invalid_archives_are_explained(tmp_path, lists, message):
     path.write_text(ARCHIVES.replace("LISTS", lists))
     with pytest.raises(CollectionsError, match=re.escape(message)):
         load_collections(path)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ("{type: counter_table, path: absent.csv}", "(demo).ground_truth: no such file"),
+        ("{type: counters}", "(demo).ground_truth.type: found 'counters'; did you mean 'counter_table'?"),
+        ("{type: counter_table, path: counters.csv, populaton: []}", "(demo).ground_truth.populaton: unknown key; did"),
+        ("{type: counter_table}", "(demo).ground_truth.path: is missing"),
+    ],
+)
+def test_invalid_counters_are_explained(tmp_path, settings, message):
+    path = tmp_path / "collections.yaml"
+    text = f"collections: [{{name: demo, granularity: url, source: {{type: simulated}}, ground_truth: {settings}}}]"
+    path.write_text(text)
+    with pytest.raises(CollectionsError, match=re.escape(message)):
+        load_collections(path)
+    (tmp_path / "counters.csv").write_text("")
+    path.write_text(text.replace(settings, "{type: counter_table, path: counters.csv}"))
+    assert load_collections(path)[0].ground_truth.path == str(tmp_path / "counters.csv")

@@ -166,6 +166,10 @@ def test_change_of_2024_in_the_published_table_is_dated(shared_data):
     assert {"first_returns_2", "revisit_delay", "crawl_size"} <= set(moved.index)
     assert moved.loc["revisit_delay", ["reference_value", "value"]].tolist() == [1.0, 2.0]
     assert moved.loc["revisit_delay", "since_crawl"].startswith("CC-MAIN-2024-")
+    labels = crawls["crawl"].tolist()
+    dated = moved.loc["revisit_delay", ["since_first_crawl", "since_crawl", "since_last_crawl"]]
+    first, since, last = (labels.index(label) for label in dated)
+    assert first <= since <= last < first + 8
     assert pd.notna(moved.loc["first_returns_2", "difference_high"])
     assert moved.loc["first_returns_2", "difference_high"] < -0.1
 

@@ -114,6 +114,7 @@ EXPECTED_NUMBERS = {
     "survival_and_coverage_by_crawl": crawl_numbers,
     "element_reliability": lambda f: {"0.011", "38,814", "0.119", "0.149"},
     "archive_overlap": lambda f: {"2", "0.625", "0.512", "0.687"},
+    "ground_truth_by_window": lambda f: {"2", "3", "0.98"},
     "parameters_by_stratum": stratum_numbers,
     "rank_profile": stratum_numbers,
     "fates_of_an_element": lambda f: (

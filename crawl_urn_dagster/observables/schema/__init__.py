@@ -31,6 +31,11 @@ from crawl_urn_dagster.observables.schema.fits import (
     WINDOW_LENGTHS,
 )
 from crawl_urn_dagster.observables.schema.goodness_of_fit import DIAGNOSIS
+from crawl_urn_dagster.observables.schema.ground_truth import (
+    COUNTER_CHANGES,
+    GROUND_TRUTH,
+    GROUND_TRUTH_COMPARISON,
+)
 from crawl_urn_dagster.observables.schema.inputs import (
     COMPLETE,
     CRAWLS,
@@ -67,6 +72,7 @@ __all__ = [
     "COMPLETE",
     "CONTAINMENT",
     "CONTROL_CHART",
+    "COUNTER_CHANGES",
     "CRAWLS",
     "CROSS_ARCHIVE",
     "DIAGNOSIS",
@@ -81,6 +87,8 @@ __all__ = [
     "FINDINGS",
     "FIRST_RETURNS",
     "FORECAST",
+    "GROUND_TRUTH",
+    "GROUND_TRUTH_COMPARISON",
     "INPUTS",
     "KAPPA_PROFILE",
     "LAST_CRAWL",
@@ -149,6 +157,9 @@ TABLES = {
         *ELEMENT_LISTS,
         LOSSES_BY_GROUP,
         CROSS_ARCHIVE,
+        GROUND_TRUTH,
+        GROUND_TRUTH_COMPARISON,
+        COUNTER_CHANGES,
         TRUTH,
         INPUTS,
         REVISIONS,

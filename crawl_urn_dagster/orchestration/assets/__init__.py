@@ -15,6 +15,7 @@ from crawl_urn_dagster.orchestration.assets.estimates import estimate_assets
 from crawl_urn_dagster.orchestration.assets.export import export_asset
 from crawl_urn_dagster.orchestration.assets.figures import figure_assets
 from crawl_urn_dagster.orchestration.assets.forecast import forecast_assets
+from crawl_urn_dagster.orchestration.assets.ground_truth import ground_truth_assets
 from crawl_urn_dagster.orchestration.assets.observables import observable_assets
 from crawl_urn_dagster.orchestration.assets.report import report_asset
 from crawl_urn_dagster.orchestration.assets.source import source_assets
@@ -35,6 +36,7 @@ def collection_assets(collection: Collection, home: CollectionHome) -> list[dg.A
         *drift_assets(collection, home),
         *forecast_assets(collection, home),
         *cross_archive_assets(collection, home),
+        *ground_truth_assets(collection, home),
         *element_assets(collection, home),
     ]
     return [

@@ -84,6 +84,7 @@ def _has_table(collection: Collection, name: str) -> bool:
         "population": collection.has_histories,
         "element_calibration": collection.has_histories,
         "cross_archive": collection.cross_archive is not None,
+        "ground_truth_comparison": collection.ground_truth is not None,
         "complete": False,  # written after the figures
         "truth": isinstance(collection.source, SimulatedSource),
     }

@@ -13,6 +13,7 @@ from crawl_urn_dagster.figures import CATALOGUE, PARAMETER_FIGURES, caption, dra
 from crawl_urn_dagster.observables.schema import ELEMENT_LISTS
 from crawl_urn_dagster.orchestration.asset_keys import FINGERPRINT, asset_key, asset_spec, assets_of
 from crawl_urn_dagster.orchestration.assets.figures import figure_labels, figure_names, figure_tables
+from crawl_urn_dagster.orchestration.assets.ground_truth import GROUND_TRUTH_TABLES
 from crawl_urn_dagster.orchestration.assets.source import TABLES_WITH_CRAWLS
 from crawl_urn_dagster.orchestration.resources import CollectionHome
 from crawl_urn_dagster.sources import SimulatedSource, TablesSource
@@ -41,6 +42,7 @@ def report_asset(collection: Collection, home: CollectionHome) -> dg.AssetsDefin
     if collection.has_histories:
         tables += ["capture_recapture", "comparators", "element_scores", *(one.name for one in ELEMENT_LISTS)]
     tables += ["cross_archive"] if collection.cross_archive else []
+    tables += list(GROUND_TRUTH_TABLES) if collection.ground_truth else []
     tables += ["truth"] if isinstance(collection.source, SimulatedSource) else []
     tables += ["publications"] if isinstance(collection.source, TablesSource) and collection.source.is_revised else []
     drawn = [table for name in names for table in figure_tables(collection, name)]

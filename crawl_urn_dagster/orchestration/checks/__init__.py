@@ -12,6 +12,7 @@ from crawl_urn_dagster.orchestration.checks.archives import archive_checks
 from crawl_urn_dagster.orchestration.checks.drift import drift_checks
 from crawl_urn_dagster.orchestration.checks.elements import element_checks
 from crawl_urn_dagster.orchestration.checks.fits import estimate_checks, headline_check
+from crawl_urn_dagster.orchestration.checks.ground_truth import ground_truth_checks
 from crawl_urn_dagster.orchestration.checks.inputs import input_checks
 from crawl_urn_dagster.orchestration.checks.last_crawl import last_crawl_check
 from crawl_urn_dagster.orchestration.checks.observables import observable_checks
@@ -37,5 +38,6 @@ def collection_checks(collection: Collection, home: CollectionHome) -> list[dg.A
         checks_step(collection, home, "headline", [headline_check()], blocking=True),
         checks_step(collection, home, "drift", [*drift_checks(), last_crawl_check()]),
         *([checks_step(collection, home, "archive", archive_checks(collection))] if collection.cross_archive else []),
+        *([checks_step(collection, home, "ground_truth", ground_truth_checks())] if collection.ground_truth else []),
         *([checks_step(collection, home, "element", of_elements)] if of_elements else []),
     ]

@@ -24,6 +24,8 @@ LEVEL = 0.01
 #: With fewer start crawls no order of their blocks is rare enough, so no change can be found.
 FEWEST_FOR_A_CHANGE = BLOCK * next(blocks for blocks in count(1) if LEVEL * factorial(blocks) >= 1)
 _LAGS = 3
+# Half the 95 % quantile of the likelihood ratio of the date of a change, 7.35. It is larger than that of a parameter.
+_DATE_95 = 3.68
 
 
 class Regime(NamedTuple):
@@ -39,6 +41,8 @@ class Regime(NamedTuple):
         Mean first-return fractions h(1), h(2), h(3) and their standard errors, NaN for fewer than 8 start crawls.
     p_value
         p-value of the change that separates it from the previous regime; None for the first.
+    first_low, first_high
+        95 % confidence interval of `first`; None for the first regime.
     """
 
     first: int
@@ -47,6 +51,8 @@ class Regime(NamedTuple):
     fraction: tuple[float, ...]
     fraction_se: tuple[float, ...]
     p_value: float | None
+    first_low: int | None = None
+    first_high: int | None = None
 
 
 class Level(NamedTuple):
@@ -60,6 +66,8 @@ class Level(NamedTuple):
         Mean and its standard error, NaN for fewer than 8 values.
     p_value
         p-value of the change that separates it from the previous part; None for the first.
+    first_low, first_high
+        95 % confidence interval of `first`; None for the first part.
     """
 
     first: int
@@ -67,6 +75,8 @@ class Level(NamedTuple):
     mean: float
     se: float
     p_value: float | None
+    first_low: int | None = None
+    first_high: int | None = None
 
 
 def find_regimes(sizes: npt.ArrayLike, recaptures: npt.ArrayLike, *, seed: int = 0) -> list[Regime]:
@@ -113,8 +123,16 @@ def find_regimes(sizes: npt.ArrayLike, recaptures: npt.ArrayLike, *, seed: int =
     lags = np.arange(1, _LAGS + 1)
     fractions = counts[starts[:, None], starts[:, None] + lags] / np.where(size > 0, size, np.nan)[starts, None]
     known = np.flatnonzero(np.isfinite(fractions).all(axis=1))
-    segments = _segments(fractions[known], np.random.default_rng(seed))
-    return [_regime(fractions[known[low:end]], known[low:end], p_value) for low, end, p_value in segments if end > low]
+    regimes = []
+    for segment in _segments(fractions[known], np.random.default_rng(seed)):
+        if segment.end > segment.low:
+            starts = known[segment.low : segment.end]
+            regime = _regime(fractions[starts], starts, segment.p_value)
+            if segment.dated is not None:
+                low, high = (int(known[at]) for at in segment.dated)
+                regime = regime._replace(first_low=low, first_high=high)
+            regimes.append(regime)
+    return regimes
 
 
 def find_levels(values: npt.ArrayLike, *, seed: int = 0) -> list[Level]:
@@ -135,15 +153,32 @@ def find_levels(values: npt.ArrayLike, *, seed: int = 0) -> list[Level]:
     """
     series = np.asarray(values, dtype=np.float64)
     segments = _segments(series[:, None], np.random.default_rng(seed))
-    return [Level(low, end - 1, *block_mean(series[low:end]), p_value) for low, end, p_value in segments if end > low]
+    return [
+        Level(one.low, one.end - 1, *block_mean(series[one.low : one.end]), one.p_value, *(one.dated or (None, None)))
+        for one in segments
+        if one.end > one.low
+    ]
 
 
-def _segments(values: FloatArray, rng: np.random.Generator) -> list[tuple[int, int, float | None]]:
-    """Return first row, end row and p-value of the start of every segment, in order."""
+class _Segment(NamedTuple):
+    """Rows `low` to `end` of a sequence; p-value of the change at `low`, and the first and last row it may be at."""
+
+    low: int
+    end: int
+    p_value: float | None = None
+    dated: tuple[int, int] | None = None
+
+    def shifted(self, rows: int) -> _Segment:
+        dated = None if self.dated is None else (self.dated[0] + rows, self.dated[1] + rows)
+        return _Segment(self.low + rows, self.end + rows, self.p_value, dated)
+
+
+def _segments(values: FloatArray, rng: np.random.Generator) -> list[_Segment]:
+    """Return the segments in order."""
     n = len(values)
     n_blocks = n // BLOCK
     if n_blocks < 2:
-        return [(0, n, None)]
+        return [_Segment(0, n)]
     lengths = np.array([len(block) for block in np.array_split(np.arange(n), n_blocks)])
     orders = np.array([np.arange(n_blocks), *(rng.permutation(n_blocks) for _ in range(_PERMUTATIONS))])
     explained = _explained(values, _rows_in_order(lengths, orders))
@@ -151,12 +186,30 @@ def _segments(values: FloatArray, rng: np.random.Generator) -> list[tuple[int, i
     # Orders that repeat the observed one explain as much, except for rounding.
     p_value = float(np.mean(best >= best[0] * (1 - 1e-12)))
     if p_value > LEVEL:
-        return [(0, n, None)]
+        return [_Segment(0, n)]
     split = int(explained[0].argmax()) + BLOCK
     before = _segments(values[:split], rng)
-    (_, end, _), *rest = _segments(values[split:], rng)
-    after = [(0, end, p_value), *rest]
-    return before + [(split + low, split + high, p) for low, high, p in after]
+    first, *rest = _segments(values[split:], rng)
+    dated = _date_interval(values, split - BLOCK)
+    after = [first.shifted(split)._replace(p_value=p_value, dated=dated), *(one.shifted(split) for one in rest)]
+    return before + after
+
+
+def _date_interval(values: FloatArray, best: int) -> tuple[int, int]:
+    """Return the first and last row at which the second of two means may start: a 95 % confidence interval.
+
+    The residuals of two means that start there have a log-likelihood within 3.68 of the largest, if they are normal and
+    independent. Lags share crawls, so only the one whose two means explain most is used.
+
+    References
+    ----------
+    Hansen, Sample splitting and threshold estimation, Econometrica 68, 2000, table I.
+    """
+    n, order = len(values), np.arange(len(values))[None, :]
+    explained = max((_explained(lag[:, None], order)[0] for lag in values.T), key=lambda shares: float(shares[best]))
+    loss = n / 2 * np.log(np.maximum(1 - explained, np.finfo(float).tiny))
+    likely = np.append(np.flatnonzero(loss <= loss.min() + _DATE_95), best) + BLOCK
+    return int(likely.min()), int(likely.max())
 
 
 def _rows_in_order(lengths: IntArray, orders: IntArray) -> IntArray:

@@ -1,0 +1,154 @@
+"""Find counters of the operator that moved beyond their own scatter: table `counter_changes`.
+
+Names what moved at the same time as a drift or an outlying crawl. Does not claim a cause, and does not find drift; see
+`drift`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.stats import t as student
+
+from crawl_urn_dagster.observables.schema import COUNTER_CHANGES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from crawl_urn_dagster.urn.data.histories import FloatArray
+
+# The most recent changes that determine the scatter, and the fewest that do.
+_RECENT, _FEWEST = 26, 8
+# A counter that hardly varied is not said to have moved for a change of a few hundredths of its value.
+_LEAST_SCATTER = 0.01
+# Probability that one of several steady counters is said to have moved at a crawl.
+_LEVEL = 0.05
+# A median absolute deviation of n normal values is about as uncertain as a standard deviation of 0.37 n values.
+_EFFICIENCY = 0.37
+#: Scale of the median absolute deviation of normal values.
+_NORMAL_SCALE = 1.4826
+#: Counter that stands for the sum of the counters of role population.
+POPULATION = "population"
+
+
+class Changes(NamedTuple):
+    """Changes of a series from value to value, shape (n,); NaN where unknown.
+
+    Attributes
+    ----------
+    change
+        Logarithm of a value divided by the previous one.
+    usual, scatter
+        Median and scaled median absolute deviation of the changes before it.
+    n_before
+        Number of these changes.
+    """
+
+    change: FloatArray
+    usual: FloatArray
+    scatter: FloatArray
+    n_before: FloatArray
+
+    @property
+    def statistic(self) -> FloatArray:
+        """Change minus the usual one, in units of the scatter."""
+        return np.asarray((self.change - self.usual) / self.scatter)
+
+    def threshold(self, n_counters: int) -> FloatArray:
+        """Return the absolute statistic above which a counter moved; one in 20 crawls moves one of n steady ones."""
+        return np.asarray(student.ppf(1 - _LEVEL / 2 / n_counters, np.maximum(_EFFICIENCY * self.n_before, 1)))
+
+
+def changes_of(values: Sequence[float] | FloatArray) -> Changes:
+    """Compare each change of a series with those before it, so that the result is known when the value is.
+
+    Examples
+    --------
+    >>> series = [100.0, 102, 100, 102, 100, 102, 100, 102, 100, 102, 70]
+    >>> float(round(changes_of(series).statistic[-1]))
+    -13
+    """
+    logs = np.log(np.maximum(np.asarray(values, dtype=np.float64), 1.0))
+    change = np.diff(logs, prepend=np.nan)
+    usual, scatter, n_before = np.full(logs.shape, np.nan), np.full(logs.shape, np.nan), np.zeros(logs.shape)
+    for at in range(len(logs)):
+        before = change[max(at - _RECENT, 0) : at]
+        before = before[np.isfinite(before)]
+        n_before[at] = before.size
+        if before.size >= _FEWEST:
+            usual[at] = np.median(before)
+            scatter[at] = max(_NORMAL_SCALE * np.median(abs(before - usual[at])), _LEAST_SCATTER)
+    return Changes(change, usual, scatter, n_before)
+
+
+def counter_changes_table(ground_truth: pd.DataFrame, found: Mapping[str, str]) -> pd.DataFrame:
+    """Return table `counter_changes`, oldest crawl first.
+
+    Parameters
+    ----------
+    ground_truth
+        Table of this name, whose crawls are in order of time.
+    found
+        What was found at a crawl, see `found_at`.
+    """
+    wide = ground_truth.pivot_table(index="crawl", columns="quantity", values="value", sort=False)
+    of_role = ground_truth[ground_truth["role"] == POPULATION]
+    named = of_role["quantity"].unique()
+    # The population is the counter of interest, so it is not corrected for the number of the others.
+    n_counters = {str(name): 1 if list(named) == [name] else len(wide.columns) for name in wide.columns}
+    if len(named) > 1:
+        wide[POPULATION] = of_role.groupby("crawl", sort=False)["value"].sum()
+        n_counters[POPULATION] = 1
+    rows = [row for name, n in n_counters.items() for row in _moves(name, wide[name].dropna(), n, found)]
+    order = {label: position for position, label in enumerate(wide.index)}
+    rows.sort(key=lambda row: (order[row["crawl"]], -abs(row["statistic"])))
+    return pd.DataFrame(rows, columns=list(COUNTER_CHANGES.column_names)).astype({"found": object})
+
+
+def _moves(name: str, values: pd.Series[float], n_counters: int, found: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    changes = changes_of(values.tolist())
+    threshold = changes.threshold(n_counters)
+    for at in np.flatnonzero(abs(np.nan_to_num(changes.statistic)) > threshold).tolist():
+        yield {
+            "crawl": values.index[at],
+            "quantity": name,
+            "value": values.iloc[at],
+            "previous": values.iloc[at - 1],
+            **{part: getattr(changes, part)[at] for part in ("change", "usual", "scatter", "statistic")},
+            "threshold": threshold[at],
+            "found": found.get(str(values.index[at])),
+        }
+
+
+def found_at(
+    labels: Sequence[str], drift: pd.DataFrame, tests: pd.DataFrame, last_crawl: pd.DataFrame
+) -> dict[str, str]:
+    """Return what was found at each crawl; a drift is found at every crawl of the interval of its date.
+
+    Parameters
+    ----------
+    labels
+        Crawls in order of time.
+    drift, tests, last_crawl
+        Tables `drift`, `adequacy_tests` and `last_crawl`.
+    """
+    found: dict[str, list[str]] = {}
+    for label, name in (*_drifted(labels, drift), *_of_one_crawl(tests, last_crawl)):
+        found.setdefault(label, []).append(name)
+    return {label: ", ".join(dict.fromkeys(names)) for label, names in found.items()}
+
+
+def _drifted(labels: Sequence[str], drift: pd.DataFrame) -> Iterator[tuple[str, str]]:
+    for row in drift[drift["drifted"].fillna(value=False).astype(bool)].to_dict("records"):
+        ends = [row[name] for name in ("since_first_crawl", "since_last_crawl")]
+        first, last = (labels.index(end) if end in labels else labels.index(row["since_crawl"]) for end in ends)
+        yield from ((label, f"drift of {row['parameter']}") for label in labels[first : last + 1])
+
+
+def _of_one_crawl(tests: pd.DataFrame, last_crawl: pd.DataFrame) -> Iterator[tuple[str, str]]:
+    outlying = tests[(tests["test"] == "outlying_crawl") & (tests["verdict"] == "fails")]
+    yield from ((str(label), "outlying crawl") for label in outlying["subject"])
+    unusual = last_crawl[last_crawl["verdict"].isin(["below", "above"])]
+    yield from ((str(row["crawl"]), f"unusual {row['quantity']}") for row in unusual.to_dict("records"))
