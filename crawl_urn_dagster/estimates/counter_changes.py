@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 # The most recent changes that determine the scatter, and the fewest that do.
 _RECENT, _FEWEST = 26, 8
-# A counter that hardly varied is not said to have moved for a change of a few hundredths of its value.
+# A change of one or two hundredths of a counter that hardly varied before is no move.
 _LEAST_SCATTER = 0.01
-# Probability that one of several steady counters is said to have moved at a crawl.
+# Probability that one of several steady counters exceeds its threshold at a crawl.
 _LEVEL = 0.05
 # A median absolute deviation of n normal values is about as uncertain as a standard deviation of 0.37 n values.
 _EFFICIENCY = 0.37
@@ -62,13 +62,13 @@ class Changes(NamedTuple):
 
 
 def changes_of(values: Sequence[float] | FloatArray) -> Changes:
-    """Compare each change of a series with those before it, so that the result is known when the value is.
+    """Compare each change of a series with the earlier changes only.
 
     Examples
     --------
     >>> series = [100.0, 102, 100, 102, 100, 102, 100, 102, 100, 102, 70]
     >>> float(round(changes_of(series).statistic[-1]))
-    -13
+    -40
     """
     logs = np.log(np.maximum(np.asarray(values, dtype=np.float64), 1.0))
     change = np.diff(logs, prepend=np.nan)
@@ -91,7 +91,7 @@ def counter_changes_table(ground_truth: pd.DataFrame, found: Mapping[str, str]) 
     ground_truth
         Table of this name, whose crawls are in order of time.
     found
-        What was found at a crawl, see `found_at`.
+        Findings by crawl, see `found_at`.
     """
     wide = ground_truth.pivot_table(index="crawl", columns="quantity", values="value", sort=False)
     of_role = ground_truth[ground_truth["role"] == POPULATION]
@@ -135,7 +135,7 @@ def found_at(
         Tables `drift`, `adequacy_tests` and `last_crawl`.
     """
     found: dict[str, list[str]] = {}
-    for label, name in (*_drifted(labels, drift), *_of_one_crawl(tests, last_crawl)):
+    for label, name in (*_drifted(labels, drift), *_unusual_crawls(tests, last_crawl)):
         found.setdefault(label, []).append(name)
     return {label: ", ".join(dict.fromkeys(names)) for label, names in found.items()}
 
@@ -147,7 +147,7 @@ def _drifted(labels: Sequence[str], drift: pd.DataFrame) -> Iterator[tuple[str, 
         yield from ((label, f"drift of {row['parameter']}") for label in labels[first : last + 1])
 
 
-def _of_one_crawl(tests: pd.DataFrame, last_crawl: pd.DataFrame) -> Iterator[tuple[str, str]]:
+def _unusual_crawls(tests: pd.DataFrame, last_crawl: pd.DataFrame) -> Iterator[tuple[str, str]]:
     outlying = tests[(tests["test"] == "outlying_crawl") & (tests["verdict"] == "fails")]
     yield from ((str(label), "outlying crawl") for label in outlying["subject"])
     unusual = last_crawl[last_crawl["verdict"].isin(["below", "above"])]

@@ -103,9 +103,9 @@ def comparison_table(
         window = counted.loc[fit["first_crawl"] : fit["last_crawl"]]
         gap = float(window["years"].diff().mean()) if fit["clock"] == "year" else 1.0
         key = {name: fit[name] for name in ("first_crawl", "last_crawl", "projection", "model", "clock", "status")}
-        rows += [{**key, **row} for row in _of_fit(fit, window, gap)]
+        rows += [{**key, **row} for row in _fit_rows(fit, window, gap)]
     if population is not None:
-        rows += list(_of_population(population, counted))
+        rows += list(_population_rows(population, counted))
     return pd.DataFrame(
         [_with_verdict(row) for row in rows], columns=list(GROUND_TRUTH_COMPARISON.column_names)
     ).astype(dict.fromkeys(("counted", "ratio"), np.float64))
@@ -119,20 +119,20 @@ def reported_comparison(comparison: pd.DataFrame, parameters: pd.DataFrame) -> p
     by_crawl = comparison[comparison["projection"] == "population"]
     if len(by_crawl):
         return by_crawl
-    of_windows = comparison[comparison["projection"] != "population"]
-    if of_windows.empty:
-        return of_windows
+    fitted = comparison[comparison["projection"] != "population"]
+    if fitted.empty:
+        return fitted
     headline = read_headline(parameters).kind
-    chosen = (of_windows["projection"] == headline.projection) & (of_windows["model"] == headline.model)
-    delay = of_windows["model"] == "revisit_delay"
-    for rows in (chosen & (of_windows["status"] == "ok"), delay, of_windows["status"] == "ok", chosen):
+    chosen = (fitted["projection"] == headline.projection) & (fitted["model"] == headline.model)
+    delay = fitted["model"] == "revisit_delay"
+    for rows in (chosen & (fitted["status"] == "ok"), delay, fitted["status"] == "ok", chosen):
         if rows.any():
-            some = of_windows[rows]
+            some = fitted[rows]
             first = some.iloc[0]
             same = (some[["projection", "model", "clock"]] == first[["projection", "model", "clock"]]).all(axis=1)
             selected: pd.DataFrame = some[same]
             return selected
-    return of_windows.iloc[:0]
+    return fitted.iloc[:0]
 
 
 def _counted(ground_truth: pd.DataFrame, crawls: pd.DataFrame) -> pd.DataFrame:
@@ -144,7 +144,7 @@ def _counted(ground_truth: pd.DataFrame, crawls: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def _of_fit(fit: Row, window: pd.DataFrame, gap: float) -> Iterator[Row]:
+def _fit_rows(fit: Row, window: pd.DataFrame, gap: float) -> Iterator[Row]:
     """Yield the quantities that a fit implies, with the counters of its window."""
     low, high = fit["urn_size_low"], fit["urn_size_high"]
     size = float(window["elements"].mean(skipna=False))
@@ -154,7 +154,7 @@ def _of_fit(fit: Row, window: pd.DataFrame, gap: float) -> Iterator[Row]:
     yield _row("new_share", *_new_share(fit, gap), new / size)
 
 
-def _of_population(population: pd.DataFrame, counted: pd.DataFrame) -> Iterator[Row]:
+def _population_rows(population: pd.DataFrame, counted: pd.DataFrame) -> Iterator[Row]:
     """Yield the selected model's population and completeness of each crawl, with the counters of the crawl."""
     for row in population.to_dict("records"):
         crawl = counted.loc[row["crawl"]]

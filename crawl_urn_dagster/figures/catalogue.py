@@ -93,7 +93,7 @@ CATALOGUE = {
     "archive_overlap": Entry("archives", "Overlap with other archives, and the coverage of each.", ("cross_archive",)),
     "ground_truth_by_window": Entry(
         "ground_truth",
-        "Eligible elements and coverage by rolling window, beside the operator's counters.",
+        "Eligible elements and coverage by rolling window, next to the operator's counters.",
         ("ground_truth_comparison", "parameters", "crawls"),
     ),
     "forecast_fan": Entry(

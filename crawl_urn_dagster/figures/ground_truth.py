@@ -1,4 +1,4 @@
-"""Draw eligible elements and coverage by rolling window, beside the operator's counters.
+"""Draw eligible elements and coverage by rolling window, next to the operator's counters.
 
 Does not compare them; see `estimates.ground_truth`.
 """

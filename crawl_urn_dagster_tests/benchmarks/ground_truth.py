@@ -3,8 +3,8 @@
 Run ``python -m crawl_urn_dagster_tests.benchmarks.ground_truth`` for the tables of docs/ground_truth.md. It needs the
 shared data, takes a few seconds and uses no random numbers. ``windows`` and ``events`` print one part.
 
-- *windows*: the urn with a revisit delay, fitted to windows of crawls, beside several readings of the counter.
-- *events*: changes of counters that exceed their own scatter, beside the operators' rule, an alarm below 95 % of the
+- *windows*: the urn with a revisit delay, fitted to windows of crawls, next to several readings of the counter.
+- *events*: changes of counters that exceed their own scatter, next to the operators' rule, an alarm below 95 % of the
   last value. An alarm belongs to an event if it is at most seven days (CrawlDB: no crawl) after it. Otherwise it is
   false, although an event may be missing from the list.
 """

@@ -26,7 +26,7 @@ GROUND_TRUTH = Table(
 
 GROUND_TRUTH_COMPARISON = Table(
     "ground_truth_comparison",
-    "Estimates beside the operator's counters, for all crawls and by rolling window.",
+    "Estimates next to the operator's counters, for all crawls and by rolling window.",
     (
         required("first_crawl", "VARCHAR", "first crawl of the fitted window, or the only one"),
         required("last_crawl", "VARCHAR", "last crawl of the fitted window, or the only one"),
