@@ -67,7 +67,7 @@ def changes_of(values: Sequence[float] | FloatArray) -> Changes:
     Examples
     --------
     >>> series = [100.0, 102, 100, 102, 100, 102, 100, 102, 100, 102, 70]
-    >>> float(round(changes_of(series).statistic[-1]))
+    >>> round(float(changes_of(series).statistic[-1]))
     -40
     """
     logs = np.log(np.maximum(np.asarray(values, dtype=np.float64), 1.0))
