@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.report.content import Content
 
 _ROWS = 10
+_FOLDED = tuple(name for name in USES if name != "reseed")
 _NAMED = 3
+_LEAST_SHOWN = 0.005
 _FACTS = {"last_crawl": "last crawl", "captures": "captures", "absent_crawls": "crawls absent"}
 _CHANCES = {
     "p_eligible": "P(eligible)",
@@ -47,11 +49,13 @@ def elements_section(content: Content) -> Section | None:
     if assessment.reason is not None:
         is_qualified = assessment.status is Status.QUALIFIED
         blocks.append(Callout("warning" if is_qualified else "bad", content.escape(assessment.reason.sentence)))
+    if len(content.frames["reseed"]):
+        blocks += [f"Seed again, the most probably eligible {content.noun}s first:", _rows(content, "reseed")]
     blocks.append(_lists(content))
     tests = [text for text in (state_calibration(scores), state_returns(scores)) if text is not None]
     blocks += [content.escape(text) for text in tests]
     blocks += content.figures("element_reliability")
-    blocks += [Folded(f"{name}: first rows", [_rows(content, name)]) for name in USES if len(content.frames[name])]
+    blocks += [Folded(f"{name}: first rows", [_rows(content, name)]) for name in _FOLDED if len(content.frames[name])]
     if not content.collection.keep_elements:
         blocks.append(
             f"The {content.noun}s have keys and no names, because `keep_elements` is off. `crawl-urn elements --list` "
@@ -89,6 +93,11 @@ def _range(values: pd.Series[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
+def _chance(value: float) -> str:
+    """Return a probability with two decimals, which are all that the tests of the predictions support."""
+    return "< 0.01" if value < _LEAST_SHOWN else f"{value:.2f}"
+
+
 def _lists(content: Content) -> str:
     """Return the table of the lists."""
     summaries = summarise_lists(content.frames)
@@ -117,5 +126,5 @@ def _rows(content: Content, name: str) -> str:
     if named == "key":
         shown["key"] = shown["key"].astype(str)
     titles = [_CHANCES[column] for column in chances]
-    shown = shown.assign(**{title: [f"{value:.2f}" for value in shown[title]] for title in titles})
+    shown = shown.assign(**{title: [_chance(value) for value in shown[title]] for title in titles})
     return markdown_table(shown, max_rows=_ROWS, source=name)

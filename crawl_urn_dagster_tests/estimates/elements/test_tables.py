@@ -1,10 +1,12 @@
 """Test the tables of single elements of a small simulated collection."""
 
+import json
 from pathlib import Path
 
 import duckdb
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 from crawl_urn_dagster.estimates.elements import tables
@@ -18,10 +20,11 @@ from crawl_urn_dagster.estimates.elements.list_summary import USES, state_calibr
 from crawl_urn_dagster.estimates.elements.lists import ListSettings
 from crawl_urn_dagster.estimates.elements.lookup import look_up_elements, write_csv
 from crawl_urn_dagster.estimates.elements.tables import ElementInputs, element_tables
+from crawl_urn_dagster.estimates.elements.writing import METADATA_KEY
 from crawl_urn_dagster.observables import kept_histories
 from crawl_urn_dagster.observables.element_names import ElementNames
 from crawl_urn_dagster.observables.kept_histories import KeptHistories
-from crawl_urn_dagster.observables.keys import element_keys
+from crawl_urn_dagster.observables.keys import KEY_HASH, element_keys
 from crawl_urn_dagster.observables.presence import PresenceFolder
 from crawl_urn_dagster.observables.schema import ELEMENTS, TABLES
 from crawl_urn_dagster.urn import Status
@@ -145,6 +148,14 @@ def test_without_texts_lists_have_keys_only(archive):
     found, _ = archive.write(names=ElementNames(archive.folder / "absent"))
     assert found.tables["reseed"]["element"].isna().all()
     assert found.tables["losses_by_group"].empty
+
+
+def test_file_states_the_crawl_and_the_hash(archive, written):
+    del written
+    file = pq.ParquetFile(archive.folder / f"elements{N_CRAWLS}.parquet")
+    described = json.loads(file.metadata.metadata[METADATA_KEY])
+    assert described == {"keys": KEY_HASH, "last_crawl": LABELS[-1], "model": "core_shell", "status": "ok"}
+    assert str(file.schema_arrow.field("last_crawl").type) == "string"
 
 
 def test_texts_are_looked_up_and_written_with_the_table(archive, written):
