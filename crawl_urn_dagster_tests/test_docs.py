@@ -260,6 +260,9 @@ def test_the_german_academic_web_is_as_shown(shared_data):
         for fit in fits.to_dict("records")
     }
     assert table_under("fits.md", "## The German Academic Web") == found
+    urn = parameters.query("projection == 'containment' and model == 'homogeneous' and clock == 'crawl'").iloc[0]
+    shown = f"{urn['coverage']:.3f} ({urn['coverage_low']:.3f} to {urn['coverage_high']:.3f}), homogeneous"
+    assert shown in prose("paper/README.md")
 
 
 def test_the_windows_and_events_of_the_operators_are_as_shown(shared_data, capsys):
