@@ -33,7 +33,9 @@ from crawl_urn_dagster.figures.files import render_png
 from crawl_urn_dagster.reading import Crawls, as_crawls, read_counts, read_presence, read_source, warned
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     import pandas as pd
     from matplotlib.figure import Figure
@@ -232,6 +234,20 @@ class CrawlFit:
             classes=self.tables["classes"],
         )
 
+    def report(self, path: str | os.PathLike[str], *, name: str = "crawls", granularity: str = "other") -> Path:
+        """Write the report of the crawls as one HTML file, or as Markdown without figures.
+
+        Parameters
+        ----------
+        path
+            File to write; its suffix is ``.html`` or ``.md``.
+        name, granularity
+            Name of the collection, and what its elements are: ``url``, ``host``, ``domain`` or ``other``.
+        """
+        from crawl_urn_dagster.report.fitted import write_report
+
+        return write_report(path, self.crawls, self.tables, name=name, granularity=granularity, clock=self._clock)
+
     @property
     def _observed(self) -> tuple[pd.DataFrame, pd.DataFrame | None, pd.DataFrame | None]:
         return self.tables["crawls"], self.tables.get("containment"), self.tables.get("discovery_curve")
@@ -244,6 +260,10 @@ class CrawlFit:
     def _withheld_reason(self) -> str | None:
         return curves_withheld_reason(self.headline, self.verdict)
 
+    @property
+    def _curve_numbers(self) -> str:
+        return "numbers not quoted" if self.headline.is_refuted else self.headline.numbers
+
     def summary(self) -> str:
         """Return verdict, quoted numbers with intervals, and the paper's reading as lines of text."""
         assessment = self.assessment
@@ -254,7 +274,7 @@ class CrawlFit:
             f"model: {self.model or 'none is adequate'}",
             *(state_quantity(*one) for one in assessment.quantities.items()),
             f"intervals: {100 * self.headline.level:g} % confidence intervals",
-            f"reading of the curves: {self.headline.fit_name}: {self.headline.status}, {self.headline.numbers}",
+            f"reading of the curves: {self.headline.fit_name}: {self.headline.status}, {self._curve_numbers}",
             *([] if self.headline.reason is None else [self.headline.reason]),
         ]
         return "\n".join(textwrap.fill(line, _LINE, subsequent_indent="  ") for line in lines)

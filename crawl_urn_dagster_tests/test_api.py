@@ -215,3 +215,12 @@ def test_notebook_shows_the_verdict_and_a_figure_without_markup_of_data(fitted):
 def _renamed(fitted, label):
     crawls = fitted.crawls.tables["crawls"]
     return crawls.assign(crawl=[label, *crawls["crawl"].iloc[1:]])
+
+
+def test_report_states_the_verdict_and_rejects_other_formats(fitted, tmp_path):
+    written = fitted.report(tmp_path / "report.md", name="mine", granularity="host")
+    text = written.read_text()
+    assert text.startswith("# mine (host)\n")
+    assert f"(`{fitted.verdict.name}`)" in text
+    with pytest.raises(ValueError, match=r"path: found suffix '.pdf', expected '.html' or '.md'"):
+        fitted.report(tmp_path / "report.pdf")

@@ -31,6 +31,8 @@ _COUNTS = {
     "recapture": (Colour.DISCOVERY, "s", 0.12, "first returns: {elements} by lag of the return"),
     "window": (Colour.DISCOVERY, "^", 0.12, "windows: distinct {elements}"),
 }
+# Estimates at the end that a poor last crawl moves: it cannot be told from a loss before it.
+_ENDS = 2
 
 
 @in_style
@@ -231,6 +233,14 @@ def survival_and_coverage_by_crawl(per_crawl: pd.DataFrame, crawls: pd.DataFrame
         axes.errorbar(
             known["years"], known["estimate"], yerr=bars, color=colour, ecolor=tint(colour), fmt="o-", markersize=3
         )
+        axes.plot(
+            *(known.sort_values("years")[name].tail(_ENDS) for name in ("years", "estimate")),
+            "o",
+            color="white",
+            markeredgecolor=colour,
+            markersize=4,
+            zorder=3,
+        )
         bound = some[some["se"].isna()]
         axes.plot(bound["years"], bound["estimate"], "x", color=colour, label="at bound, no interval")
         axes.set_ylabel(name)
@@ -247,7 +257,9 @@ def survival_and_coverage_by_crawl_caption(per_crawl: pd.DataFrame, crawls: pd.D
     rows = per_crawl[per_crawl["estimator"] == "cormack_jolly_seber"]
     ranges = []
     for quantity, name, preposition in (("alpha", "Survival α", "after"), ("coverage", "Coverage c", "in")):
-        known = rows[(rows["quantity"] == quantity) & rows["se"].notna()].sort_values("estimate")
+        known = rows[(rows["quantity"] == quantity) & rows["se"].notna()].merge(crawls[["crawl", "years"]], on="crawl")
+        known = known.sort_values("years")
+        known = (known.head(-_ENDS) if len(known) > _ENDS else known).sort_values("estimate")
         ends = (
             [
                 f"{with_interval(row, 'estimate')} {preposition} {plain_text(row['crawl'])}"
@@ -260,6 +272,10 @@ def survival_and_coverage_by_crawl_caption(per_crawl: pd.DataFrame, crawls: pd.D
             ranges.append(f"{name} ranges from {' to '.join(ends)}.")
     found = " ".join(ranges) or "Survival and coverage are not identified, so no estimates are reported."
     crosses = " Crosses: at bound, no interval." if rows.loc[rows["se"].isna(), "estimate"].notna().any() else ""
-    bars = f" Bars and parentheses: 95 % confidence intervals.{crosses}" if ranges else ""
+    hollow = (
+        f" Hollow: the last {_ENDS} estimates, where a poor last crawl looks like a fall in survival; the ranges leave "
+        "them out."
+    )
+    bars = f" Bars and parentheses: 95 % confidence intervals.{hollow}{crosses}" if ranges else ""
     text = f"{crawl_range(crawls)}. {found}{bars} The model has one class of {elements()}, so both include any core."
     return text, f"Two panels over time, survival and coverage of every crawl with error bars. {found}"

@@ -11,6 +11,7 @@ import pandas as pd
 
 from crawl_urn_dagster.estimates.last_crawl import state_last_crawl
 from crawl_urn_dagster.report.markdown import (
+    escape,
     format_cell,
     format_estimate,
     format_quantity,
@@ -69,10 +70,16 @@ def _population(content: Content) -> str:
             return f"One crawl holds {quantities['completeness']} of the known eligible {content.noun}s."
         return _NOT_REPORTED
     text = (
-        f"{quantities['population']} known eligible {content.noun}s; a crawl holds "
+        f"{quantities['population']} known eligible {content.noun}s{_as_of(content)}; a crawl holds "
         f"**{quantities['completeness']}** of them."
     )
     return f"{text} {quantities['core_share']} of it is permanent core." if "core_share" in quantities else text
+
+
+def _as_of(content: Content) -> str:
+    """Name the crawl that a population describes, unless it is the last."""
+    assessed = content.last_assessed
+    return "" if assessed is None or assessed == content.labels[-1] else f" at {escape(assessed)}"
 
 
 def _losses(content: Content) -> str:
@@ -88,7 +95,9 @@ def _losses(content: Content) -> str:
     )
     rows = content.frames["quantities"].set_index("quantity")
     gone = rows.loc["gone"].to_dict() if "gone" in rows.index else None
-    if gone is None or pd.isna(gone["value"]) or pd.isna(gone["value_low"]):
+    # Rates before a change of scope do not describe what came after it.
+    is_described = content.last_assessed in content.labels[-2:]
+    if not is_described or gone is None or pd.isna(gone["value"]) or pd.isna(gone["value_low"]):
         return f"{text}; whether they are gone or were missed is not reported."
     shares = {end: min(before * float(gone[f"value{end}"]), missing) for end in ("", "_low", "_high")}
     parts = {f"gone{end}": round(value) for end, value in shares.items()}

@@ -105,8 +105,3 @@ class Page(NamedTuple):
     title: str
     lead: Sequence[Block]
     sections: Sequence[Section]
-
-
-def fold_unless(condition: bool, summary: str, blocks: Sequence[Block]) -> Sequence[Block]:
-    """Return blocks, folded unless `condition` is true."""
-    return blocks if condition else [Folded(summary, blocks)]

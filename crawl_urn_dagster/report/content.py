@@ -46,9 +46,10 @@ class Content:
     frames
         Tables by name: crawls, quantities, classes, population, adequacy_tests, candidate_models, parameters,
         operator_terms, diagnosis, model_comparison, revisit_regimes, parameter_history, window_lengths, drift,
-        forecast, last_crawl, planning, equal_budget, revisions, findings and inputs. Also containment, discovery_curve,
-        first_returns, capture_recapture, comparators, element_scores, the lists of elements, publications and truth if
-        the collection has them, and strata as returned by `estimates.strata.stratum_sizes`.
+        forecast, last_crawl, planning and equal_budget; revisions, findings and inputs unless the crawls are in memory.
+        Also containment, discovery_curve, first_returns, capture_recapture, comparators, element_scores, the lists of
+        elements, publications and truth if the collection has them, and strata as returned by
+        `estimates.strata.stratum_sizes`.
     broken_rules
         Rows that break a rule of `observables.quality`, by rule.
     pictures
@@ -115,6 +116,12 @@ class Content:
     def labels(self) -> list[str]:
         """Labels of the crawls in order."""
         return list(self.crawls["crawl"])
+
+    @property
+    def last_assessed(self) -> str | None:
+        """The last crawl that the quoted numbers describe; None without a population."""
+        assessed = self.frames["population"]["crawl"]
+        return str(assessed.iloc[-1]) if len(assessed) else None
 
     @property
     def mean_gap_days(self) -> float:

@@ -34,9 +34,12 @@ def curves_section(content: Content) -> Section:
     withheld = content.withheld_reason
     answer = (
         "The urn of the paper, fitted to containment and the discovery curve. Selected fit: "
-        f"{escape(headline.fit_name)}; status **{headline.status}**. {content.escape(headline.sentence)}"
+        f"{escape(headline.fit_name)}; status **{headline.status}**. "
     )
-    blocks: list[Block] = [*filter(None, [_window_dependence(content)]), *_window_lengths(content)]
+    is_unquoted = withheld is not None and headline.is_reported
+    answer += "Its parameters are not quoted." if is_unquoted else content.escape(headline.sentence)
+    blocks: list[Block] = [content.escape(headline.sentence)] if is_unquoted else []
+    blocks += [*filter(None, [_window_dependence(content)]), *_window_lengths(content)]
     if withheld:
         blocks.append("Nothing else on this page is concluded from this fit.")
     else:

@@ -99,6 +99,8 @@ def _counting(content: Content) -> str:
 
 def _findings(content: Content) -> list[Block]:
     """Return what was found while reading the source; findings of nothing are left out."""
+    if "findings" not in content.frames:  # crawls in memory
+        return []
     found = content.frames["findings"]
     found = found[~found["found"].isin(["0", "none"])]
     if found.empty:
@@ -114,6 +116,8 @@ def _findings(content: Content) -> list[Block]:
 
 
 def _revisions(content: Content) -> list[Block]:
+    if "revisions" not in content.frames:  # crawls in memory
+        return []
     found = content.frames["revisions"]
     blocks: list[Block] = []
     if len(found):

@@ -90,7 +90,8 @@ def _urn_changes(content: Content, drift: pd.DataFrame) -> list[str]:
             f"least {FEWEST_FOR_A_CHANGE} are needed. The available values:"
         )
     else:
-        parts.append("**No change was found in first returns, revisit delay and crawl size.**")
+        further = "further " if content.assessment.scope_break is not None else ""
+        parts.append(f"**No {further}change was found in first returns, revisit delay and crawl size.**")
         parts += _steady_growth(content)
     explained = []
     if has_charts:

@@ -13,7 +13,7 @@ from crawl_urn_dagster.estimates.diagnosis import LEVEL
 from crawl_urn_dagster.estimates.parameter_tables import compare_with_truth
 from crawl_urn_dagster.formatting import UNKNOWN, count_noun
 from crawl_urn_dagster.observables.schema import SYMBOLS
-from crawl_urn_dagster.report.blocks import Block, Folded, Section, fold_unless
+from crawl_urn_dagster.report.blocks import Block, Folded, Section
 from crawl_urn_dagster.report.markdown import escape, format_cell, format_estimate, format_estimates, markdown_table
 from crawl_urn_dagster.urn import UNREPORTED_STATUSES
 
@@ -217,9 +217,8 @@ def observables_section(content: Content) -> Section:
         blocks += [f"{escape(row.Index)} is {row.status}: {escape(row.reason)}" for row in with_reason.itertuples()]
     blocks += content.figures("identifiability")
     drawn = content.figures("containment_by_lag", "discovery_curves_by_start", "discovery_heat_map")
-    if drawn:
-        blocks += fold_unless(not content.assessment.has_numbers, "Figures of the observables", drawn)
-    return Section("Estimates by observable", blocks, _agreement(content) if content.assessment.has_numbers else None)
+    blocks, title, agreement = [*blocks, *drawn], "Estimates by observable", _agreement(content)
+    return Section(title, [agreement, *blocks]) if frame.empty else Section(title, blocks, agreement)
 
 
 def _agreement(content: Content) -> str:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from crawl_urn_dagster.report.blocks import Block, Folded, Section, fold_unless
+from crawl_urn_dagster.formatting import count_noun
+from crawl_urn_dagster.report.blocks import Block, Folded, Section
 from crawl_urn_dagster.report.markdown import format_estimates, markdown_table
 
 if TYPE_CHECKING:
@@ -27,11 +28,28 @@ def model_free_section(content: Content) -> Section | None:
         blocks += [
             "The table shows the mean share of a crawl that is first recaptured at each lag, with its standard error. "
             "Under an urn model with constant coverage, this share does not increase with the lag.",
-            *fold_unless(content.withheld_reason is not None, "First returns", [table]),
+            table,
         ]
-    if (frames["revisit_regimes"]["delay_crawls"] > 0).any():
+    delays = frames["revisit_regimes"]["delay_crawls"]
+    if (delays > 0).any():
         blocks += _revisit_delays(content)
-    return Section("Results without the urn model", blocks) if blocks else None
+    if not blocks:
+        return None
+    title, answer = "Results without the urn model", _answer(content, returns, delays)
+    # These are what remains when no parameter may be used.
+    return Section(title, blocks, answer) if content.withheld_reason is None else Section(title, [answer, *blocks])
+
+
+def _answer(content: Content, returns: pd.DataFrame, delays: pd.Series) -> str:
+    """State the share recaptured by the next crawl, and whether the crawler avoids recent fetches."""
+    sentences = []
+    if len(returns) and not pd.isna(share := returns.iloc[0]["fraction"]):
+        sentences.append(f"The next crawl captures {100 * share:.3g} % of the {content.noun}s of a crawl again.")
+    delay = delays.iloc[-1] if len(delays) else 0
+    if delay > 0:
+        skipped = count_noun(int(delay), "crawl")
+        sentences.append(f"**The crawler avoids recent fetches.** It skips a fetched {content.noun} for {skipped}.")
+    return " ".join(sentences) or "The crawler avoided recent fetches at times."
 
 
 def _revisit_delays(content: Content) -> list[Block]:
@@ -41,7 +59,7 @@ def _revisit_delays(content: Content) -> list[Block]:
     names = ["alpha", "coverage", "revisit_coverage"]
     fits = format_estimates(parameters[parameters["model"] == "revisit_delay"], names)
     return [
-        "**The crawler avoids recent fetches.** The table shows the shares first recaptured after one, two and three "
+        "The table shows the shares first recaptured after one, two and three "
         "crawls, by period of start crawls within which they do not change. The delay is the number of crawls during "
         "which the crawler skips a fetched element.",
         markdown_table(
@@ -94,6 +112,7 @@ def other_estimators_section(content: Content) -> Section | None:
                 ],
             ),
         ],
+        "Estimates of models and estimators from the literature, for comparison. This page quotes none of them.",
     )
 
 

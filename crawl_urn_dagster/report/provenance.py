@@ -37,6 +37,12 @@ METHOD = (
 
 def provenance_section(content: Content) -> Section:
     """Return method, configuration, versions and inputs."""
+    if "inputs" not in content.frames:
+        return Section(
+            "Method and reproduction",
+            [METHOD, f"Versions: {versions()}."],
+            "This page was made from a fit in Python, so it names no configuration and no files.",
+        )
     inputs = content.frames["inputs"]
     inputs = inputs.assign(location=[redacted(location) for location in inputs["location"]])
     configuration = configuration_yaml(content.collection)

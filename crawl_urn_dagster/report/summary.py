@@ -63,7 +63,14 @@ def quantities_section(content: Content) -> Section:
     blocks: list[Block] = ["This page quotes no number of the population."]
     if content.assessment.has_numbers:
         blocks = [_quantities_table(content), *_assumptions(content), *_classes(content), *_last_crawls(content)]
-    return Section("Numbers that may be quoted", [*blocks, _definitions(content)], _basis(content))
+    return Section("Numbers that may be quoted", [*blocks, _definitions(content)], _answer(content))
+
+
+def _answer(content: Content) -> str:
+    """State how many quantities may be quoted, and their basis."""
+    quoted = content.frames["quantities"]["value"].count()
+    stated = f"{count_noun(quoted, 'quantity', 'quantities')} may be quoted." if quoted else "No number may be quoted."
+    return f"{stated} {_basis(content)}"
 
 
 def _quantities_table(content: Content) -> str:
@@ -146,11 +153,21 @@ def _basis(content: Content) -> str:
     crawls = content.crawls
     known = crawls["elements"].dropna()
     extremes = dict.fromkeys(format_cell(int(size)) for size in (known.min(), known.max())) if len(known) else ()
-    sizes = f" of {' to '.join(extremes)} {content.noun}s each" if extremes else ""
-    gap = f", {content.mean_gap_days:.0f} days apart on average" if len(crawls) > 1 else ""
+    each = " each" if len(crawls) > 1 else ""
+    sizes = f" of {' to '.join(extremes)} {content.noun}s{each}" if extremes else ""
+    period = dated_label(crawls.iloc[0])
+    if len(crawls) > 1:
+        period += f" to {dated_label(crawls.iloc[-1])}, {content.mean_gap_days:.0f} days apart on average"
+    assessed = content.frames["population"]["crawl"]
+    described = (
+        f" The numbers describe {count_noun(len(assessed), 'crawl')} of them, {escape(assessed.iloc[0])} to "
+        f"{escape(assessed.iloc[-1])}."
+        if 0 < len(assessed) < len(crawls)
+        else ""
+    )
     return (
-        f"Basis: {count_noun(len(crawls), 'crawl')}{sizes}, {dated_label(crawls.iloc[0])} to "
-        f"{dated_label(crawls.iloc[-1])}{gap}. Selected model: {escape(content.assessment.model or 'none')}."
+        f"Basis: {count_noun(len(crawls), 'crawl')}{sizes}, {period}.{described} Selected model: "
+        f"{escape(content.assessment.model or 'none')}."
     )
 
 

@@ -67,7 +67,8 @@ def test_captured_share_is_stated_without_sizes(tables, content_with):
 
 def test_nothing_is_concluded_from_a_refuted_fit(tables, content_with):
     text = text_of(content_with(parameters=refuted(tables["parameters"])))
-    assert "status **refuted**. Fitted to the curves alone, the parameters are κ = 0." in text
+    assert "status **refuted**. Its parameters are not quoted.\n" in text
+    assert "Fitted to the curves alone, the parameters are κ = 0." in text
     assert "Tests refute it." in text
     assert "Nothing else on this page is concluded from this fit." in text
     assert not STATED.search(text.split("Fitted to the curves alone")[0])

@@ -1,0 +1,176 @@
+"""Report of crawls that were fitted in Python, without Dagster: the tables that a fit lacks, and its figures.
+
+Does not fit models (`api`) or write sentences (the modules of the sections).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from crawl_urn_dagster.atomic import replacing
+from crawl_urn_dagster.config.collection import Collection
+from crawl_urn_dagster.config.settings import DriftSettings
+from crawl_urn_dagster.estimates.assessment.reading import curves_withheld_reason, read_assessment
+from crawl_urn_dagster.estimates.diagnosis import read_verdict
+from crawl_urn_dagster.estimates.drift import drift_tables
+from crawl_urn_dagster.estimates.forecast import forecast_table
+from crawl_urn_dagster.estimates.headline import read_headline
+from crawl_urn_dagster.estimates.last_crawl import last_crawl_table
+from crawl_urn_dagster.estimates.parameter_history import parameter_history_table
+from crawl_urn_dagster.estimates.planning import planning_tables
+from crawl_urn_dagster.estimates.window_lengths import window_lengths_table
+from crawl_urn_dagster.figures import CATALOGUE, caption, draw, drawable
+from crawl_urn_dagster.figures.files import render_png
+from crawl_urn_dagster.observables.quality import broken_rules
+from crawl_urn_dagster.report import report_page, to_html, to_markdown
+from crawl_urn_dagster.report.blocks import Picture
+from crawl_urn_dagster.report.content import Content
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+    import pandas as pd
+
+    from crawl_urn_dagster.reading import Crawls
+    from crawl_urn_dagster.urn import Clock
+
+#: Location of crawls that were not read by the pipeline.
+IN_MEMORY = "in memory"
+
+
+def content_of_fit(
+    crawls: Crawls, tables: Mapping[str, pd.DataFrame], *, name: str, granularity: str, clock: Clock
+) -> Content:
+    """Return the content of a report, without figures, of crawls in memory.
+
+    Parameters
+    ----------
+    crawls
+        The crawls that were fitted.
+    tables
+        Tables of the crawls and of their fit, by name.
+    name, granularity
+        Name of the collection, and what its elements are: ``url``, ``host``, ``domain`` or ``other``.
+    clock
+        Clock of the headline.
+    """
+    frames = {**tables, **_later_tables(crawls, tables, clock)}
+    broken = broken_rules(
+        frames["crawls"], frames.get("containment"), frames.get("discovery_curve"), crawls.error.relative
+    )
+    return Content(_collection(crawls, name, granularity, clock), frames, broken_rules=broken)
+
+
+def write_report(
+    path: str | os.PathLike[str],
+    crawls: Crawls,
+    tables: Mapping[str, pd.DataFrame],
+    *,
+    name: str,
+    granularity: str,
+    clock: Clock,
+) -> Path:
+    """Write the report of crawls in memory as HTML with figures, or as Markdown without, and return its path.
+
+    Parameters
+    ----------
+    path
+        File to write; its suffix is ``.html`` or ``.md``.
+    crawls, tables, name, granularity, clock
+        As in `content_of_fit`.
+
+    Raises
+    ------
+    ValueError
+        When the suffix, the name or the granularity is another.
+    """
+    file = Path(path)
+    if file.suffix not in {".html", ".md"}:
+        raise ValueError(f"path: found suffix {file.suffix!r}, expected '.html' or '.md'")
+    content = content_of_fit(crawls, tables, name=name, granularity=granularity, clock=clock)
+    is_html = file.suffix == ".html"
+    text = to_html(report_page(with_pictures(content))) if is_html else to_markdown(report_page(content))
+    with replacing(file) as new:
+        new.write_text(text, encoding="utf-8")
+    return file
+
+
+def with_pictures(content: Content) -> Content:
+    """Return the content with the figures that its numbers allow."""
+    collection = content.collection
+    title = f"{collection.name} ({collection.granularity})"
+    has_numbers = content.assessment.has_numbers
+    shown = [one for one in drawable(content.frames) if has_numbers or not CATALOGUE[one].has_parameters]
+    pictures = {}
+    for name in shown:
+        description = caption(name, content.frames, title=title, clock=collection.clock, noun=collection.noun)
+        figure = draw(name, content.frames, title=title, clock=collection.clock, noun=collection.noun)
+        png = render_png(figure, description)
+        pictures[name] = Picture(None, png, description.text, description.alt)
+    return replace(content, pictures=pictures)
+
+
+def _collection(crawls: Crawls, name: str, granularity: str, clock: Clock) -> Collection:
+    """Return a configuration that describes crawls in memory; its source is not read."""
+    source = (
+        {"type": "observable_tables", "pairs": IN_MEMORY, "relative_error": crawls.error.relative}
+        if crawls.histories is None
+        else {"type": "presence_list", "path": IN_MEMORY}
+    )
+    return Collection.model_validate(
+        {
+            "name": name,
+            "granularity": granularity,
+            "source": source,
+            "clock": clock,
+            **({} if crawls.histories is None else {"sample_one_in": crawls.error.one_in}),
+        }
+    )
+
+
+def _later_tables(crawls: Crawls, tables: Mapping[str, pd.DataFrame], clock: Clock) -> dict[str, pd.DataFrame]:
+    """Return the tables of the report that follow from a fit, as the assets compute them."""
+    observed = tables["crawls"], tables.get("containment"), tables.get("discovery_curve")
+    withheld = curves_withheld_reason(read_headline(tables["parameters"]), read_verdict(tables["diagnosis"]))
+    drift, quantities = DriftSettings(), tables["quantities"]
+    forecast = forecast_table(*observed, quantities=quantities, histories=crawls.histories)
+    return {
+        "forecast": forecast,
+        "last_crawl": last_crawl_table(*observed, forecast=forecast, population=tables["population"]),
+        "parameter_history": parameter_history_table(
+            *observed,
+            None,
+            clock=clock,
+            error=crawls.error,
+            window_crawls=drift.window_crawls,
+            step_crawls=drift.step_crawls,
+        ),
+        "window_lengths": window_lengths_table(
+            *observed,
+            None,
+            histories=crawls.histories,
+            model=read_assessment(tables).model,
+            error=crawls.error,
+        ),
+        **drift_tables(
+            *observed,
+            clock=clock,
+            error=crawls.error,
+            window_crawls=drift.window_crawls,
+            reference_from=drift.reference_from,
+            unreported_reason=withheld,
+            population=tables["population"],
+            tests=tables["adequacy_tests"],
+        ),
+        **planning_tables(
+            *observed,
+            clock=clock,
+            error=crawls.error,
+            reported=withheld is None,
+            quantities=quantities,
+            classes=tables["classes"],
+        ),
+    }
