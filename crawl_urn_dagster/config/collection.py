@@ -33,7 +33,7 @@ from crawl_urn_dagster.sources import (
     TablesSource,
     WebGraphRanksSource,
 )
-from crawl_urn_dagster.sources.interface import select_by_type
+from crawl_urn_dagster.sources.interface import Quarantine, select_by_type
 from crawl_urn_dagster.sources.registry import is_own_type, own_source_schemas, validate_own_source
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ else:
 
 #: Settings that need a source of elements; a source of counts must not have them.
 PRESENCE_SETTINGS = frozenset(
-    {"sample_one_in", "engine", "memory_gb", "stratum", "cross_archive", "elements", "keep_elements"}
+    {"sample_one_in", "engine", "memory_gb", "stratum", "cross_archive", "elements", "keep_elements", "quarantine"}
 )
 _NOUNS = {"url": "URL", "host": "host", "domain": "domain", "other": "element"}
 
@@ -84,6 +84,10 @@ class Collection(BaseModel):
     source
         Where the data are read from: a type of this package, or an entry point of another one, such as
         ``my_package.my_source``; in Python also an instance of a user's class, see `sources.interface`.
+    quarantine
+        Unreadable crawls that are set aside instead of stopping the collection. ``damaged``: the content of a file of
+        one crawl is not as expected; ``any``: also files of one crawl that cannot be fetched; ``none``: no crawl. For
+        presence sources.
     first_crawl, last_crawl
         Labels of the first and last crawl, both included. None: the first or last crawl of the source.
     clock
@@ -130,6 +134,7 @@ class Collection(BaseModel):
     name: str = Field(pattern=r"^[a-z]([a-z0-9_]{0,46}[a-z0-9])?$")
     granularity: Literal["url", "host", "domain", "other"]
     stratum: StratumSettings | None = None  # before the source, whose validator reads it
+    quarantine: Quarantine = "damaged"  # likewise
     source: _AnySource
     first_crawl: CrawlLabel | None = None
     last_crawl: CrawlLabel | None = None
@@ -186,6 +191,14 @@ class Collection(BaseModel):
         if stratum is None or not isinstance(source, PresenceSource):
             return source
         return source.with_stratum(StratumColumn(stratum.column, ranks=stratum.bands is not None))
+
+    @field_validator("source")
+    @classmethod
+    def _with_quarantine(cls, source: _AnySource, info: ValidationInfo) -> _AnySource:
+        quarantine: Quarantine | None = info.data.get("quarantine")
+        if quarantine is None or not isinstance(source, PresenceSource):
+            return source
+        return source.with_quarantine(quarantine)
 
     @field_validator("fits", "figures")
     @classmethod

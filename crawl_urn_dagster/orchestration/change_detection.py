@@ -121,10 +121,15 @@ def plan_run_requests(
         if unpublished:
             message = f"{plan.message} In the calendar, but without data yet: {_first_and_last(unpublished)}."
             plan = replace(plan, message=message)
+    set_aside = [one.crawl for one in listing.quarantined]
+    if set_aside:
+        plan = replace(plan, message=f"{plan.message} Cannot be read, so set aside: {_first_and_last(set_aside)}.")
     withdrawn = withdrawn_crawls(instance, collection, listing)
+    if removed := [crawl for crawl in withdrawn if crawl not in set_aside]:
+        message = f"{plan.message} No longer listed, so excluded from the tables: {_first_and_last(removed)}."
+        plan = replace(plan, message=message)
     if withdrawn:
-        message = f"{plan.message} No longer listed, so excluded from the tables: {_first_and_last(withdrawn)}."
-        plan = replace(plan, message=message, withdrawn_crawls=withdrawn)
+        plan = replace(plan, withdrawn_crawls=withdrawn)
     return plan
 
 

@@ -46,9 +46,9 @@ class Content:
     frames
         Tables by name: crawls, quantities, classes, population, adequacy_tests, candidate_models, parameters,
         operator_terms, diagnosis, model_comparison, revisit_regimes, parameter_history, window_lengths, drift,
-        forecast, last_crawl, planning and equal_budget; revisions, findings and inputs unless the crawls are in memory.
-        Also containment, discovery_curve, first_returns, capture_recapture, comparators, element_scores, the lists of
-        elements, publications and truth if the collection has them, and strata as returned by
+        forecast, last_crawl, planning and equal_budget; quarantine, revisions, findings and inputs unless the crawls
+        are in memory. Also containment, discovery_curve, first_returns, capture_recapture, comparators, element_scores,
+        the lists of elements, publications and truth if the collection has them, and strata as returned by
         `estimates.strata.stratum_sizes`.
     broken_rules
         Rows that break a rule of `observables.quality`, by rule.

@@ -38,6 +38,7 @@ _CLASS_COLUMNS = {
     "mean_absence": "mean absence",
 }
 _LAST_CRAWLS = 3
+_MAX_CRAWLS_NAMED = 5
 _LEVELS: dict[Quotable, Literal["good", "warning", "bad"]] = {
     Quotable.YES: "good",
     Quotable.WITH_RESERVATION: "warning",
@@ -128,7 +129,7 @@ def _last_crawls(content: Content) -> list[str]:
 
 
 def _warnings(content: Content) -> list[str]:
-    warnings = []
+    warnings = [_quarantine(content)] if len(content.frames.get("quarantine", ())) else []
     drift = content.frames["drift"]
     since = drift.loc[drift["drifted"].fillna(False).astype(bool), "since_crawl"].dropna()
     if len(since) and content.assessment.has_numbers and content.assessment.scope_break is None:
@@ -141,6 +142,19 @@ def _warnings(content: Content) -> list[str]:
         rules = count_noun(len(content.violated_rules), "consistency rule")
         warnings.append(f"**The data violate {rules}**; see *Data quality*.")
     return warnings
+
+
+def _quarantine(content: Content) -> str:
+    """Name the crawls that are set aside, and the reason for the first of them."""
+    rows = content.frames["quarantine"]
+    labels = [escape(label) for label in rows["crawl"]]
+    n_more = len(labels) - _MAX_CRAWLS_NAMED
+    more = f" and {n_more} more" if n_more > 0 else ""
+    which = f"{count_noun(len(labels), 'crawl')} cannot be read and {'is' if len(labels) == 1 else 'are'} set aside"
+    return (
+        f"**{which}: {', '.join(labels[:_MAX_CRAWLS_NAMED])}{more}.** No number on this page includes "
+        f"{'it' if len(labels) == 1 else 'them'}. {escape(rows['reason'].iloc[0])}"
+    )
 
 
 def dated_label(crawl: pd.Series) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -16,6 +16,7 @@ from crawl_urn_dagster.sources.transport.locations import existing_files, resolv
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from datetime import datetime
     from pathlib import Path
 
     import numpy as np
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.sources.transport.files import Files
 
 
+#: Which unreadable crawls are set aside: those whose files are damaged, also those that cannot be reached, or none.
+Quarantine = Literal["damaged", "any", "none"]
+
+
 def select_by_type(schema: dict[str, Any]) -> None:
     """Let the JSON schema of a union select its model by ``type``, because errors then name the invalid key."""
     schema.pop("oneOf")
@@ -37,6 +42,35 @@ def select_by_type(schema: dict[str, Any]) -> None:
         {"if": {"properties": {"type": {"const": kind}}}, "then": {"$ref": reference}}
         for kind, reference in models.items()
     ]
+
+
+class QuarantinedCrawl(NamedTuple):
+    """A crawl that is set aside, because one of its files cannot be read.
+
+    Attributes
+    ----------
+    crawl
+        Label of the crawl.
+    started_at
+        Start of the crawl, UTC without zone; None: its label and the calendar do not date it.
+    location
+        The file.
+    kind
+        ``damaged``: the content of the file is not as expected; ``unreachable``: the file cannot be fetched.
+    reason
+        The error.
+
+    Examples
+    --------
+    >>> QuarantinedCrawl("2024-01", None, "2024-01.csv.gz", "damaged", "is damaged gzip").kind
+    'damaged'
+    """
+
+    crawl: str
+    started_at: datetime | None
+    location: str
+    kind: Literal["damaged", "unreachable"]
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -55,6 +89,8 @@ class Listing:
         Presence sources only: by crawl, the number of captures, to report progress; empty if unknown.
     findings
         Observations while listing: numbers of lines by outcome, samples of malformed lines.
+    quarantined
+        Crawls that are set aside, in the order of their files; they are not in `crawls`.
 
     Examples
     --------
@@ -71,6 +107,7 @@ class Listing:
     revisions: Mapping[str, str] = field(default_factory=dict)
     captures: Mapping[str, int] = field(default_factory=dict)
     findings: Mapping[str, int | str] = field(default_factory=dict)
+    quarantined: tuple[QuarantinedCrawl, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -310,6 +347,10 @@ class PresenceSource(SourceConfig):
             When the source does not have the column.
         """
         raise ValueError(f"has no column {column.name!r} to take a stratum from; leave stratum out")
+
+    def with_quarantine(self, quarantine: Quarantine) -> Self:  # noqa: ARG002 - for sources of one file per crawl
+        """Return a source that sets unreadable crawls aside; most sources stop at any error."""
+        return self
 
     def with_sample(self, sample: Sample) -> Self:  # noqa: ARG002 - for sources that can use it
         """Return a source that may leave out elements outside a sample; most sources return every element."""

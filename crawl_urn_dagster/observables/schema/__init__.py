@@ -42,6 +42,7 @@ from crawl_urn_dagster.observables.schema.inputs import (
     FINDINGS,
     INPUTS,
     PUBLICATIONS,
+    QUARANTINE,
     REVISIONS,
     TRUTH,
 )
@@ -103,6 +104,7 @@ __all__ = [
     "POPULATION",
     "PUBLICATIONS",
     "QUANTITIES",
+    "QUARANTINE",
     "REVISIONS",
     "REVISIT_REGIMES",
     "SYMBOLS",
@@ -162,6 +164,7 @@ TABLES = {
         COUNTER_CHANGES,
         TRUTH,
         INPUTS,
+        QUARANTINE,
         REVISIONS,
         FINDINGS,
         PUBLICATIONS,

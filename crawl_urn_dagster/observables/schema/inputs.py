@@ -56,6 +56,19 @@ FINDINGS = Table(
     ("finding", "position"),
 )
 
+QUARANTINE = Table(
+    "quarantine",
+    "Crawls that are set aside because a file cannot be read; no other table includes them.",
+    (
+        required("crawl", "VARCHAR", "label of the crawl"),
+        Column("started_at", "TIMESTAMP", "start of the crawl, UTC; null: neither label nor calendar states it"),
+        required("location", "VARCHAR", "path or URL of the file"),
+        required("kind", "VARCHAR", "damaged: its content is not as expected; unreachable: it cannot be fetched"),
+        required("reason", "VARCHAR", "the error"),
+    ),
+    ("crawl",),
+)
+
 REVISIONS = Table(
     "revisions",
     "Changes to the past when the source's fingerprint last changed: counts that differ from before, and crawls with "

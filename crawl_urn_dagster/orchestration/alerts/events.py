@@ -104,7 +104,10 @@ def _new_outcome(instance: dg.DagsterInstance, collection: Collection, run: dg.D
 
 
 def _failed_before(instance: dg.DagsterInstance, run_id: str, check: FailedCheck) -> bool:
-    """Return whether the evaluation before this run failed for the same cause; a first reservation is no event."""
+    """Return whether the evaluation before this run failed for the same causes; a first reservation is no event.
+
+    A check may state a cause per line, of which some may have ended.
+    """
     key = dg.AssetCheckKey(dg.AssetKey.from_user_string(check.asset), check.check)
     records = instance.event_log_storage.get_asset_check_execution_history(
         key, limit=_MAX_EVALUATIONS, status=_EVALUATED
@@ -117,7 +120,8 @@ def _failed_before(instance: dg.DagsterInstance, run_id: str, check: FailedCheck
         return False
     evaluation = before.event.dagster_event.asset_check_evaluation_data
     cause = evaluation.metadata.get("cause")
-    return not evaluation.passed and (cause.value if cause else None) == check.metadata.get("cause")
+    known, now = (str(one or "").splitlines() for one in (cause and cause.value, check.metadata.get("cause")))
+    return not evaluation.passed and set(now) <= set(known) and bool(now) == bool(known)
 
 
 def _is_next_attempt(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:

@@ -4,7 +4,7 @@ The latter are `discovery_curve`, `containment`, `first_returns` and `publicatio
 ingest lists (`assets.presence`), or count observables from them (`assets.observables`).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from crawl_urn_dagster.orchestration.declarative import SOURCE, SOURCE_CRAWLS, i
 from crawl_urn_dagster.orchestration.partitions import crawl_partitions
 from crawl_urn_dagster.orchestration.resources import CollectionHome
 from crawl_urn_dagster.sources import InputFile, PresenceSource, SimulatedSource, SourceError, TablesSource
+from crawl_urn_dagster.sources.interface import QuarantinedCrawl
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 #: Tables that are written together with `crawls` and are not assets.
-TABLES_WITH_CRAWLS = ("inputs", "revisions", "findings")
+TABLES_WITH_CRAWLS = ("inputs", "quarantine", "revisions", "findings")
 
 
 def source_assets(collection: Collection, home: CollectionHome) -> list[dg.AssetsDefinition]:
@@ -73,8 +74,8 @@ def _crawls_asset(collection: Collection, home: CollectionHome, source: Presence
         contents = {label: partition.content for label, partition in partitions.items()}
         table = crawls_table(crawls_frame(present, elements), contents)
         findings = {"not_ingested": len(absent), **listing.findings}
-        _replace(home.observables, listing.inputs, {"crawls": table}, findings)
-        return _crawls_result(collection, table, **findings)
+        _replace(home.observables, listing.inputs, {"crawls": table}, findings, listing.quarantined)
+        return _crawls_result(collection, table, quarantined=len(listing.quarantined), **findings)
 
     return crawls
 
@@ -125,6 +126,7 @@ def _replace(
     inputs: tuple[InputFile, ...],
     frames: "dict[str, pd.DataFrame]",
     findings: Mapping[str, int | str],
+    quarantined: Sequence[QuarantinedCrawl] = (),
 ) -> None:
     """Replace the tables read from the source, and record which earlier counts changed.
 
@@ -138,7 +140,8 @@ def _replace(
     revisions = before["revisions"] if same else revisions_table(before, frames)
     is_first = "inputs" not in before or (same and FIRST_CONTENT in set(before["findings"]["finding"]))
     recorded = _findings_table({**findings, **({FIRST_CONTENT: "none"} if is_first else {})})
-    file.replace({**frames, "inputs": table, "revisions": revisions, "findings": recorded})
+    set_aside = _quarantine_table(quarantined)
+    file.replace({**frames, "inputs": table, "quarantine": set_aside, "revisions": revisions, "findings": recorded})
 
 
 def _inputs_table(inputs: tuple[InputFile, ...]) -> "pd.DataFrame":
@@ -147,6 +150,13 @@ def _inputs_table(inputs: tuple[InputFile, ...]) -> "pd.DataFrame":
     return pd.DataFrame(
         [(file.location, file.bytes, file.sha256) for file in inputs], columns=["location", "bytes", "sha256"]
     )
+
+
+def _quarantine_table(quarantined: Sequence[QuarantinedCrawl]) -> "pd.DataFrame":
+    import pandas as pd
+
+    table = pd.DataFrame(quarantined, columns=list(QuarantinedCrawl._fields))
+    return table.assign(started_at=pd.to_datetime(table["started_at"]))
 
 
 def _findings_table(findings: Mapping[str, int | str]) -> "pd.DataFrame":

@@ -32,6 +32,7 @@ def input_checks() -> list[TableCheck]:
             lambda quality, file: (quality.IN_CALENDAR, quality.dated_by_week(file.read("crawls"))),
             severity=WARN,
         ),
+        TableCheck("crawls", "crawls_readable", "No crawl is set aside in quarantine.", _no_crawl_is_set_aside),
         TableCheck(
             "crawls",
             "revised_history",
@@ -49,4 +50,16 @@ def _history_is_unrevised(home: CollectionHome) -> dg.AssetCheckResult:
         todo="All tables were recomputed. If no correction was announced, contact the publisher.",
         severity=WARN,
         cause=hashlib.sha256(revisions.to_csv(index=False).encode()).hexdigest()[:16],
+    )
+
+
+def _no_crawl_is_set_aside(home: CollectionHome) -> dg.AssetCheckResult:
+    rows = home.observables.read("quarantine")
+    return no_rows_result(
+        rows[["crawl", "reason"]],
+        rule="every listed crawl must be readable",
+        todo="The other crawls were updated without it. Replace the file; the crawl then returns by itself.",
+        severity=WARN,
+        # One line per file: a crawl that returns is no new cause.
+        cause="\n".join(rows["crawl"] + " " + rows["kind"]),
     )

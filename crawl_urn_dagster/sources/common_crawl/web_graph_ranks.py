@@ -23,6 +23,7 @@ from crawl_urn_dagster.sources.interface import (
     Captures,
     Listing,
     PresenceSource,
+    Quarantine,
     Sample,
     StratumColumn,
     select_by_type,
@@ -125,6 +126,10 @@ class WebGraphRanksSource(PresenceSource):
         source._rank = column.name
         return source
 
+    def with_quarantine(self, quarantine: Quarantine) -> Self:
+        """Return a source that sets aside the crawls that the source of domains cannot read."""
+        return self.model_copy(update={"of": self.of.with_quarantine(quarantine)})
+
     def with_sample(self, sample: Sample) -> Self:
         """Return a source that may leave out elements outside a sample."""
         return self.model_copy(update={"of": self.of.with_sample(sample)})
@@ -139,6 +144,7 @@ class WebGraphRanksSource(PresenceSource):
             {crawl: fingerprint((table,), revision) for crawl, revision in listing.revisions.items()},
             listing.captures,
             listing.findings,
+            listing.quarantined,
         )
 
     def captures(self, files: Files, crawls: Sequence[str]) -> Iterator[Captures]:

@@ -6,15 +6,16 @@ Does not detect line formats; see `cdx_lines`. Does not read lines; see `cdx_bat
 
 from __future__ import annotations
 
-import functools
 from dataclasses import replace
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import field_validator
 
-from crawl_urn_dagster.sources.errors import SourceError
+from crawl_urn_dagster.sources.errors import DamagedError, SourceError
 from crawl_urn_dagster.sources.formats.archive_captures import CapturesSource
 from crawl_urn_dagster.sources.formats.cdx_lines import is_secondary_index, parse_legend
+from crawl_urn_dagster.sources.formats.parquet_cache import fetch_one
 from crawl_urn_dagster.sources.formats.wacz import INSIDE, extract_indexes, is_wacz
 from crawl_urn_dagster.sources.transport.locations import (
     existing_files,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.sources.formats.cdx_fields import PresenceRules
     from crawl_urn_dagster.sources.formats.index_lines import Index
     from crawl_urn_dagster.sources.formats.parquet_cache import ConversionNotes
+    from crawl_urn_dagster.sources.formats.quarantine import Failures
     from crawl_urn_dagster.sources.input_files import LocalFile
     from crawl_urn_dagster.sources.interface import Listing
     from crawl_urn_dagster.sources.transport.files import Files
@@ -129,12 +131,12 @@ class CdxSource(ArchiveIndexSource):
         findings = {**listing.findings, "files_left_out_secondary_index": left_out} if left_out else listing.findings
         return replace(listing, findings=findings)
 
-    def _raw_files(self, files: Files) -> list[LocalFile]:
+    def _raw_files(self, files: Files, failed: Failures) -> list[LocalFile]:
         """Return the index files, also those in WACZ files, without secondary indexes."""
         if is_remote(self.path):
             return extract_indexes(files, self.path) if is_wacz(self.path) else files.fetch_all(self.path)
         if is_address(self.path):
-            return files.fetch_all(self.path)
+            return super()._raw_files(files, failed)
         left_out = self._secondary_indexes(files)
         paths = [path for path in existing_files(self.path) if path not in left_out]
         if not paths:
@@ -142,7 +144,8 @@ class CdxSource(ArchiveIndexSource):
             raise SourceError(f"{self.path}: there {found}; check the path")
         raw: list[LocalFile] = []
         for path in paths:
-            raw += extract_indexes(files, path) if is_wacz(path) else [files.fetch(path)]
+            fetch = partial(extract_indexes, files, path) if is_wacz(path) else partial(fetch_one, files, path)
+            raw += self._fetch(path, failed, fetch)
         return raw
 
     def _secondary_indexes(self, files: Files) -> list[str]:
@@ -153,7 +156,7 @@ class CdxSource(ArchiveIndexSource):
         return [
             path
             for path in paths
-            if path.lower().endswith(_SECONDARY_NAMES) or (not is_wacz(path) and _is_secondary(files.fetch(path)))
+            if path.lower().endswith(_SECONDARY_NAMES) or (not is_wacz(path) and _is_readable_secondary(files, path))
         ]
 
     def _label_in_path(self, location: str, locations: list[str], known: Collection[str]) -> str | SourceError | None:
@@ -161,7 +164,15 @@ class CdxSource(ArchiveIndexSource):
         return super()._label_in_path(location.partition(INSIDE)[0], outside, known)
 
 
-@functools.lru_cache(maxsize=2**14)
+def _is_readable_secondary(files: Files, path: str) -> bool:
+    """Test whether a file is a secondary index; the conversion reports a file that cannot be read."""
+    try:
+        return _is_secondary(files.fetch(path))
+    except DamagedError:
+        return False
+
+
+@lru_cache(maxsize=2**14)
 def _is_secondary(local: LocalFile) -> bool:
     """Test whether a file is a secondary index, once per content: sensors poll often."""
     from crawl_urn_dagster.sources.formats.text_lines import read_start

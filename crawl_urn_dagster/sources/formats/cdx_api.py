@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 from urllib.parse import quote, urlencode
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from crawl_urn_dagster.sources.calendar import Selection
+    from crawl_urn_dagster.sources.formats.quarantine import Failures
     from crawl_urn_dagster.sources.input_files import LocalFile
     from crawl_urn_dagster.sources.interface import Captures, Listing
     from crawl_urn_dagster.sources.transport.files import Files
@@ -120,13 +122,17 @@ class CdxApiSource(ArchiveIndexSource):
         source._crawls = tuple(crawls)
         return source
 
-    def _raw_files(self, files: Files) -> list[LocalFile]:
+    def _raw_files(self, files: Files, failed: Failures) -> list[LocalFile]:
         """Return the pages of the answer that have captures."""
         paths = [self.path] if self._crawls is None else [self.path.replace(CRAWL, quote(c)) for c in self._crawls]
         generation = int(time.time() / (3600 * self.refresh_hours)) if self._crawls is None else 0
         client = PageClient(files, generation, self.seconds_between_requests)
         pages = {"wayback": self._parts, "pywb": self._numbered_pages, "outbackcdx": self._whole_answer}[self.api]
-        found = [page for path in paths for page in pages(client, path) if not _has_no_captures(page)]
+
+        def fetch(path: str) -> list[LocalFile]:
+            return [page for page in pages(client, path) if not _has_no_captures(page)]
+
+        found = [page for path in paths for page in self._fetch(self._address(path), failed, partial(fetch, path))]
         if not found:
             raise SourceError(f"{self.path}: the server has no captures of {self.url!r}; check `url` and `match`")
         return found

@@ -10,28 +10,38 @@ from abc import abstractmethod
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
+from importlib.metadata import version
 from itertools import zip_longest
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from pydantic import PrivateAttr
 
-from crawl_urn_dagster.sources.calendar import check_starts, date_crawls, fetch_calendar, select_crawls
-from crawl_urn_dagster.sources.errors import SourceError
+from crawl_urn_dagster.sources.calendar import check_label, check_starts, date_crawls, fetch_calendar, select_crawls
+from crawl_urn_dagster.sources.errors import DamagedError, SourceError, TooLargeError
 from crawl_urn_dagster.sources.formats.crawl_in_path import crawl_in_path
+from crawl_urn_dagster.sources.formats.quarantine import (
+    Failure,
+    date_if_possible,
+    in_time_order,
+    quarantined_crawls,
+)
 from crawl_urn_dagster.sources.input_files import fingerprint
-from crawl_urn_dagster.sources.interface import Captures, Listing, PresenceSource, StratumColumn
+from crawl_urn_dagster.sources.interface import Captures, Listing, PresenceSource, Quarantine, StratumColumn
 from crawl_urn_dagster.sources.transport.duckdb_connection import VECTORS_PER_CHUNK, connect
 from crawl_urn_dagster.sources.transport.locations import Location, strip_extensions, without_settings
 from crawl_urn_dagster.sql_loader import load_statement
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import duckdb
     import pyarrow as pa
+    from typing_extensions import Self
 
     from crawl_urn_dagster.sources.calendar import Selection
+    from crawl_urn_dagster.sources.formats.quarantine import Failures
     from crawl_urn_dagster.sources.input_files import LocalFile
     from crawl_urn_dagster.sources.transport.files import Files
 
@@ -97,6 +107,13 @@ class ParquetCachedSource(PresenceSource):
     path: Location
     calendar: Location | None = None
     _stratum: StratumColumn | None = PrivateAttr(default=None)
+    _quarantine: Quarantine = PrivateAttr(default="none")
+
+    def with_quarantine(self, quarantine: Quarantine) -> Self:
+        """Return a source that sets aside the crawls of files that cannot be read."""
+        source = self.model_copy()
+        source._quarantine = quarantine
+        return source
 
     @abstractmethod
     def _convert(self, files: Files, local: LocalFile, label: str | SourceError | None) -> Path:
@@ -131,30 +148,40 @@ class ParquetCachedSource(PresenceSource):
     def list_crawls(self, files: Files, selection: Selection) -> Listing:
         """List the selected crawls; new files are converted first, which takes as long as reading them."""
         calendar, inputs = fetch_calendar(files, self.calendar)
-        parts = self._converted_parts(files)
+        parts, labels, failed = self._converted_parts(files)
         by_crawl = _captures_by_crawl(files, parts)
+        set_aside = _crawls_to_set_aside(failed, labels, by_crawl)
         notes = {part.input.location: ConversionNotes.read(part.path) for part in parts}
         if not by_crawl:
             raise SourceError(f"{self.path}: found no present capture ({_findings(notes)}); check the settings")
         starts = _first_captures(notes.values())
-        dated = date_crawls(by_crawl, where=self.path, calendar=calendar, first_captures=starts)
-        crawls = select_crawls(dated, selection, self.path)
+        dated = date_crawls(by_crawl.keys() - set_aside, where=self.path, calendar=calendar, first_captures=starts)
+        unread = date_if_possible(set_aside, calendar)
+        # A crawl that is set aside may be the first or the last that the selection names.
+        selected_crawls = select_crawls(in_time_order([*dated, *unread]), selection, self.path)
+        crawls = [crawl for crawl in selected_crawls if crawl.crawl not in set_aside]
+        if not crawls:
+            raise next(iter(set_aside.values())).error
         check_starts(crawls, self.path)
         selected = {crawl.crawl: by_crawl[crawl.crawl].values() for crawl in crawls}
         return Listing(
             tuple(crawls),
-            (*(part.input for part in parts), *inputs),
+            (*(part.input for part in parts), *(failure.input for failure in failed.values()), *inputs),
             {
                 label: fingerprint((), *(summary.content for summary in summaries), *self._settings())
                 for label, summaries in selected.items()
             },
             {label: sum(summary.captures for summary in summaries) for label, summaries in selected.items()},
             _findings(notes),
+            quarantined_crawls(set_aside, selected_crawls, unread),
         )
 
     def captures(self, files: Files, crawls: Sequence[str]) -> Iterator[Captures]:
         """Read the captures of some crawls, file after file."""
-        parts = self._converted_parts(files)
+        parts, _, failed = self._converted_parts(files)
+        for failure in failed.values():
+            if failure.crawl in crawls:  # It was readable when it was listed.
+                raise failure.error
         by_crawl = _captures_by_crawl(files, parts)
         for number, part in enumerate(parts):
             in_part = [crawl for crawl in crawls if number in by_crawl.get(crawl, {})]
@@ -164,20 +191,75 @@ class ParquetCachedSource(PresenceSource):
                 if number == max(by_crawl[crawl]):
                     yield Captures.end_of(crawl)
 
-    def _raw_files(self, files: Files) -> list[LocalFile]:
-        """Return the raw files."""
-        return files.fetch_all(self.path)
+    def _raw_files(self, files: Files, failed: Failures) -> list[LocalFile]:
+        """Return the raw files, and add those that cannot be fetched to `failed`."""
+        paths = files.locate(self.path)
+        return [local for path in paths for local in self._fetch(path, failed, partial(fetch_one, files, path))]
 
-    def _converted_parts(self, files: Files) -> list[LocalFile]:
-        """Return the raw files, each with the path of its converted file."""
-        raw = self._raw_files(files)
-        locations = [local.input.location for local in raw]
+    def _fetch(self, location: str, failed: Failures, fetch: Callable[[], list[LocalFile]]) -> list[LocalFile]:
+        """Return what is fetched; if the setting `quarantine` allows for the error, add it to `failed` instead."""
+        try:
+            return fetch()
+        except SourceError as error:
+            failure = Failure.while_fetching(location, error)
+            if not failure.is_allowed(self._quarantine):
+                raise
+            failed[location] = failure
+            return []
+
+    def _converted_parts(self, files: Files) -> _Converted:
+        """Convert the raw files that are new, and describe those that cannot be read."""
+        failed: Failures = {}
+        raw = self._raw_files(files, failed)
+        locations = [*(local.input.location for local in raw), *failed]
         _reject_copies(locations)
         known = fetch_calendar(files, self.calendar)[0] or {}
-        labels = [self._label_in_path(location, locations, known) for location in locations]
-        return [
-            replace(local, path=self._convert(files, local, label)) for local, label in zip(raw, labels, strict=True)
-        ]
+        converted = _Converted([], [], failed)
+        for local in raw:
+            label = self._label_in_path(local.input.location, locations, known)
+            try:
+                part = replace(local, path=self._convert_once(files, local, label))
+            except SourceError as error:
+                failure = Failure.of_content(local.input, error)
+                if not isinstance(label, str) or not failure.is_allowed(self._quarantine):
+                    raise
+                failed[local.input.location] = failure
+            else:
+                converted.parts.append(part)
+                converted.labels.append(label)
+        for location, failure in failed.items():
+            label = self._label_in_path(location, locations, known)
+            if not isinstance(label, str):
+                raise failure.error
+            failed[location] = failure._replace(crawl=check_label(label, location))
+        return converted
+
+    def _convert_once(self, files: Files, local: LocalFile, label: str | SourceError | None) -> Path:
+        """Return the converted file, and raise a recorded error again: sensors poll often."""
+        if self._quarantine == "none":
+            return self._convert(files, local, label)
+        # Another version of the package may read the file.
+        settings = (str(label), str(self._stratum), *self._settings())
+        key = repr(("unreadable", version("crawl-urn-dagster"), type(self).__name__, local.input.location, *settings))
+        recorded = files.derived(key, local.input.sha256)
+        if recorded is not None:
+            raise DamagedError(recorded.read_text(encoding="utf-8"))
+        try:
+            return self._convert(files, local, label)
+        except TooLargeError:
+            raise
+        except SourceError as error:
+            message = str(error)
+            files.derive(key, local.input.sha256, lambda target: _write_text(target, message))
+            raise
+
+
+class _Converted(NamedTuple):
+    """The raw files, each with the path of its converted file, their labels, and the files that cannot be read."""
+
+    parts: list[LocalFile]
+    labels: list[str | SourceError | None]
+    failed: Failures
 
 
 class _PartSummary(NamedTuple):
@@ -185,6 +267,26 @@ class _PartSummary(NamedTuple):
 
     captures: int
     content: str
+
+
+def _crawls_to_set_aside(
+    failed: Failures,
+    labels: Sequence[str | SourceError | None],
+    by_crawl: Mapping[str, Mapping[int, _PartSummary]],
+) -> dict[str, Failure]:
+    """Return the crawls of files that cannot be read, each with its first failure.
+
+    Raises
+    ------
+    SourceError
+        The first failure, if more may be lost than these crawls: readable files have captures of other crawls than
+        their paths state, or more than half of the crawls cannot be read, so that a setting is the likely cause.
+    """
+    set_aside = {failure.crawl: failure for failure in reversed(failed.values())}
+    has_other_crawls = any(labels[number] != crawl for crawl, summaries in by_crawl.items() for number in summaries)
+    if set_aside and (has_other_crawls or 2 * len(set_aside) > len(by_crawl.keys() | set_aside)):
+        raise next(iter(failed.values())).error
+    return set_aside
 
 
 def _captures_by_crawl(files: Files, parts: list[LocalFile]) -> dict[str, dict[int, _PartSummary]]:
@@ -207,6 +309,15 @@ def _summarise(files: Files, part: LocalFile, connection: duckdb.DuckDBPyConnect
         connection.execute(statement, parameters)
 
     return files.derive(f"crawls of {part.path.parent.name}", part.input.sha256, make, size=part.input.bytes)
+
+
+def fetch_one(files: Files, path: str) -> list[LocalFile]:
+    """Return the one file at a path, as `ParquetCachedSource._fetch` expects it."""
+    return [files.fetch(path)]
+
+
+def _write_text(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
 
 
 def _reject_copies(locations: Sequence[str]) -> None:

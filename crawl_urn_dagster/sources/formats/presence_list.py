@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import duckdb
     from typing_extensions import Self
 
+    from crawl_urn_dagster.sources.formats.quarantine import Failures
     from crawl_urn_dagster.sources.input_files import LocalFile
     from crawl_urn_dagster.sources.interface import StratumColumn
     from crawl_urn_dagster.sources.transport.files import Files
@@ -110,9 +111,9 @@ class PresenceListSource(ParquetCachedSource):
         rows = () if self.format == "table" and self.columns is None else (self.format, *(self.columns or ()))
         return self.crawl_column or "", self.element_column, *stratum, *rows
 
-    def _raw_files(self, files: Files) -> list[LocalFile]:
+    def _raw_files(self, files: Files, failed: Failures) -> list[LocalFile]:
         table = find_table(self.path)
-        return super()._raw_files(files) if table is None else [table]
+        return super()._raw_files(files, failed) if table is None else [table]
 
     def _convert(self, files: Files, local: LocalFile, label: str | SourceError | None) -> Path:
         """Return the Parquet file of a raw file, with columns ``crawl, element, stratum`` and maybe ``lost``."""

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 
 from crawl_urn_dagster.atomic import replacing
 from crawl_urn_dagster.progress import Progress
-from crawl_urn_dagster.sources.errors import SourceError, TooLargeError
+from crawl_urn_dagster.sources.errors import DamagedError, SourceError, TooLargeError
 from crawl_urn_dagster.sources.input_files import InputFile, LocalFile
 from crawl_urn_dagster.sources.transport.download import download
 from crawl_urn_dagster.sources.transport.file_formats import START_BYTES
@@ -114,13 +114,13 @@ class Files:
             reject_web_page(file.read(START_BYTES), location)
         return local
 
-    def fetch_all(self, location: str) -> list[LocalFile]:
-        """Fetch every file that a location stands for: one, the files in a folder, or those that a glob matches.
+    def locate(self, location: str) -> list[str]:
+        """Return the files that a location stands for: one, the files in a folder, or those that a glob matches.
 
         Raises
         ------
         SourceError
-            When no file exists, or one cannot be fetched.
+            When no file exists, or one is part of a Delta or Iceberg table.
         """
         if is_stored(location):
             paths = list_stored(location, deadline_seconds=self.deadline_seconds)
@@ -134,7 +134,17 @@ class Files:
                 f"{paths[0]}: is part of {table[1]}, in which files may be outdated; set the path of a presence list "
                 f"to the folder {table[0]}"
             )
-        return [self.fetch(path) for path in paths]
+        return paths
+
+    def fetch_all(self, location: str) -> list[LocalFile]:
+        """Fetch the files that `locate` returns.
+
+        Raises
+        ------
+        SourceError
+            When no file exists, or one cannot be fetched.
+        """
+        return [self.fetch(path) for path in self.locate(location)]
 
     def identify(self, location: str) -> InputFile:
         """Identify a file without downloading it; a local file is hashed.
@@ -190,6 +200,11 @@ class Files:
                 make(temporary)
             _prune(path.parent)
         return path
+
+    def derived(self, key: str, version: str) -> Path | None:
+        """Return the file that `derive` made under a key from a version of its inputs; None if there is none."""
+        path = self._folder(key) / version
+        return path if path.exists() else None
 
     def _folder(self, key: str) -> Path:
         return self.cache / hashlib.sha256(key.encode()).hexdigest()
@@ -264,7 +279,10 @@ def _local_file(location: str) -> LocalFile:
     path = Path(location)
     if not path.is_file():
         raise SourceError(f"{location}: there is no such file; check the path")
-    return LocalFile(path, InputFile(location, path.stat().st_size, _current_sha256(path.resolve())))
+    try:
+        return LocalFile(path, InputFile(location, path.stat().st_size, _current_sha256(path.resolve())))
+    except PermissionError as error:
+        raise DamagedError(f"{location}: cannot be opened: {error.strerror}; check its permissions") from error
 
 
 def _read_entry(metadata: Path, url: str) -> _Entry | None:

@@ -40,7 +40,7 @@ def reject_web_page(start: bytes, location: str) -> None:
     text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
     if text.startswith(b"<"):
         found = text[:40].decode(errors="replace")
-        raise SourceError(f"{location}: is a web page or XML, it starts with {found!r}; check the address")
+        raise DamagedError(f"{location}: is a web page or XML, it starts with {found!r}; check the address")
 
 
 def is_gzip(local: LocalFile) -> bool:

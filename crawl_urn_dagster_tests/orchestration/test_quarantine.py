@@ -1,0 +1,74 @@
+"""A damaged list: the other crawls are updated; table, check, report and one alert name the crawl; it returns."""
+
+import dagster as dg
+import pytest
+
+from crawl_urn_dagster_tests.collections_for_tests import histories, lists_collection, presence_of, write_list
+from crawl_urn_dagster_tests.orchestration.alerts.evaluating import tick
+from crawl_urn_dagster_tests.orchestration.polling import advance_time, evaluate, launch, sensor_message
+from crawl_urn_dagster_tests.pipeline import FIGURES, Pipeline
+from crawl_urn_dagster_tests.servers import Receiver
+
+pytestmark = pytest.mark.slow
+OBSERVABLES = ("crawls", "containment", "discovery_curve")
+
+
+@pytest.fixture
+def receiver():
+    receiver = Receiver()
+    yield receiver
+    receiver.close()
+
+
+def test_damaged_list_is_told_once_and_returns(tmp_path, receiver):
+    lists = presence_of(histories(6, urn=200))
+    bad, other = list(lists)[2], list(lists)[4]
+    for crawl, elements in lists.items():
+        write_list(tmp_path, crawl, elements)
+    pipeline = Pipeline(lists_collection(tmp_path), tmp_path)
+
+    def update(*damaged):
+        for crawl in lists:
+            write_list(tmp_path, crawl, () if crawl in damaged else lists[crawl])
+        while (result := evaluate(pipeline)).run_requests:
+            for request in result.dynamic_partitions_requests or ():
+                if isinstance(request, dg.AddDynamicPartitionsRequest):
+                    pipeline.add_partitions(request.partition_keys)
+                else:
+                    for crawl in request.partition_keys:
+                        pipeline.instance.delete_dynamic_partition(request.partitions_def_name, crawl)
+            for request in result.run_requests:
+                assert launch(pipeline, request).success
+            advance_time(pipeline)
+        tick(pipeline, receiver.address)
+        return pipeline.tables("quarantine", *OBSERVABLES)
+
+    whole = update()
+    receiver.received.clear()
+    damaged = update(bad, other)
+    assert damaged["quarantine"]["crawl"].tolist() == [bad, other]
+    assert set(damaged["quarantine"]["kind"]) == {"damaged"}
+    (alert,) = receiver.received
+    assert "crawls_readable" in alert["title"]
+    assert f"crawl {bad}" in alert["message"]
+    assert "has a header but no rows" in alert["message"]
+    assert f"set aside: 2 crawls, {bad} to {other}." in sensor_message(pipeline)
+    assert pipeline.execute("update", without=FIGURES).success
+    lines = pipeline.page().split("\n\n")
+    assert any(line.startswith(f"**2 crawls cannot be read and are set aside: {bad}, {other}.**") for line in lines[:5])
+    # The other crawls keep their dates and their counts; the years between them include the gap.
+    kept = whole["crawls"][~whole["crawls"]["crawl"].isin([bad, other])]
+    columns = ["crawl", "started_at", "years", "elements", "content"]
+    assert damaged["crawls"][columns].values.tolist() == kept[columns].values.tolist()
+    pairs = whole["containment"].set_index(["crawl_i", "crawl_j"])["intersection"]
+    found = damaged["containment"].set_index(["crawl_i", "crawl_j"])["intersection"]
+    assert found.to_dict() == pairs.loc[found.index].to_dict()
+    assert len(found) == 6
+
+    assert update(other)["quarantine"]["crawl"].tolist() == [other]
+    assert len(receiver.received) == 1
+    mended = update()
+    assert mended["quarantine"].empty
+    for name in OBSERVABLES:
+        assert mended[name].equals(whole[name])
+    assert len(receiver.received) == 1
