@@ -29,10 +29,10 @@ AUTOMATION = {"look_every_seconds": 5}
 class KilledStack:
     """The processes, their instance, and a collection of lists."""
 
-    def __init__(self, folder, simulated):
+    def __init__(self, folder, simulated, **automation):
         self.folder, self.simulated, self.n_crawls = folder, simulated, 0
         self.receiver = Receiver()
-        self.collection = lists_collection(folder, name="killed", automation=AUTOMATION)
+        self.collection = lists_collection(folder, name="killed", automation={**AUTOMATION, **automation})
         self._configuration = configure(folder, self.collection)
         home = folder / "instance"
         home.mkdir()

@@ -10,7 +10,17 @@ N_CRAWLS = 16
 TABLES = (
     *("crawls", "quantities", "classes", "population", "adequacy_tests", "candidate_models", "parameters"),
     *("operator_terms", "diagnosis", "model_comparison", "revisit_regimes", "drift"),
-    *("forecast", "planning", "revisions", "findings", "inputs", "control_chart", "parameter_history", "containment"),
+    *(
+        "forecast",
+        "planning",
+        "quarantine",
+        "revisions",
+        "findings",
+        "inputs",
+        "control_chart",
+        "parameter_history",
+        "containment",
+    ),
     *("discovery_curve", "first_returns", "capture_recapture", "comparators", "equal_budget", "last_crawl"),
     *("window_lengths", "element_scores", "reseed", "likely_gone", "core_members", "newcomers_at_risk"),
     "lost_in_last_crawl",
