@@ -10,6 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -122,18 +123,14 @@ def _positions(
     ranges: Iterable[tuple[Histories, list[int]]], rows: HistoryRows
 ) -> Iterator[tuple[IntArray, npt.NDArray[np.intp]]]:
     """Yield keys, and the position of the history of each among the rows."""
-    ordered: npt.NDArray[np.uint64] | None = None
-    order: npt.NDArray[np.intp] | None = None
+    known: pd.Index[Any] | None = None
     for (keys, words), slots in ranges:
-        if ordered is None or order is None:
-            known = identify(words_of(rows.seen, slots, len(words)))
-            order = np.argsort(known)
-            ordered = known[order]
-        wanted = identify(words)
-        found = np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)
-        if not np.array_equal(ordered[found], wanted):
+        if known is None:
+            known = pd.Index(identify(words_of(rows.seen, slots, len(words))))
+        history = known.get_indexer(pd.Index(identify(words)))
+        if (history < 0).any():
             raise ValueError("presence has changed since its histories were counted; materialise the collection again")
-        yield keys, order[found]
+        yield keys, history
 
 
 class _Collector:
