@@ -28,7 +28,8 @@ RELEVANT_FACTOR = 1.05
 _FEWEST = 6
 _LEAST_SHARE = 1e-4
 _COUNTS = {"crawl_size", "overlap"}
-_LABELS = {
+#: Name of every quantity.
+QUANTITY_NAMES = {
     "crawl_size": "crawl size",
     "new_share": "share of new elements",
     "overlap": "elements shared with the previous crawl",
@@ -113,7 +114,7 @@ def _state(quantity: str, value: float, expected: float, low: float, high: float
     scale, unit = (1, "") if quantity in _COUNTS else (100, " %")
     middle, start, end = format_interval(scale * expected, scale * low, scale * high)
     shown = f"{value:,.0f}" if quantity in _COUNTS else format_number(scale * value)
-    return f"{_LABELS[quantity]} {shown}{unit}, expected {middle}{unit} (95 % PI {start} to {end})"
+    return f"{QUANTITY_NAMES[quantity]} {shown}{unit}, expected {middle}{unit} (95 % PI {start} to {end})"
 
 
 def _row(crawl: str, quantity: str, found: _Expectation | None, least: float) -> dict[str, object]:

@@ -70,7 +70,7 @@ def plan_announcements(
         message = f"To ingest: {crawls}, of which {len(events)} are announced now."
         return Announcements(message, tuple(events), ingest.new_crawls)
     listed, description = describe_listing(listing)
-    if _reported(instance, collection) == listed:
+    if last_report(instance, collection).fingerprint == listed:
         return Announcements(f"Nothing new: {description}")
     if collection.has_histories and _is_recent(instance, asset_key(collection, "presence")):
         return Announcements(f"Crawls have just been ingested; the update follows: {description}")
@@ -84,6 +84,30 @@ def describe_listing(listing: Listing) -> tuple[str, str]:
     """Return the fingerprint of what a source has, and a text that states it."""
     listed = fingerprint(listing.inputs)
     return listed, f"{count_noun(len(listing.crawls), 'crawl')} to {listing.crawls[-1].crawl}, fingerprint {listed}."
+
+
+class LastReport(NamedTuple):
+    """State of the last report.
+
+    Attributes
+    ----------
+    fingerprint
+        Fingerprint of the source that the report describes; None without a report.
+    written_at
+        Time of the report in seconds since the epoch; 0 without a report.
+    """
+
+    fingerprint: str | None = None
+    written_at: float = 0.0
+
+
+def last_report(instance: dg.DagsterInstance, collection: Collection) -> LastReport:
+    """Return the state of the last report of a collection."""
+    event = instance.get_latest_materialization_event(asset_key(collection, "report"))
+    report = event.asset_materialization if event else None
+    if event is None or report is None:
+        return LastReport()
+    return LastReport(str(report.metadata[FINGERPRINT].value), event.timestamp)
 
 
 def _is_due(
@@ -110,12 +134,6 @@ def _of_revision(records: Iterable[dg.EventLogRecord], revision: str) -> list[dg
             break
         found.append(record)
     return found
-
-
-def _reported(instance: dg.DagsterInstance, collection: Collection) -> str | None:
-    report = instance.get_latest_materialization_event(asset_key(collection, "report"))
-    materialization = report.asset_materialization if report else None
-    return str(materialization.metadata[FINGERPRINT].value) if materialization else None
 
 
 def _is_recent(instance: dg.DagsterInstance, key: dg.AssetKey) -> bool:

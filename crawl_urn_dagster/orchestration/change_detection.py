@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from crawl_urn_dagster.orchestration.announcements import describe_listing, plan_announcements
+from crawl_urn_dagster.orchestration.announcements import describe_listing, last_report, plan_announcements
 from crawl_urn_dagster.orchestration.asset_keys import (
     ASSET_JOB,
     COMMAND,
     COMMAND_NAME,
     FINGERPRINT,
-    asset_key,
     has_asset,
     ingest_job_name,
     job_names,
@@ -255,13 +254,11 @@ def _plan_ingest(
 def _plan_update(instance: dg.DagsterInstance, collection: Collection, listing: Listing, *, limited: bool) -> RunPlan:
     job = update_job_name(collection)
     listed, description = describe_listing(listing)
-    report = instance.get_latest_materialization_event(asset_key(collection, "report"))
-    materialization = report.asset_materialization if report else None
-    if materialization and materialization.metadata[FINGERPRINT].value == listed:
+    report = last_report(instance, collection)
+    if report.fingerprint == listed:
         return RunPlan(f"Nothing new: {description}")
     attempts = instance.get_run_records(dg.RunsFilter(job_name=job, tags={FINGERPRINT: listed}))
-    since = report.timestamp if report else 0.0
-    failed = _without_interrupted(one for one in attempts if one.create_timestamp.timestamp() > since)
+    failed = _without_interrupted(one for one in attempts if one.create_timestamp.timestamp() > report.written_at)
     refusal = _reason_to_wait(collection, failed, 1, job) if limited else None
     if refusal:
         return RunPlan(f"New: {description} {refusal}")

@@ -1,16 +1,16 @@
-"""Report sections on the latest crawl compared with its forecast, and on the forecast of the next crawls.
+"""Report sections on the latest crawl compared with the crawls before it, and on the forecast of the next crawls.
 
-Does not compute forecasts; see `estimates.forecast`.
+Does not compute forecasts or comparisons; see `estimates.forecast` and `estimates.last_crawl`.
 """
 
 from __future__ import annotations
 
-from math import isnan, nan
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from crawl_urn_dagster.formatting import count_noun
+from crawl_urn_dagster.estimates.last_crawl import QUANTITY_NAMES, RELEVANT_FACTOR
+from crawl_urn_dagster.formatting import count_noun, format_number
 from crawl_urn_dagster.report.blocks import Block, Folded, Section
 from crawl_urn_dagster.report.markdown import (
     escape,
@@ -22,25 +22,17 @@ from crawl_urn_dagster.report.markdown import (
 )
 from crawl_urn_dagster.report.summary import dated_label
 from crawl_urn_dagster.urn.curves.model import DAYS_PER_YEAR
-from crawl_urn_dagster.urn.monitoring.forecast import FEWEST
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.report.content import Content
-    from crawl_urn_dagster.report.markdown import Row
 
-_QUANTITIES = {
-    "crawl_size": "in the crawl",
-    "new_elements": "new",
-    "returning_elements": "captured before",
-    "distinct_elements": "distinct since {start_crawl}",
-    "overlap": "shared with {start_crawl}",
-}
+_RESULTS = {"expected": "as expected", "below": "below its interval", "above": "above its interval"}
 #: Quantities of a single future crawl.
 _PER_CRAWL = ("crawl_size", "new_elements", "returning_elements")
 
 
 def latest_crawl_section(content: Content) -> Section:
-    """Return the latest crawl compared with its forecast."""
+    """Return the latest crawl compared with what the crawls before it let expect."""
     crawls = content.crawls
     text = f"The latest crawl is {dated_label(crawls.iloc[-1])}"
     if len(crawls) > 1:
@@ -50,78 +42,28 @@ def latest_crawl_section(content: Content) -> Section:
 
 
 def _compare_latest_crawl(content: Content) -> str:
-    forecasts = _forecasts_of_last_crawl(content)
-    if forecasts.empty:
-        needed = f": a forecast needs {FEWEST} earlier crawls" if len(content.crawls) <= FEWEST else ""
-        return f"Its observed quantities were not forecast{needed}."
+    tested = content.frames["last_crawl"]
+    tested = tested[tested["verdict"] != "not_tested"]
+    if tested.empty:
+        return "It is not compared with the crawls before it, because there are too few of them."
     rows = []
-    for row in forecasts.to_dict("records"):
-        observed = _observed_value(content, row)
-        name = _QUANTITIES[row["quantity"]].format(start_crawl=row["start_crawl"])
-        result = _compare_with_forecast(observed, row)
-        rows.append((name, result, format_cell(round(observed)), format_estimate(row, "value")))
-    frame = pd.DataFrame(rows, columns=[f"{content.noun}s", "result", "observed", "forecast"])
-    since = forecasts.loc[forecasts["quantity"] == "new_elements", "start_crawl"]
+    for row in tested.to_dict("records"):
+        is_share = row["unit"] == "fraction"
+        observed = f"{format_number(100 * row['value'])} %" if is_share else format_cell(round(row["value"]))
+        name = QUANTITY_NAMES[row["quantity"]].replace("elements", f"{content.noun}s")
+        rows.append((name, _RESULTS[row["verdict"]], observed, format_estimate(row, "expected", share=is_share)))
+    frame = pd.DataFrame(rows, columns=["quantity", "result", "observed", "expected"])
     return (
-        "The table compares the latest crawl with its forecast. About 1 in 20 values falls outside a 95 % prediction "
-        f"interval by chance.{_define_new(content, since)}\n\n"
-        f"{markdown_table(frame, formatted=['observed', 'forecast'])}"
+        "The table compares it with 95 % prediction intervals from the crawls before it. A quantity stands out if it, "
+        f"or the odds of a share, is outside its interval by a factor of more than {RELEVANT_FACTOR:g}. About 1 in 20 "
+        "values falls outside an interval by chance.\n\n"
+        f"{markdown_table(frame, formatted=['observed', 'expected'])}"
     )
 
 
 def _define_new(content: Content, since: pd.Series) -> str:
     known = since.dropna()
     return f" New {content.noun}s are those that no crawl since {escape(known.iloc[0])} captured." if len(known) else ""
-
-
-def _compare_with_forecast(observed: float, row: Row) -> str:
-    """State whether a value is inside its prediction interval, and its relative difference from the forecast."""
-    is_inside = row["value_low"] <= observed <= row["value_high"]
-    percent = round(100 * (observed / row["value"] - 1)) if row["value"] else 0
-    difference = f" ({abs(percent)} % {'above' if percent > 0 else 'below'} the forecast)" if percent else ""
-    return ("inside the interval" if is_inside else "outside the interval") + difference
-
-
-def _forecasts_of_last_crawl(content: Content) -> pd.DataFrame:
-    """Return the forecasts, made from all earlier crawls, of what was observed of the last crawl.
-
-    These are its size, new and returning elements. If the latter are unknown, the longest observed window takes their
-    place, or the overlap with the previous crawl if no window was observed.
-    """
-    forecast, labels = content.frames["forecast"], content.labels
-    if len(labels) == 1:
-        return forecast.iloc[:0]
-    made = forecast[(forecast["origin_crawl"] == labels[-2]) & forecast["value"].notna()]
-    is_observed = [not isnan(_observed_value(content, row)) for row in made.to_dict("records")]
-    made = made[pd.Series(is_observed, index=made.index, dtype=bool)]
-    per_crawl: pd.DataFrame = made[made["quantity"].isin(_PER_CRAWL)]
-    if "new_elements" in set(per_crawl["quantity"]):
-        return per_crawl
-    windows = made[made["quantity"] == "distinct_elements"].sort_values("window_crawls").tail(1)
-    overlap = made[(made["quantity"] == "overlap") & (made["start_crawl"] == labels[-2])]
-    found: pd.DataFrame = pd.concat([per_crawl, windows if len(windows) else overlap])
-    return found
-
-
-def _observed_value(content: Content, row: Row) -> float:
-    """Return the last crawl's value of a forecast quantity; NaN if it was not observed."""
-    labels = content.labels
-    if row["quantity"] == "overlap":
-        pairs = content.frames["containment"]
-        found = pairs[(pairs["crawl_i"] == row["start_crawl"]) & (pairs["crawl_j"] == labels[-1])]["intersection"]
-        return float(found.iloc[0]) if len(found) else nan
-    last_size = content.crawls["elements"].iloc[-1]
-    size = nan if pd.isna(last_size) else float(last_size)
-    if row["quantity"] == "crawl_size":
-        return size
-    curve = content.frames["discovery_curve"]
-    windows = curve[curve["start_crawl"] == row["start_crawl"]].set_index("end_crawl")["distinct_elements"]
-    if row["quantity"] == "distinct_elements":
-        return float(windows.get(labels[-1], nan))
-    if isnan(size) or not {labels[-2], labels[-1]} <= set(windows.index):
-        return nan
-    new = float(windows[labels[-1]] - windows[labels[-2]])
-    return new if row["quantity"] == "new_elements" else size - new
 
 
 def forecast_section(content: Content) -> Section:

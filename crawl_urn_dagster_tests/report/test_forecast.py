@@ -1,24 +1,20 @@
 """The latest crawl and the forecast of the next crawls equal the tables."""
 
+import pytest
+
 from crawl_urn_dagster_tests.report.reading import assert_written, columns, number, rows, section
 
 
-def test_latest_crawl_is_compared_with_its_forecast(tables, page):
-    forecast, crawls, curve = tables["forecast"], tables["crawls"], tables["discovery_curve"]
-    made = forecast[forecast["origin_crawl"] == crawls["crawl"].iloc[-2]].set_index("quantity")
-    from_first = curve[curve["start_crawl"] == crawls["crawl"][0]]["distinct_elements"]
-    size, new = crawls["elements"].iloc[-1], from_first.diff().iloc[-1]
-    observed = {"in the crawl": size, "new": new, "captured before": size - new}
+def test_latest_crawl_section_is_the_table(tables, page):
+    tested = tables["last_crawl"][tables["last_crawl"]["verdict"] != "not_tested"]
     shown = rows(section(page, "Latest crawl"))
-    for row, quantity in zip(shown, ("crawl_size", "new_elements", "returning_elements"), strict=True):
-        assert number(row["observed"]) == observed[row["elements"]]
-        value, low, high = columns(made.loc[quantity], "value")
-        assert_written(row["forecast"], (value, low, high))
-        percent = 100 * (number(row["observed"]) / value - 1)
-        inside = "inside the interval" if low <= number(row["observed"]) <= high else "outside the interval"
-        direction = "above" if percent > 0 else "below"
-        difference = f" ({abs(percent):.0f} % {direction} the forecast)" if abs(percent) >= 0.5 else ""
-        assert row["result"] == inside + difference
+    results = {"expected": "as expected", "below": "below its interval", "above": "above its interval"}
+    assert {"crawl_size", "new_share"} <= set(tested["quantity"])
+    for row, (_, expectation) in zip(shown, tested.iterrows(), strict=True):
+        scale = 100 if expectation["unit"] == "fraction" else 1
+        assert row["result"] == results[expectation["verdict"]]
+        assert number(row["observed"].removesuffix(" %")) == pytest.approx(scale * expectation["value"], rel=1e-3)
+        assert_written(row["expected"], tuple(scale * end for end in columns(expectation, "expected")))
 
 
 def test_forecast_of_next_crawls_is_the_table(tables, page):

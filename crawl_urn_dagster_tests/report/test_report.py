@@ -50,7 +50,7 @@ def test_report_of_two_crawls_states_what_cannot_be_tested(two_crawls):
     assert "**Whether anything else changed cannot be tested with 2 crawls**; at least 20 are needed." in drift
     assert "No drift" not in drift
     assert "p is the probability" not in drift
-    assert "Its observed quantities were not forecast: a forecast needs 8 earlier crawls." in page
+    assert "It is not compared with the crawls before it, because there are too few of them." in page
     assert "days apart; one gap does not show a cadence." in page
     first_returns = section(page, "Results without the urn model")
     assert "<details>" not in first_returns

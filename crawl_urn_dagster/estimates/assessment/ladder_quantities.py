@@ -15,7 +15,11 @@ from crawl_urn_dagster.estimates.assessment.result import ElementClass, Quantity
 from crawl_urn_dagster.urn import Interval, Status
 from crawl_urn_dagster.urn.data.autocorrelation import autocorrelation
 from crawl_urn_dagster.urn.data.normal_intervals import DETECTABLE_STANDARD_ERRORS, NORMAL_QUANTILE
-from crawl_urn_dagster.urn.open_population.quantities import kappa_over_newborn_coverage
+from crawl_urn_dagster.urn.open_population.quantities import (
+    Course,
+    kappa_over_newborn_coverage,
+    last_known_over_newborn_coverage,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +27,6 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.estimates.assessment.models import ModelTests, TestedLadder
     from crawl_urn_dagster.urn.goodness_of_fit.dependence import DependenceEffect
     from crawl_urn_dagster.urn.open_population.ladder import OpenPopulationFit
-    from crawl_urn_dagster.urn.open_population.quantities import Course
 
 #: Change of the population over the window, on the log scale, that matters for the quoted numbers.
 RELEVANT_GROWTH = 0.1
@@ -60,12 +63,9 @@ def ladder_quantities(
         interval = Interval(*(scale * end for end in of.intervals[source]))
         return Quantity(scale * of.estimates[source], interval, status=status)
 
-    living = fit.courses["known_living_by_crawl"]
-    last = -1 if np.isfinite([living.low[-1], living.high[-1]]).all() else -2
-    ends = Interval(one_in * float(living.low[last]), one_in * float(living.high[last]))
     quantities = {
         "completeness": _over_crawls(quantity("completeness"), fit.courses["completeness_by_crawl"]),
-        "population": Quantity(one_in * float(living.estimate[last]), ends, status=status),
+        "population": _population(fit, one_in, status),
     }
     growing = _growing_sibling(found, fit)
     if growing is not None:
@@ -84,6 +84,27 @@ def ladder_quantities(
     core_share = _hull(found, fit, "core_share", c_hat)
     quantities["core_share"] = Quantity(fit.estimates["core_share"], core_share, status=status)
     return quantities
+
+
+def _population(fit: OpenPopulationFit, one_in: int, status: Status) -> Quantity:
+    """Return the known elements of the last crawl, or of the crawl before it if those of the last are unknown."""
+    inner, outer = fit.courses["known_living_by_crawl"], _known_eligible(fit)
+    last = -1 if np.isfinite([inner.low[-1], inner.high[-1]]).all() else -2
+    value, *ends = (one_in * float(end[last]) for end in (inner.estimate, outer.low, outer.high, inner.low, inner.high))
+    if ends[:2] == ends[2:]:
+        return Quantity(value, Interval(*ends[:2]), status=status)
+    return Quantity(value, Interval(*ends[:2]), Interval(*ends[2:]), "newborn_coverage", status)
+
+
+def _known_eligible(fit: OpenPopulationFit) -> Course:
+    """Return the known elements by crawl, with the last interval over the coverage of new elements."""
+    known = fit.courses["known_living_by_crawl"]
+    if fit.model.endswith("_fluctuating"):
+        return known
+    less, more = last_known_over_newborn_coverage(fit.classes)
+    low, high = known.low.copy(), known.high.copy()
+    low[-1], high[-1] = low[-1] + less, high[-1] + more
+    return known._replace(low=low, high=high)
 
 
 def _over_crawls(quantity: Quantity, course: Course) -> Quantity:
@@ -189,15 +210,23 @@ def population_rows(
     found: TestedLadder, fit: OpenPopulationFit, labels: Sequence[str], one_in: int
 ) -> list[dict[str, Any]]:
     """Return the rows of table `population`."""
-    living, completeness = fit.courses["known_living_by_crawl"], fit.courses["completeness_by_crawl"]
+    known, completeness = _known_eligible(fit), fit.courses["completeness_by_crawl"]
     histories = found.tested.histories
     sizes = histories.elements @ histories.seen
+    # The share of the last crawl follows from the same assumption as its known elements.
+    inner = fit.courses["known_living_by_crawl"]
+    share = Course(
+        completeness.estimate,
+        completeness.standard_error,
+        completeness.low * inner.high / known.high,
+        np.minimum(completeness.high * inner.low / known.low, 1.0),
+    )
     return [
         {
             "crawl": labels[crawl],
             "elements": int(one_in * sizes[position]),
-            **_columns("population", living, position, one_in),
-            **_columns("completeness", completeness, position),
+            **_columns("population", known, position, one_in),
+            **_columns("completeness", share, position),
         }
         for position, crawl in enumerate(found.crawls)
     ]

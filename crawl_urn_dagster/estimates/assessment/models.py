@@ -24,6 +24,7 @@ from crawl_urn_dagster.urn.open_population.ladder import Ladder, climb
 if TYPE_CHECKING:
     from crawl_urn_dagster.urn import CaptureHistoryCounts
     from crawl_urn_dagster.urn.data.histories import FloatArray
+    from crawl_urn_dagster.urn.goodness_of_fit.scope_break import ScopeBreak
     from crawl_urn_dagster.urn.open_population.ladder import OpenPopulationFit
 
 #: Log odds ratio of dependence that matters for the quoted numbers.
@@ -136,13 +137,13 @@ def climb_tested(histories: CaptureHistoryCounts) -> TestedLadder:
     set_aside = tuple(int(crawl) for crawl in find_outlying_crawls(histories).crawls)
     crawls = tuple(crawl for crawl in range(histories.n_crawls) if crawl not in set_aside)
     whole = _climb(histories.of_crawls(crawls))
-    at = _break_at(*whole)
-    if at is None:
+    found = _break_of(*whole)
+    if found is None or found.crawl is None:
         return TestedLadder(*whole, crawls, set_aside)
-    side = crawls[:at] if at > len(crawls) - at else crawls[at:]
+    side = crawls[found.longer_side]
     if len(side) < _FEWEST_CRAWLS_OF_A_SIDE:
         return TestedLadder(*whole, crawls, set_aside)
-    return TestedLadder(*_climb(histories.of_crawls(side)), side, set_aside, crawls[at])
+    return TestedLadder(*_climb(histories.of_crawls(side)), side, set_aside, crawls[found.crawl])
 
 
 def _climb(histories: CaptureHistoryCounts) -> tuple[TestedHistories, Ladder]:
@@ -150,9 +151,10 @@ def _climb(histories: CaptureHistoryCounts) -> tuple[TestedHistories, Ladder]:
     return tested, climb(histories, tested.is_adequate, tested.c_hat, tested.has_memory)
 
 
-def _break_at(tested: TestedHistories, ladder: Ladder) -> int | None:
-    """Return the position of the first crawl after a break of scope; None without one."""
+def _break_of(tested: TestedHistories, ladder: Ladder) -> ScopeBreak | None:
+    """Compare the histories with a core and shell without a break; None if they could not be fitted."""
     core_shell = next((fit for fit in ladder.candidates if fit.model == "core_shell"), None)
     if core_shell is None:
         return None
-    return find_scope_break(tested.cells, expected_cells(core_shell.classes)).crawl
+    has_memory = ladder.selected is not None and tested.has_memory(ladder.selected)
+    return find_scope_break(tested.cells, expected_cells(core_shell.classes), with_steps=not has_memory)

@@ -60,18 +60,24 @@ class ScopeBreak(NamedTuple):
         return slice(self.crawl, n_crawls) if 2 * self.crawl <= n_crawls else slice(0, self.crawl)
 
 
-def find_scope_break(observed: FloatArray, expected: FloatArray) -> ScopeBreak:
+def find_scope_break(observed: FloatArray, expected: FloatArray, *, with_steps: bool = True) -> ScopeBreak:
     """Find the gap before and after which more elements than expected were captured by every crawl of one side only.
 
     There is a break if the elements beyond expectation exceed 25, 0.5 % of the elements in all crawls, 4 standard
     errors and 4 times those of any other gap. The first and the last gap are not compared: a single crawl on one side
     does not distinguish a change of scope from elements that live for one crawl or from a truncated crawl.
 
+    Elements that stop being captured by every crawl without leaving are lost one by one after the break. With steps,
+    there is therefore also a break if the elements that left exceed those of any earlier gap in this way, or the
+    elements that entered those of any later gap.
+
     Parameters
     ----------
     observed, expected
         Elements by first capture, last capture and captures, shape (n_crawls, n_crawls, n_crawls + 1); see
         `cells.expected_cells`. The expected elements are of a fitted core and shell.
+    with_steps
+        Whether such steps count. Absence in runs looks like them.
 
     Returns
     -------
@@ -95,15 +101,27 @@ def find_scope_break(observed: FloatArray, expected: FloatArray) -> ScopeBreak:
     result = ScopeBreak(None, left, entered)
     if not result.is_tested:
         return result
-    inner = (left + entered)[1:-1]
-    largest = int(inner.argmax())
-    threshold = max(
-        _FEWEST_ELEMENTS,
-        _SHARE_OF_UBIQUITOUS * observed[0, n_crawls - 1, n_crawls],
-        _TIMES_OTHER_GAPS * np.delete(inner, largest).max(),
-        _STANDARD_ERRORS * np.sqrt(expected[only_before] + expected[only_after])[1 + largest],
-    )
-    return result._replace(crawl=largest + 2) if inner[largest] > threshold else result
+    least = max(_FEWEST_ELEMENTS, _SHARE_OF_UBIQUITOUS * observed[0, n_crawls - 1, n_crawls])
+    se_left, se_entered = (np.sqrt(expected[cells]) for cells in (only_before, only_after))
+    both = left + entered
+    at = int(both[1:-1].argmax()) + 1
+    others = np.delete(both[1:-1], at - 1)
+    if both[at] > max(least, _exceeds(others, float(np.hypot(se_left, se_entered)[at]))):
+        return result._replace(crawl=at + 1)
+    if not with_steps:
+        return result
+    steps = []
+    for excess, se, is_loss in ((left, se_left, True), (entered, se_entered, False)):
+        at = int(excess[1:-1].argmax()) + 1
+        others = excess[1:at] if is_loss else excess[at + 1 : -1]
+        if others.size and excess[at] > max(least, _exceeds(others, float(se[at]))):
+            steps.append((float(excess[at]), at + 1))
+    return result._replace(crawl=max(steps)[1]) if steps else result
+
+
+def _exceeds(others: FloatArray, se: float) -> float:
+    """Return the excess above which a gap differs from other gaps by more than chance."""
+    return max(_TIMES_OTHER_GAPS * float(others.max()), _STANDARD_ERRORS * se)
 
 
 class MassChange(NamedTuple):

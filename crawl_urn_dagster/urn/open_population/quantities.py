@@ -302,3 +302,42 @@ def kappa_over_newborn_coverage(
         for limit, factor in zip(inner, factors, strict=True)
     )
     return Interval(min(low, inner.low), max(high, inner.high))
+
+
+def last_known_over_newborn_coverage(
+    classes: Sequence[PopulationClass], *, lowest: float = 1 / 3, highest: float = 1.5
+) -> tuple[float, float]:
+    """Return by how much the known elements of the last crawl change over the coverage that new elements may have.
+
+    In the last gap only the product of survival and coverage is identified by recaptures, so the coverage of the last
+    crawl follows from its size. If new elements are covered less than others, a size that deviates from the mean
+    implies another coverage than if they are covered alike. The coverage of new elements deviates from its mean by as
+    much as that of others, on the logit scale.
+
+    Parameters
+    ----------
+    classes
+        Fitted classes.
+    lowest, highest
+        Range of the mean ratio of the coverage of elements in their first crawl to that in later crawls.
+
+    Returns
+    -------
+    tuple of float
+        Smallest and largest change in elements; 0 is between them.
+    """
+    changes = [0.0]
+    for ratio in (lowest, highest):
+        change = 0.0
+        for one in classes:
+            if not one.name.startswith("shell"):
+                continue
+            mean, last = (float(np.clip(c, _EDGE, 1 - _EDGE)) for c in (one.coverage.mean(), one.coverage[-1]))
+            turnover = 1 - float(np.exp(np.log(np.maximum(one.survival, _EDGE)).mean()))
+            bounded = min(ratio, 1 / mean)
+            of_new = float(expit(logit(min(bounded * mean, 1 - _EDGE)) + logit(last) - logit(mean)))
+            usual = 1 - turnover * (1 - bounded)
+            known = float(one.living[-2] * (1 - one.never_before[-2] * (1 - one.coverage[-2])))
+            change += known * float(one.survival[-1]) * ((1 - turnover * (1 - of_new / last)) / usual - 1)
+        changes.append(change)
+    return min(changes), max(changes)

@@ -34,6 +34,20 @@ def test_a_replaced_part_is_found_with_the_longer_side(crawl, side):
     assert found.entered[crawl - 1] == pytest.approx(160, abs=4 * np.sqrt(160) + 10)
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_part_of_the_core_that_is_no_longer_in_every_crawl_is_a_break(reverse):
+    """From crawl 8 on, 160 elements of the core die and are missed like elements of the shell."""
+    rng = np.random.default_rng(2)
+    seen = presence(classes_of(14), rng)
+    core = np.flatnonzero(seen.all(axis=1))[:160]
+    alive = (rng.random((160, 6)) < 0.75).cumprod(axis=1).astype(bool)
+    seen[core, 8:] = alive & (rng.random((160, 6)) < 0.6)
+    seen = seen[:, ::-1] if reverse else seen
+    found = find_scope_break(observed_cells(as_counts(seen)), expected_cells(classes_of(14, core=1_440)))
+    assert found.crawl == (6 if reverse else 8)
+    assert found.longer_side == (slice(6, 14) if reverse else slice(0, 8))
+
+
 def test_turnover_alone_gives_no_break():
     expected = expected_cells(classes_of(12))
     for seed in range(20):
