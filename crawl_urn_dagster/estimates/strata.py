@@ -1,4 +1,4 @@
-"""Estimate each stratum with the same fits, intervals and headline as the whole collection.
+"""Estimate each stratum with the same fits, tests, intervals and headline as the whole collection.
 
 Does not count by stratum; see `observables`.
 """
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from crawl_urn_dagster.estimates.assessment.assess import refuted_models
 from crawl_urn_dagster.estimates.collection_data import CollectionData
-from crawl_urn_dagster.estimates.fitting import fit_primary
+from crawl_urn_dagster.estimates.fitting import fit_primary, with_refutation
 from crawl_urn_dagster.estimates.intervals import with_intervals
 from crawl_urn_dagster.estimates.parameter_tables import operator_terms_table, parameters_table
 from crawl_urn_dagster.estimates.selection import is_headline_candidate, select_headline
@@ -110,7 +111,9 @@ def _fit_stratum(
     )
     fits = [fit for fit in fit_primary(data, [clock]) if is_headline_candidate(fit, clock)]
     change = _change_of_size(sizes)
-    return [fit.with_reasons(*change) if fit.is_reported else fit for fit in with_intervals(fits, data).fits]
+    refuted = refuted_models(counts)
+    found = [with_refutation(fit, refuted) for fit in with_intervals(fits, data).fits]
+    return [fit.with_reasons(*change) if fit.is_reported else fit for fit in found]
 
 
 def _change_of_size(sizes: IntArray) -> tuple[Reason, ...]:

@@ -31,8 +31,8 @@ def strata_section(content: Content) -> Section | None:
     columns = [*content.frames["strata"].columns, _CAPTURED, "projection", "model", *SYMBOLS, "status", "reason"]
     note = (
         "The table shows the selected fit of the curves of each stratum, with 95 % confidence intervals. *captured "
-        f"share* is the share of the stratum's eligible {content.noun}s that one crawl captures. Strata are not "
-        "assessed: if the verdict refutes the fit of all elements, do not rely on these. An element belongs to one "
+        f"share* is the share of the stratum's eligible {content.noun}s that one crawl captures. The tests "
+        "of the assessment are applied to each stratum, and a fit that they refute has status `refuted`. An element belongs to one "
         "stratum only, even if its value changes. `elements` counts the elements captured at least once, `in_first` "
         "and `in_last` those of the first and the last crawl, and `in_all` those of every crawl. If `in_last` differs "
         "greatly from `in_first`, the stratum does not keep its size, which contradicts the model."
@@ -70,16 +70,17 @@ def worst_stratum(content: Content) -> str | None:
 def _covered(content: Content) -> pd.DataFrame:
     """Return the selected fit of each stratum with the captured share κ + (1 - κ) c, the smallest first.
 
-    The interval is between the shares at both lower and both upper ends, so it is not too short.
+    Its interval is that of the size of the urn, to which the share is inversely proportional.
     """
     parameters, sizes = content.frames["parameters"], content.frames["strata"]
     is_headline = (
         parameters["headline"].astype(bool) & parameters["stratum"].notna() & (parameters["component"] != "core")
     )
     rows = sizes.merge(parameters[is_headline], on="stratum")
-    captured = {}
-    for end in ("", "_low", "_high"):
-        kappa = rows[f"kappa{end}"].astype("float64").where(rows["kappa"].notna(), 0.0)
-        coverage = rows[f"coverage{end}"].astype("float64")
-        captured[f"captured{end}"] = captured_share(*(np.asarray(one, dtype=np.float64) for one in (kappa, coverage)))
+    kappa = rows["kappa"].astype("float64").fillna(0.0).to_numpy()
+    share = np.asarray(captured_share(kappa, rows["coverage"].to_numpy(dtype=np.float64)))
+    sizes_of_urn = {end: rows[f"urn_size{end}"].to_numpy(dtype=np.float64) for end in ("", "_low", "_high")}
+    captured = {"captured": share}
+    for end, opposite in (("_low", "_high"), ("_high", "_low")):
+        captured[f"captured{end}"] = share * sizes_of_urn[""] / sizes_of_urn[opposite]
     return rows.assign(**captured).sort_values("captured", kind="stable", ignore_index=True)

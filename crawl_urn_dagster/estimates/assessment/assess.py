@@ -238,9 +238,7 @@ def _assess_ladder(data: CollectionData, found: TestedLadder, memory: MemoryMode
     )
     verdict = state_verdict(name, *_findings(found, labels))
     evidence = _evidence(found, labels)
-    # The curves are those of all crawls, also of crawls that the numbers leave out.
-    are_all_crawls = len(found.crawls) == len(labels)
-    evidence["refuted"] = CURVE_MODELS - {speaks.model} if speaks is not None and are_all_crawls else _INDEPENDENT_DRAWS
+    evidence["refuted"] = _refuted_by(found, len(labels))
     if memory is not None:
         evidence["candidates"] += memory_candidates(memory, is_selected=False)
         evidence["tests"] += memory_tests(memory)
@@ -259,6 +257,30 @@ def _assess_ladder(data: CollectionData, found: TestedLadder, memory: MemoryMode
         population_rows(found, speaks, labels, one_in),
         **evidence,
     )
+
+
+def refuted_models(histories: CaptureHistoryCounts) -> frozenset[str]:
+    """Return the models of the curves that the tests of capture histories refute; empty if they cannot be tested.
+
+    Parameters
+    ----------
+    histories
+        Capture histories, such as those of a stratum.
+    """
+    if histories.n_crawls < FEWEST_CRAWLS or _sparsity(histories) is not None:
+        return frozenset()
+    if histories.in_all == histories.distinct_elements:
+        return frozenset()
+    return _refuted_by(climb_tested(histories), histories.n_crawls)
+
+
+def _refuted_by(found: TestedLadder, n_crawls: int) -> frozenset[str]:
+    """Return the models of the curves other than the selected one, which are of all crawls, or all of them."""
+    fit = found.ladder.selected
+    are_all_crawls = len(found.crawls) == n_crawls
+    if fit is None or not found.ladder.is_adequate or not are_all_crawls:
+        return _INDEPENDENT_DRAWS
+    return CURVE_MODELS - {fit.model}
 
 
 def _findings(found: TestedLadder, labels: Sequence[str]) -> list[str]:
