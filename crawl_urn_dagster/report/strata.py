@@ -31,11 +31,11 @@ def strata_section(content: Content) -> Section | None:
     columns = [*content.frames["strata"].columns, _CAPTURED, "projection", "model", *SYMBOLS, "status", "reason"]
     note = (
         "The table shows the selected fit of the curves of each stratum, with 95 % confidence intervals. *captured "
-        f"share* is the share of the stratum's eligible {content.noun}s that one crawl captures. The tests "
-        "of the assessment are applied to each stratum, and a fit that they refute has status `refuted`. An element belongs to one "
-        "stratum only, even if its value changes. `elements` counts the elements captured at least once, `in_first` "
-        "and `in_last` those of the first and the last crawl, and `in_all` those of every crawl. If `in_last` differs "
-        "greatly from `in_first`, the stratum does not keep its size, which contradicts the model."
+        f"share* is the share of the stratum's eligible {content.noun}s that one crawl captures. The tests of the "
+        "assessment are applied to each stratum, and a fit that they refute has status `refuted`. An element belongs "
+        "to one stratum only, even if its value changes. `elements` counts the elements captured at least once, "
+        "`in_first` and `in_last` those of the first and the last crawl, and `in_all` those of every crawl. If "
+        "`in_last` differs greatly from `in_first`, the stratum does not keep its size, which contradicts the model."
     )
     shown = format_estimates(rows, list(SYMBOLS)).assign(
         **{_CAPTURED: [format_estimate(row, "captured", share=True) for row in rows.to_dict("records")]}
@@ -77,8 +77,9 @@ def _covered(content: Content) -> pd.DataFrame:
         parameters["headline"].astype(bool) & parameters["stratum"].notna() & (parameters["component"] != "core")
     )
     rows = sizes.merge(parameters[is_headline], on="stratum")
-    kappa = rows["kappa"].astype("float64").fillna(0.0).to_numpy()
-    share = np.asarray(captured_share(kappa, rows["coverage"].to_numpy(dtype=np.float64)))
+    kappa = rows["kappa"].astype("float64").fillna(0.0).to_numpy(dtype=np.float64)
+    coverage = rows["coverage"].to_numpy(dtype=np.float64)
+    share = np.asarray(captured_share(np.asarray(kappa, dtype=np.float64), np.asarray(coverage, dtype=np.float64)))
     sizes_of_urn = {end: rows[f"urn_size{end}"].to_numpy(dtype=np.float64) for end in ("", "_low", "_high")}
     captured = {"captured": share}
     for end, opposite in (("_low", "_high"), ("_high", "_low")):
