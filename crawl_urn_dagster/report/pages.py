@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
 _TEMPLATE = Path(__file__).with_name("page.html")
 _DEEPEST = 6
@@ -79,9 +80,17 @@ def to_html(page: Page) -> str:
     renderer = _renderer()
     body = [*_html(page.lead, renderer, depth=2), f'<nav aria-label="Contents"><ol>{contents}</ol></nav>']
     for section in page.sections:
-        body += [f'<section id="{_anchor(section)}">', *_html([section], renderer, depth=2), "</section>"]
+        body += [f'<section id="{_anchor(section)}">', _linked_heading(section)]
+        body += [*_html(section.shown, renderer, depth=3), "</section>"]
     template = Template(_TEMPLATE.read_text(encoding="utf-8"))
     return template.substitute(title=escape_html(page.title), body="\n".join(body))
+
+
+def _linked_heading(section: Section) -> str:
+    """Return the heading of a section with a link to it."""
+    title = escape_html(section.title)
+    link = f'<a class="permalink" href="#{_anchor(section)}" aria-label="Link to section {title}">#</a>'
+    return f"<h2>{title}{link}</h2>"
 
 
 def _html(blocks: Sequence[Block], renderer: MarkdownIt, *, depth: int) -> Iterator[str]:
@@ -108,13 +117,20 @@ def _html(blocks: Sequence[Block], renderer: MarkdownIt, *, depth: int) -> Itera
 
 
 def _renderer() -> MarkdownIt:
-    """Return a Markdown renderer without raw HTML, each of whose tables scrolls in its own box."""
+    """Return a Markdown renderer without raw HTML; its tables scroll in boxes and their headers have scopes."""
     from markdown_it import MarkdownIt
 
     renderer = MarkdownIt("commonmark", {"html": False}).enable("table")
     renderer.add_render_rule("table_open", lambda *_: '<div class="wide" tabindex="0"><table>\n')
+    renderer.add_render_rule("th_open", lambda *_: '<th scope="col">')
+    renderer.add_render_rule("code_block", _code)
     renderer.add_render_rule("table_close", lambda *_: "</table></div>\n")
     return renderer
+
+
+def _code(_: object, tokens: Sequence[Token], index: int, *__: object) -> str:
+    """Return a code block that can be scrolled by keyboard."""
+    return f'<pre tabindex="0"><code>{escape_html(tokens[index].content)}</code></pre>\n'
 
 
 def _anchor(section: Section) -> str:

@@ -75,7 +75,7 @@ def test_report_asset_writes_both_files_with_figures(two_crawls):
     assert recorded["md"].endswith("report.md")
     html = two_crawls.home.report.with_suffix(".html").read_text()
     assert html.count("data:image/png;base64,") == two_crawls.page().count("](figures/") > 0
-    assert "reading of the curves</h2>" in html
+    assert "reading of the curves<a " in html
 
 
 def test_report_states_when_the_source_was_read(two_crawls):
@@ -108,6 +108,23 @@ def html_file(collection_and_tables, tmp_path_factory):
     collection, tables = collection_and_tables
     (folder / "report.html").write_text(to_html(report_page(Content(collection, tables, {}, pictures))))
     return folder / "report.html"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1400, 390])
+def test_page_has_no_barriers(html_file, browser, width, scheme):
+    """Folded and open, on a desktop and on a phone, in both colour schemes."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    # The policy of the page forbids scripts, that of axe too.
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True)
+    page = context.new_page()
+    page.goto(html_file.as_uri())
+    for unfold in (False, True):
+        page.evaluate(f"document.querySelectorAll('details').forEach(one => {{ one.open = {str(unfold).lower()}; }})")
+        found = axe.run(page).response["violations"]
+        assert [(one["id"], one["nodes"][0]["html"]) for one in found] == []
+    context.close()
 
 
 @pytest.mark.slow
