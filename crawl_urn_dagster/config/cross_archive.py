@@ -27,12 +27,15 @@ class ArchiveList(BaseModel):
         Name of a collection of lists, of the same granularity and in the same home folder.
     frame
         Whether its lists are a register that holds every element, captured or not.
+    crawls_key
+        Key of its asset `crawls`, with slashes, if another component renames it. None: renamed like the own assets.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     collection: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
     frame: bool = False
+    crawls_key: str | None = Field(default=None, min_length=1)
 
 
 def _as_list(value: object) -> object:

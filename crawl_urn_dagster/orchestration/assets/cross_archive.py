@@ -66,7 +66,11 @@ def _cross_archive(collection: Collection, home: CollectionHome, settings: Cross
 
 
 def _crawls_key(collection: Collection, name: str) -> dg.AssetKey:
-    """Return the key of table `crawls` of another collection, renamed as the code location renames its own."""
+    """Return the key of table `crawls` of another collection: as configured, or renamed like the own assets."""
+    lists = collection.cross_archive.lists if collection.cross_archive else []
+    configured = next((one.crawls_key for one in lists if one.collection == name), None)
+    if configured is not None:
+        return dg.AssetKey.from_user_string(configured)
     spec = dg.AssetSpec([name, "crawls"], group_name=name)
     translate = options_of(collection).translate
     return translate(spec, "crawls").key if translate else spec.key

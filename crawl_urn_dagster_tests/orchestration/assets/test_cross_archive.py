@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from crawl_urn_dagster import AssetOptions
 from crawl_urn_dagster.observables.tables import crawls_table
 from crawl_urn_dagster.orchestration.build import build_defs
 from crawl_urn_dagster.orchestration.resources import CollectionHome
@@ -108,6 +109,16 @@ def test_asset_depends_on_the_other_archives_and_its_sensor_starts_it(location):
     assert defs.resolve_sensor_def("mine_cross_archive").asset_selection is not None
     update = defs.resolve_job_def("mine_update").asset_layer.selected_asset_keys
     assert {key for key in update if key.path[0] != "mine"} == set()
+
+
+def test_archive_with_renamed_keys_is_found(tmp_path):
+    lists = ["mine", {"collection": "theirs", "crawls_key": "web_team/theirs/crawls"}]
+    mine = presence_collection(tmp_path, histories(3), name="mine", cross_archive={"lists": lists})
+    renamed = AssetOptions(translate=lambda spec, name: spec.replace_attributes(key=["mine_too", "mine", name]))
+    graph = build_defs([mine], home=tmp_path, options=renamed).resolve_asset_graph()
+    parents = graph.get(dg.AssetKey(["mine_too", "mine", "cross_archive"])).parent_keys
+    assert dg.AssetKey(["web_team", "theirs", "crawls"]) in parents
+    assert dg.AssetKey(["mine_too", "theirs", "crawls"]) not in parents
 
 
 def test_statement_of_the_docs_gives_the_numbers_of_the_table(location, monkeypatch):
