@@ -6,6 +6,7 @@ from pathlib import Path
 
 # Several test processes: more threads in each only get in each other's way. Before numpy is loaded.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("CRAWL_URN_PROCESSES", "1")
 
 import pytest
 from hypothesis import settings

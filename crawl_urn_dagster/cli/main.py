@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from crawl_urn_dagster.processes import PROCESSES
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -39,6 +41,8 @@ _home_option = click.option(
 
 # The exit status of shells: 128 plus the number of SIGINT.
 _INTERRUPTED = 130
+# More need more memory, and the steps that use them are a third of a run.
+_MOST_PROCESSES = 2
 # A pipe or a file has no width, and a table of 80 columns would break every word.
 _WIDTH_WITHOUT_TERMINAL = 160
 
@@ -164,6 +168,7 @@ def _set_environment(collections: Path | None, home: Path) -> Path:
     """Pass the options to the code location, which reads the environment; return the home folder."""
     home = home.expanduser().resolve()
     os.environ["CRAWL_URN_HOME"] = str(home)
+    os.environ.setdefault(PROCESSES, str(min(_MOST_PROCESSES, os.cpu_count() or 1)))
     if collections is not None:
         os.environ["CRAWL_URN_COLLECTIONS"] = str(collections.expanduser().resolve())
     return home

@@ -18,6 +18,7 @@ from crawl_urn_dagster.estimates.intervals import with_intervals
 from crawl_urn_dagster.estimates.parameter_tables import parameters_table
 from crawl_urn_dagster.estimates.selection import select_headline
 from crawl_urn_dagster.observables.schema import PARAMETER_HISTORY
+from crawl_urn_dagster.processes import call_each
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -59,22 +60,30 @@ def parameter_history_table(
     own_fits
         Entry points of the fits of other packages that the collection names.
     """
-    tables = []
+    kept: list[pd.DataFrame | None] = []
+    new: list[tuple[CollectionData, Clock, str]] = []
     settings = " ".join([f"{clock} {error}", *own_fits])
     for first in range(0, len(crawls) - window_crawls + 1, step_crawls):
         window = crawls.iloc[first : first + window_crawls]
         parts = window_tables(window, containment, discovery_curve)
         inputs = inputs_sha256(parts, settings)
-        kept = None if known is None else known[known["inputs_sha256"] == inputs]
-        if kept is None or kept.empty:
-            data = CollectionData(*parts, error, own_fits=own_fits)
-            fits = with_intervals(fit_primary(data, [clock]), data, n_replicates=_REPLICATES).fits
-            headline = select_headline(fits, clock=clock)
-            kept = parameters_table(fits, headline.kind, parts[0]).assign(inputs_sha256=inputs)
-        tables.append(kept)
+        rows = None if known is None else known[known["inputs_sha256"] == inputs]
+        is_known = rows is not None and not rows.empty
+        kept.append(rows if is_known else None)
+        if not is_known:
+            new.append((CollectionData(*parts, error, own_fits=own_fits), clock, inputs))
+    fitted = iter(call_each(_fit_window, new))
+    tables = [next(fitted) if rows is None else rows for rows in kept]
     if not tables:
         return pd.DataFrame(columns=list(PARAMETER_HISTORY.column_names))
     return pd.concat([table.astype(object) for table in tables], ignore_index=True).infer_objects()
+
+
+def _fit_window(data: CollectionData, clock: Clock, inputs: str) -> pd.DataFrame:
+    """Return the rows of a window."""
+    fits = with_intervals(fit_primary(data, [clock]), data, n_replicates=_REPLICATES).fits
+    headline = select_headline(fits, clock=clock)
+    return parameters_table(fits, headline.kind, data.crawls).assign(inputs_sha256=inputs)
 
 
 def select_window(table: pd.DataFrame | None, window: pd.DataFrame, ends: tuple[str, str]) -> pd.DataFrame | None:
