@@ -1,0 +1,85 @@
+"""Measure the processor time of each step of `crawl-urn run`, or compare the tables that two runs wrote.
+
+Usage::
+
+    python -m crawl_urn_dagster_tests.benchmarks.step_speed run HOME [COLLECTIONS.yaml]
+    python -m crawl_urn_dagster_tests.benchmarks.step_speed compare HOME HOME
+
+The first form prints processor seconds (this process and its children) and wall seconds of each step. The second prints
+every column with a number that differs by more than 0.1 %, or with another text. Processor time is compared because
+wall time depends on what else the machine does.
+"""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import duckdb
+import pandas as pd
+import pandas.testing
+
+_TOLERANCE = 1e-3
+
+
+def _processor_seconds() -> float:
+    return sum(os.times()[:4])
+
+
+def run(home: Path, collections: Path | None) -> None:
+    """Run the command in this process, and print a line per step."""
+    started, wall = _processor_seconds(), time.monotonic()
+    from crawl_urn_dagster.cli import launching
+    from crawl_urn_dagster.cli.main import main
+
+    execute = launching.CodeLocation.execute
+
+    def timed(location, instance, run):
+        for event in execute(location, instance, run):
+            if event.event_type_value == "STEP_START":
+                began = _processor_seconds(), time.monotonic()
+            elif event.event_type_value in {"STEP_SUCCESS", "STEP_FAILURE"}:
+                spent = _processor_seconds() - began[0], time.monotonic() - began[1]
+                print(f"| {event.step_key} | {spent[0]:.2f} | {spent[1]:.2f} |")
+            yield event
+
+    launching.CodeLocation.execute = timed
+    listed = [] if collections is None else ["--collections", str(collections)]
+    main(["run", "--home", str(home), *listed], standalone_mode=False)
+    print(f"| whole command | {_processor_seconds() - started:.2f} | {time.monotonic() - wall:.2f} |")
+
+
+def compare(before: Path, after: Path) -> None:
+    """Print the columns in which the tables of two home folders differ."""
+    for path in sorted(before.glob("*/observables.duckdb")):
+        if not (after / path.relative_to(before)).exists():
+            continue
+        tables = [_read(folder / path.relative_to(before)) for folder in (before, after)]
+        for name in sorted(tables[0].keys() | tables[1].keys()):
+            old, new = (some.get(name, pd.DataFrame()) for some in tables)
+            for column in dict.fromkeys([*old.columns, *new.columns]):
+                found = _difference(old, new, column)
+                if found:
+                    print(f"{path.parent.name}, {name}.{column}: {found}")
+
+
+def _difference(old: pd.DataFrame, new: pd.DataFrame, column: str) -> str:
+    try:
+        pandas.testing.assert_series_equal(old[column], new[column], rtol=_TOLERANCE, check_dtype=False)
+    except (AssertionError, KeyError) as error:
+        return " ".join(str(error).split())[:160]
+    return ""
+
+
+def _read(path: Path) -> dict[str, pd.DataFrame]:
+    with duckdb.connect(str(path), read_only=True) as connection:
+        names = connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()
+        return {name: connection.execute(f'FROM "{name}" ORDER BY ALL').df() for (name,) in names}
+
+
+if __name__ == "__main__":
+    what, home, *others = sys.argv[1:]
+    if what == "run":
+        run(Path(home), Path(others[0]) if others else None)
+    else:
+        compare(Path(home), Path(others[0]))
