@@ -11,8 +11,9 @@ import pytest
 
 from crawl_urn_dagster.config.loading import load_collections
 from crawl_urn_dagster.estimates.headline import read_headline
+from crawl_urn_dagster.observables.keys import elements_in_sample
 from crawl_urn_dagster.orchestration.assets.estimates import INFERENCE_TABLES
-from crawl_urn_dagster.sources import Files
+from crawl_urn_dagster.sources import Files, Sample
 from crawl_urn_dagster.urn import simulate
 from crawl_urn_dagster_tests.pipeline import ALL_BUT_OBSERVABLES, Pipeline
 from crawl_urn_dagster_tests.sources.conftest import ALL_CRAWLS, Server, captures_of, labels_of, running
@@ -181,6 +182,28 @@ def test_a_web_archive_without_index(tmp_path):
         *[("2024-04", f"site{site}.com") for site in (4, 5)],
     ]
     assert found["log_urls_by_job"] == [(f"2024-0{month}", f"com,site{month})/") for month in (1, 2, 4)]
+
+
+def test_theta_sketches(tmp_path):
+    datasketches = pytest.importorskip("datasketches")
+    (tmp_path / "sketches").mkdir()
+    for month in (1, 2, 3):
+        sketch = datasketches.update_theta_sketch(lg_k=9)
+        for number in range(500 * month, 500 * month + 2000):
+            sketch.update(f"site{number}.com")
+        (tmp_path / "sketches" / f"job {month}.theta").write_bytes(sketch.compact().serialize())
+    rows = "".join(f"job {month},2024-0{month}-01\n" for month in (1, 2, 3))
+    (tmp_path / "sketches" / "crawls.csv").write_text(f"id,from\n{rows}")
+    (collection,) = load("theta_sketches.yaml", tmp_path)
+    one_in = collection.sample_one_in
+    source = collection.source.with_sample(Sample(one_in, lambda elements: elements_in_sample(elements, one_in)))
+    files = Files(tmp_path / "cache")
+    crawls = labels_of(source.list_crawls(files, ALL_CRAWLS))
+    assert crawls == ["job 1", "job 2", "job 3"]
+    captures = [elements[elements_in_sample(elements, one_in)] for _, elements, *_ in source.captures(files, crawls)]
+    assert one_in * np.array([len(one) for one in captures]) == pytest.approx(2000, rel=0.25)
+    for i, j in ((0, 1), (1, 2), (0, 2)):
+        assert one_in * len(np.intersect1d(captures[i], captures[j])) == pytest.approx(2000 - 500 * (j - i), rel=0.25)
 
 
 def test_a_web_archive(tmp_path):

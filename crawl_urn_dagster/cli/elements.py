@@ -28,6 +28,7 @@ from crawl_urn_dagster.observables.database import MissingTableError
 from crawl_urn_dagster.observables.keys import elements_in_sample
 from crawl_urn_dagster.orchestration.assets.elements import compute_elements
 from crawl_urn_dagster.orchestration.resources import CollectionHome
+from crawl_urn_dagster.sources import PresenceSource
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -150,6 +151,8 @@ def _print_assessment(collection: Collection, scores: pd.DataFrame, console: Con
 
 def _read_own_list(collection: Collection, path: Path, own_list: Path) -> pd.DataFrame:
     """Return the rows of the elements of a text file, each once."""
+    if isinstance(collection.source, PresenceSource) and not collection.source.has_texts:
+        raise ValueError("--list: the source gives hashes of elements, not texts; leave --list out")
     try:
         lines = own_list.read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError as error:

@@ -144,14 +144,41 @@ def elements(
 ) -> None:
     """Show which elements to seed again, to drop or to expect, and how sure that is."""
     home = _set_environment(collections, home)
-    chosen = _select(_load(collections), () if select is None else (select,))
-    if len(chosen) > 1:
-        names = ", ".join(one.name for one in chosen)
-        raise click.ClickException(f"--select: found none of {len(chosen)} collections, expected one of {names}")
+    chosen = _select_one(_load(collections), select)
 
     from crawl_urn_dagster.cli.elements import ElementOptions, show_elements
 
-    show_elements(chosen[0], home, ElementOptions(own_list, out, as_of), _console())
+    show_elements(chosen, home, ElementOptions(own_list, out, as_of), _console())
+
+
+@main.command()
+@_collections_option
+@_home_option
+@click.option("--select", metavar="NAME", help="Collection; may be omitted if there is only one.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder for the sketches.")
+@click.option(
+    "--lg-k",
+    type=click.IntRange(5, 26),
+    default=14,
+    show_default=True,
+    help="Keep 2 to this power of elements per crawl, in 8 bytes each.",
+)
+def sketch(collections: Path | None, home: Path, select: str | None, out: Path, lg_k: int) -> None:
+    """Write a theta sketch of every crawl, which others can analyse without the lists."""
+    home = _set_environment(collections, home)
+    chosen = _select_one(_load(collections), select)
+
+    from crawl_urn_dagster.cli.sketch import write_sketches
+
+    write_sketches(chosen, home, out, lg_k, _console())
+
+
+def _select_one(collections: tuple[Collection, ...], name: str | None) -> Collection:
+    chosen = _select(collections, () if name is None else (name,))
+    if len(chosen) > 1:
+        names = ", ".join(one.name for one in chosen)
+        raise click.ClickException(f"--select: found none of {len(chosen)} collections, expected one of {names}")
+    return chosen[0]
 
 
 def _console() -> Console:

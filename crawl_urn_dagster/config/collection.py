@@ -221,6 +221,12 @@ class Collection(BaseModel):
                 f"has granularity {self.granularity}, but its source gives elements of granularity "
                 f"{source_granularity}: set granularity: {source_granularity}, or change the settings of the source"
             )
+        if isinstance(self.source, PresenceSource) and not self.source.has_texts:
+            unusable = [name for name in ("keep_elements", "cross_archive") if getattr(self, name)]
+            if unusable:
+                raise ValueError(
+                    f"has {' and '.join(unusable)}, but its source gives hashes of elements, not texts: remove it"
+                )
         unused = PRESENCE_SETTINGS & self.model_fields_set
         if unused and not self.has_histories:
             raise ValueError(

@@ -8,7 +8,7 @@ the finaliser of SplitMix64 (a bijection), and read as a signed integer, which e
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ LOWEST_KEY = -(2**63)
 KEY_SPACE = 2**64
 
 
-def element_keys(elements: npt.NDArray[np.object_] | Sequence[str]) -> IntArray:
+def element_keys(elements: npt.NDArray[Any] | Sequence[str]) -> IntArray:
     """Hash elements, vectorised.
 
     If two elements have the same key, they count as one. Among n elements the probability is about n² / 2^65: 3e-6 for
@@ -33,7 +33,7 @@ def element_keys(elements: npt.NDArray[np.object_] | Sequence[str]) -> IntArray:
     Parameters
     ----------
     elements
-        Texts, shape (elements,).
+        Texts, shape (elements,); or keys, which are returned unchanged.
 
     Returns
     -------
@@ -46,6 +46,8 @@ def element_keys(elements: npt.NDArray[np.object_] | Sequence[str]) -> IntArray:
     """
     from pandas.util import hash_array
 
+    if isinstance(elements, np.ndarray) and elements.dtype == np.int64:
+        return elements.view(np.int64)
     texts = np.asarray(elements, dtype=object)
     hashed = hash_array(texts, encoding="utf8", hash_key="0123456789123456", categorize=False)
     return hashed.view(np.int64)

@@ -18,6 +18,7 @@ from crawl_urn_dagster.sources.formats.counter_table import CounterTableSource
 from crawl_urn_dagster.sources.formats.heritrix_log import HeritrixLogSource
 from crawl_urn_dagster.sources.formats.observable_tables import ObservableTablesSource
 from crawl_urn_dagster.sources.formats.presence_list import PresenceListSource
+from crawl_urn_dagster.sources.formats.theta_sketches import ThetaSketchesSource
 from crawl_urn_dagster.sources.formats.warc import WarcSource
 from crawl_urn_dagster.sources.input_files import InputFile, LocalFile, fingerprint
 from crawl_urn_dagster.sources.interface import (
@@ -65,6 +66,7 @@ __all__ = [
     "SourceError",
     "StratumColumn",
     "TablesSource",
+    "ThetaSketchesSource",
     "TooLargeError",
     "WarcSource",
     "WebGraphRanksSource",

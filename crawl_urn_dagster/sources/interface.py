@@ -157,7 +157,8 @@ class Captures(NamedTuple):
     crawl
         Label of the crawl.
     elements
-        Elements as text, shape (n_captures,), in any order; an element may occur more than once.
+        Elements as text, shape (n_captures,), in any order; an element may occur more than once. A source without
+        texts returns their keys, as integers of 64 bits.
     complete
         Whether these are the last captures of the crawl.
     strata
@@ -295,7 +296,14 @@ class CounterSource(Located, ABC):
 
 
 class SourceConfig(Located, ABC):
-    """Base of the configuration of every source."""
+    """Base of the configuration of every source.
+
+    Examples
+    --------
+    >>> from crawl_urn_dagster.sources import PresenceListSource, SourceConfig
+    >>> issubclass(PresenceListSource, SourceConfig)
+    True
+    """
 
     @property
     def granularity(self) -> str | None:
@@ -337,6 +345,8 @@ class PresenceSource(SourceConfig):
 
     #: Presence lists are counted, not estimated.
     relative_error: ClassVar[float] = 0.0
+    #: Whether captures contain the texts of elements; otherwise, they contain keys.
+    has_texts: ClassVar[bool] = True
 
     def with_stratum(self, column: StratumColumn) -> Self:
         """Return a source that adds the values of a column to its captures.

@@ -18,6 +18,7 @@ REMOTE = {
     "cdx_api": {"path": f"{BASE}/cdx", "url": "example.org", "element": "host"},
     "warc": {"path": f"{BASE}/all.warc.gz", "calendar": f"{BASE}/calendar.csv", "element": "host"},
     "heritrix_log": {"path": f"{BASE}/crawl.log", "calendar": f"{BASE}/calendar.csv", "element": "host"},
+    "theta_sketches": {"path": f"{BASE}/2024-01.theta", "calendar": f"{BASE}/calendar.csv"},
     "common_crawl_index": {"data": BASE, "calendar": f"{BASE}/collinfo.json", "element": "host"},
     "common_crawl_host_index": {"data": BASE, "calendar": f"{BASE}/collinfo.json"},
     "web_graph_ranks": {

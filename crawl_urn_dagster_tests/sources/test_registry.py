@@ -13,7 +13,7 @@ REGISTERED = get_args(get_args(Source)[0])
 
 def test_every_type_is_registered_once():
     types = [model.model_fields["type"].default for model in REGISTERED]
-    assert len(types) == len(set(types)) == 13
+    assert len(types) == len(set(types)) == 14
     for model in REGISTERED:
         assert issubclass(model, PresenceSource | TablesSource)
         assert getattr(sources, model.__name__) is model

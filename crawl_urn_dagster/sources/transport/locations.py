@@ -21,7 +21,7 @@ CRAWL, PART = "{crawl}", "{part}"
 PLACEHOLDERS = (CRAWL, PART)
 
 _EXTENSIONS = re.compile(
-    r"(\.(cdxj?|txt|tsv|csv|parquet|jsonl|ndjson|feather|arrow|orc|zone|log|warc|wacz|gz|bz2|xz|zst|zip))+\Z",
+    r"(\.(cdxj?|txt|tsv|csv|parquet|jsonl|ndjson|feather|arrow|orc|zone|log|warc|wacz|theta|bin|gz|bz2|xz|zst|zip))+\Z",
     re.IGNORECASE,
 )
 #: Beginnings of addresses in object stores, each with the settings that may follow the address after ``?``.
