@@ -62,6 +62,7 @@ def main() -> None:
 def run(collections: Path | None, home: Path, select: tuple[str, ...]) -> None:
     """Update collections: read new crawls, fit the model, and write tables, figures and reports."""
     home = _set_environment(collections, home)
+    os.environ.setdefault(PROCESSES, str(min(_MOST_PROCESSES, os.cpu_count() or 1)))
     console = _console()
     known = _load(collections)
     # A collection that is compared with other archives reads what their runs wrote.
@@ -195,7 +196,6 @@ def _set_environment(collections: Path | None, home: Path) -> Path:
     """Pass the options to the code location, which reads the environment; return the home folder."""
     home = home.expanduser().resolve()
     os.environ["CRAWL_URN_HOME"] = str(home)
-    os.environ.setdefault(PROCESSES, str(min(_MOST_PROCESSES, os.cpu_count() or 1)))
     if collections is not None:
         os.environ["CRAWL_URN_COLLECTIONS"] = str(collections.expanduser().resolve())
     return home
