@@ -100,12 +100,12 @@ class CrawlFit:
 
     @property
     def completeness(self) -> float | None:
-        """Share of the known living elements that one crawl captures, in [0, 1]; None when not reported."""
+        """Share of the known eligible elements that one crawl captures, in [0, 1]; None when not reported."""
         return self.assessment.estimate("completeness")
 
     @property
     def population(self) -> float | None:
-        """Known living elements at the last crawl; None when not reported."""
+        """Known eligible elements at the last crawl; None when not reported."""
         return self.assessment.estimate("population")
 
     @property

@@ -206,7 +206,7 @@ def test_forecast_drift_and_planning_are_the_tables_of_the_contract(fitted):
 def test_notebook_shows_the_verdict_and_a_figure_without_markup_of_data(fitted):
     html = fitted._repr_html_()
     assert "Numbers may be quoted: yes, with a reservation" in html
-    assert "known living elements" in html
+    assert "known eligible elements" in html
     assert base64.b64decode(html.split("base64,")[1].split('"')[0]).startswith(b"\x89PNG")
     hostile = replace(fitted, crawls=replace(fitted.crawls, tables={"crawls": _renamed(fitted, "<script>")}))
     assert "<script>" not in hostile._repr_html_()

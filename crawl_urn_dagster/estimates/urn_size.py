@@ -1,6 +1,6 @@
 """Compute the size of the urn that a fit implies: the mean crawl size divided by the share that one crawl captures.
 
-Does not fit; see `fits`. The known living elements that the assessment quotes are in `assessment`.
+Does not fit; see `fits`. The known eligible elements that the assessment quotes are in `assessment`.
 """
 
 from __future__ import annotations

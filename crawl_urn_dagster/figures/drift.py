@@ -35,7 +35,7 @@ _CHARTS = {
     "survival": (Colour.CONTAINMENT, "α of the gap before it"),
     "coverage": (Colour.DISCOVERY, "c of each crawl"),
     "completeness": (Colour.JOINT, "completeness"),
-    "population": (Colour.CONTAINMENT, "known living\nelements"),
+    "population": (Colour.CONTAINMENT, "known eligible\nelements"),
 }
 _MIN_RANGE = 0.01  # of an axis of a chart whose points are all equal
 

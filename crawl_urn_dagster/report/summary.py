@@ -121,7 +121,7 @@ def _last_crawls(content: Content) -> list[str]:
         {
             "crawl": rows["crawl"],
             f"{content.noun}s": rows["elements"],
-            f"known living {content.noun}s": format_estimates(rows, ["population"])["population"],
+            f"known eligible {content.noun}s": format_estimates(rows, ["population"])["population"],
             "crawl completeness": [format_estimate(row, "completeness", share=True) for row in rows.to_dict("records")],
         }
     )
@@ -186,11 +186,11 @@ def _basis(content: Content) -> str:
 
 
 def _definitions(content: Content) -> str:
-    """Define eligible, known living and crawl completeness."""
+    """Define eligible, known eligible and crawl completeness."""
     noun = content.noun
     return (
         f"*Eligible* {noun}s are those that the crawler could have fetched at the time of a crawl, given its scope and "
         f"reach, whether or not it did. An ineligible {noun} may still exist, and an existing {noun} need not be "
-        f"eligible: the numbers do not show how long {noun}s exist. *Known living* {noun}s are eligible and were "
+        f"eligible: the numbers do not show how long {noun}s exist. *Known eligible* {noun}s are eligible and were "
         f"captured at least once so far; *crawl completeness* is the share of them that one crawl captures."
     )

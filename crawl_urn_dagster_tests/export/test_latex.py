@@ -74,7 +74,7 @@ def test_latex_has_booktabs_rules_caption_and_small_text(folder):
 def test_latex_has_the_quantities_that_may_be_quoted(folder):
     text = (folder / "parameters.tex").read_text().split(r"\end{table}")[0]
     assert r"Verdict: uneven shell; numbers may be quoted: yes, with a reservation; model: core two shells." in text
-    assert r"known living elements & $1402_{1390}^{1415}$ & elements \\" in text
+    assert r"known eligible elements & $1402_{1390}^{1415}$ & elements \\" in text
     assert r"$\kappa$ & $0.444_{0.394}^{0.480}$ & fraction \\" in text
     assert r"$\mu$ & $0.500$ to $0.700$ & fraction \\" in text
     assert r"largest core fraction & $0.0200$ & fraction \\" in text

@@ -74,7 +74,7 @@ def test_quotable_numbers_are_the_assessment(compared, page):
     expected = compared[0].frames["quantities"].set_index("quantity")
     for name, title in (("completeness", "crawl completeness"), ("kappa", "κ"), ("core_share", "μ")):
         assert_written(found[title], columns(expected.loc[name], "value"), share=True)
-    assert_written(found["known living elements"], columns(expected.loc["population"], "value"))
+    assert_written(found["known eligible elements"], columns(expected.loc["population"], "value"))
 
 
 def test_refuted_fit_has_no_numbers(compared):

@@ -167,7 +167,7 @@ def test_numbers_that_are_withheld_are_not_stated(read):
     assert not _PARAMETER.search(visible), _PARAMETER.search(visible)
     assert "No number may be quoted." in visible
     assert not re.search(r"[κμαc] = ", read.summary.split("reading of the curves")[0])
-    assert "known living" not in unfolded(read.markdown)
+    assert "known eligible" not in unfolded(read.markdown)
     assert state_assessment(read.assessment).endswith("No number may be quoted.")
 
 
@@ -187,10 +187,12 @@ def test_quantities_have_one_value_wherever_they_stand(read):
     answer = answers(read.markdown)["How much is out there, and in one crawl?"]
     share = re.search(r"holds \*\*(.*?)\*\*", answer)[1]
     assert figures(share) == figures(table["crawl completeness"])
-    assert figures(answer) == figures(table["known living elements"])
+    assert figures(answer) == figures(table["known eligible elements"])
     stated = state_assessment(read.assessment)
     for text in (stated, re.sub(r"\s+", " ", read.summary)):
-        assert figures(re.search(r"known living elements (.*?\))", text)[1]) == figures(table["known living elements"])
+        assert figures(re.search(r"known eligible elements (.*?\))", text)[1]) == figures(
+            table["known eligible elements"]
+        )
         found = np.array(figures(re.search(r"[Cc]rawl completeness (.*?\))", text)[1]))
         np.testing.assert_allclose(100 * found, figures(table["crawl completeness"]), rtol=1e-9)
     if "core_share" in quoted:

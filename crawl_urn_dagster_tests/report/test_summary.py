@@ -37,8 +37,8 @@ def test_quantities_are_the_table(tables, content_with):
     for name, quantity in expected.iterrows():
         row, share = shown[QUANTITY_LABELS[name][0]], quantity["unit"].startswith("fraction")
         assert_written(row["value (95 % CI)"], columns(quantity, "value"), share=share)
-        if name == "kappa":
-            assert_written(row[INNER], (np.nan, quantity["inner_low"], quantity["inner_high"]), share=True)
+        if name in {"kappa", "population"}:
+            assert_written(row[INNER], (np.nan, quantity["inner_low"], quantity["inner_high"]), share=share)
         else:
             assert row[INNER] == "–"
     assert "No test can check whether elements are covered in their first crawl as later." in text
@@ -65,7 +65,7 @@ def test_classes_and_last_crawls_are_the_tables(tables, content_with):
     population = tables["population"].tail(3)
     for row, expected in zip(rows(text, "crawl"), population.to_dict("records"), strict=True):
         assert row["crawl"] == expected["crawl"]
-        assert_written(row["known living elements"], columns(expected, "population"))
+        assert_written(row["known eligible elements"], columns(expected, "population"))
         assert_written(row["crawl completeness"], columns(expected, "completeness"), share=True)
 
 

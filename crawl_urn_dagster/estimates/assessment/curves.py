@@ -74,9 +74,9 @@ def curve_quantities(
 
 
 def _completeness(estimates: Mapping[str, float] | Mapping[str, FloatArray], mean_gap: float) -> FloatArray:
-    """Return the share of the known living that a crawl captures, M/V.
+    """Return the share of the known eligible that a crawl captures, M/V.
 
-    A shell of M elements has V = M / (1 - α(1 - c)) known living ones: alive and captured at least once so far.
+    A shell of M elements has V = M / (1 - α(1 - c)) known eligible ones: alive and captured at least once so far.
     """
     alpha, coverage = np.asarray(estimates["alpha"]) ** mean_gap, np.asarray(estimates["coverage"])
     core = np.asarray(estimates.get("core_share", 0.0))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 #: Symbol or name, and unit, of every quantity, in the order in which they are shown.
 QUANTITY_LABELS = {
     "completeness": ("crawl completeness", "fraction"),
-    "population": ("known living elements", "elements"),
+    "population": ("known eligible elements", "elements"),
     "growth": ("growth per crawl", "fraction per crawl"),
     "survival": ("survival per crawl", "fraction"),
     "gone": ("gone by the next crawl", "fraction"),
@@ -281,7 +281,7 @@ def format_quantity(name: str, quantity: Quantity) -> str:
     >>> format_quantity("kappa", Quantity(0.4441, Interval(0.394, 0.4803)))
     'κ 0.44 (0.39 to 0.48)'
     >>> format_quantity("population", Quantity(1402.2, Interval(1390.4, 1415.1)))
-    'known living elements 1,402 (1,390 to 1,415)'
+    'known eligible elements 1,402 (1,390 to 1,415)'
     >>> format_quantity("kappa", Quantity(None))
     'κ not reported'
     """

@@ -17,7 +17,7 @@ QUANTITIES = Table(
         required(
             "quantity",
             "VARCHAR",
-            "completeness: share of the known living elements that one crawl captures; population: known living "
+            "completeness: share of the known eligible elements that one crawl captures; population: known eligible "
             "elements at the last crawl; growth: relative change of the population per crawl; survival: share of the "
             "living that is still eligible at the next crawl; gone: share of a crawl that is no longer eligible at the "
             "next crawl; newcomers: elements that an average crawl captures for the first time; kappa and core_share: "
@@ -47,7 +47,7 @@ CLASSES = Table(
     (
         required("class", "VARCHAR", "core, shell, shell_1, long_lived, stable, intermittent, …"),
         *with_interval("share_of_crawl", "share of a crawl that belongs to the class", "fraction"),
-        *with_interval("share_of_living", "share of the known living that belongs to the class", "fraction"),
+        *with_interval("share_of_living", "share of the known eligible that belongs to the class", "fraction"),
         *with_interval("survival", "probability that an element is still eligible at the next crawl", "fraction"),
         *with_interval("mean_life", "mean number of crawls for which an element remains eligible", "crawls"),
         *with_interval("mean_run", "mean number of consecutive crawls that capture a living element", "crawls"),
@@ -59,7 +59,7 @@ CLASSES = Table(
 
 POPULATION = Table(
     "population",
-    "Known living elements and completeness of every crawl under the selected model.",
+    "Known eligible elements and completeness of every crawl under the selected model.",
     (
         required("crawl", "VARCHAR", "label of the crawl"),
         Column("elements", "BIGINT", "elements that the crawl captured", "elements"),

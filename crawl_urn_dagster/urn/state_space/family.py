@@ -96,7 +96,7 @@ class Family:
 
     @property
     def population(self) -> Population:
-        """Known living elements of each crawl. Their errors allow for the choice of the model."""
+        """Known eligible elements of each crawl. Their errors allow for the choice of the model."""
         found = self.analysis.population
         if self.rival_analysis is None:
             return found

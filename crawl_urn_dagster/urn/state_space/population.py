@@ -1,4 +1,4 @@
-"""Estimate the known living elements of each crawl: those alive that some crawl so far has captured.
+"""Estimate the known eligible elements of each crawl: those alive that some crawl so far has captured.
 
 An element that was captured before and after a crawl was alive at it, whatever the model. The model adds the elements
 that were not captured again, and those that only crawls before the first one captured.
@@ -30,18 +30,18 @@ _EARLIER_ERROR = 1 / 6
 
 
 class Population(NamedTuple):
-    """Known living elements V_t of each crawl.
+    """Known eligible elements V_t of each crawl.
 
     Attributes
     ----------
     living
-        Known living elements of each crawl, shape (n_crawls,).
+        Known eligible elements of each crawl, shape (n_crawls,).
     certain
         Elements of which the histories show that they were alive, shape (n_crawls,).
     sizes
         Captured elements M_t of each crawl, shape (n_crawls,).
     survival
-        Share of the known living elements of each crawl but the last that survive the gap, shape (n_crawls - 1,); NaN
+        Share of the known eligible elements of each crawl but the last that survive the gap, shape (n_crawls - 1,); NaN
         if there is none.
     covariance
         Of the error of `living`, with the effect of efforts, shape (n_crawls, n_crawls).
@@ -58,7 +58,7 @@ class Population(NamedTuple):
 
     @property
     def completeness(self) -> FloatArray:
-        """Share of the known living elements that each crawl captured; NaN if there is none."""
+        """Share of the known eligible elements that each crawl captured; NaN if there is none."""
         with np.errstate(invalid="ignore"):
             return np.asarray(self.sizes / self.living)
 
@@ -84,7 +84,7 @@ class Population(NamedTuple):
 def estimate_population(
     fit: StateSpaceFit, likelihood: Likelihood, histories: CaptureHistoryCounts, efforts: Efforts
 ) -> Population:
-    """Estimate the known living elements of each crawl.
+    """Estimate the known eligible elements of each crawl.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def estimate_population(
     Returns
     -------
     Population
-        Known living elements.
+        Known eligible elements.
     """
     n = fit.n_crawls
     captured = np.flatnonzero(histories.seen.any(axis=1) & (histories.elements > 0))
