@@ -131,7 +131,7 @@ def _last_crawls(content: Content) -> list[str]:
 def _warnings(content: Content) -> list[str]:
     warnings = [_quarantine(content)] if len(content.frames.get("quarantine", ())) else []
     drift = content.frames["drift"]
-    since = drift.loc[drift["drifted"].fillna(False).astype(bool), "since_crawl"].dropna()
+    since = drift.loc[drift["drifted"].astype("boolean").fillna(False), "since_crawl"].dropna()
     if len(since) and content.assessment.has_numbers and content.assessment.scope_break is None:
         warnings.append(
             f"**A change began with {escape(since.iloc[0])}, but the numbers describe all crawls**, before and after "
