@@ -74,7 +74,7 @@ def read_records(local: LocalFile) -> Iterator[Record | Damage]:
     SourceError
         When fastwarc is not installed, or the file is not WARC.
     DamagedError
-        When records after damage cannot be found, because the file is compressed as a whole.
+        When records after damage cannot be found, because the file is compressed as a whole or by zstd.
     """
     compression = compression_of(local)
     if compression not in {None, "gzip", "zstd"}:
@@ -86,8 +86,13 @@ def read_records(local: LocalFile) -> Iterator[Record | Damage]:
             yield from span
             if span.problem is None:
                 return
+            if compression == "zstd":
+                _reject_damage(local, span.problem)
+            following = _find_next(file, span.end + 1, is_gzip=compression == "gzip")
+            if span.is_empty and start == 0 and following is None:
+                raise SourceError(f"{local.input.location}: is not a WARC file; check the path")
             yield Damage(span.end, span.problem)
-            start = _find_next(file, span.end + 1, is_gzip=compression == "gzip")
+            start = following
 
 
 class _Span:
@@ -99,12 +104,15 @@ class _Span:
         After the iteration: description of the damage; None at the end of the file.
     end
         After the iteration: position of the last record, or of the start.
+    is_empty
+        After the iteration: whether there was no record.
     """
 
     def __init__(self, local: LocalFile, file: BinaryIO, start: int) -> None:
         self._local, self._file, self._start = local, file, start
         self.problem: str | None = None
         self.end = start
+        self.is_empty = False
 
     def __iter__(self) -> Iterator[Record]:
         last, is_one_block = None, False
@@ -118,9 +126,8 @@ class _Span:
             if error.errno is not None:  # The disk's error, not the reader's.
                 raise
             self.problem = f"the next record cannot be read: {error}"
+        self.is_empty = last is None
         if last is None:
-            if self._start == 0 and self.problem:
-                raise SourceError(f"{self._local.input.location}: is not a WARC file; check the path")
             return
         self.end = last.at
         if is_one_block:
@@ -165,8 +172,8 @@ def _reject_damage(local: LocalFile, problem: str | None) -> None:
                 pass
         return
     raise DamagedError(
-        f"{local.input.location}: is damaged ({problem}), and compressed as a whole; records after the damage cannot "
-        "be found, so get the file again"
+        f"{local.input.location}: is damaged ({problem}), and not compressed in blocks of gzip; records after the "
+        "damage cannot be found, so get the file again"
     )
 
 

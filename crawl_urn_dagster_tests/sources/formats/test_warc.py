@@ -2,6 +2,7 @@
 
 import gzip
 
+import pyarrow as pa
 import pytest
 
 from crawl_urn_dagster.sources import CdxSource, SourceError, WarcSource
@@ -111,6 +112,21 @@ def test_damaged_member_is_skipped(outcomes):
     findings, captures = outcomes(b"".join(parts))
     assert len(captures) == 2
     assert findings["lines_malformed"] == 1
+
+
+def test_damaged_first_record_is_counted(outcomes):
+    for content in (b"xxxx" + A + B, members([b"xxxx", A, B])):
+        findings, captures = outcomes(content.replace(A, b"\r\n" + A))
+        assert len(captures) == 2
+        assert findings["lines_malformed"] == 1
+
+
+def test_damaged_file_of_zstd_is_an_error(outcomes):
+    zstd = pa.Codec("zstd")
+    blocks = b"".join(zstd.compress(one, asbytes=True) for one in (A, MISSING, B))
+    assert len(outcomes(blocks)[1]) == 2
+    with pytest.raises(SourceError, match=r"ARCHIVE-1.warc.gz: is damaged"):
+        outcomes(blocks[:-20])
 
 
 def test_damaged_file_compressed_as_a_whole_is_an_error(outcomes):
