@@ -12,7 +12,6 @@ import math
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 from urllib.parse import quote, unquote
 
-import numpy as np
 from pydantic import PrivateAttr
 
 from crawl_urn_dagster.sources.calendar import check_label, check_starts, date_crawls, fetch_calendar, select_crawls
@@ -25,6 +24,7 @@ from crawl_urn_dagster.sources.transport.locations import Location  # noqa: TC00
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    import numpy as np
     import numpy.typing as npt
     from typing_extensions import Self
 
@@ -75,6 +75,8 @@ def parse_sketch(data: bytes, location: str) -> Sketch:
     SourceError
         When the library datasketches is not installed, or the data are not a compact theta sketch.
     """
+    import numpy as np
+
     library = _library()
     data = _decoded(data)
     if len(data) < _EMPTY_BYTES or not 1 <= data[0] & 0x3F <= 4 or not 1 <= data[1] <= 4:
