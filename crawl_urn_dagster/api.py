@@ -110,7 +110,7 @@ class CrawlFit:
 
     @property
     def survival(self) -> float | None:
-        """Share of the living elements that is still eligible at the next crawl; None when not reported."""
+        """Share of the eligible elements that is still eligible at the next crawl; None when not reported."""
         return self.assessment.estimate("survival")
 
     @property

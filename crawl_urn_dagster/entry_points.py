@@ -63,7 +63,7 @@ def load_entry_point(kind: Kind, name: str, expected: type | tuple[type, ...]) -
     Parameters
     ----------
     kind
-        What to load.
+        Names to load.
     name
         Name of the entry point, such as ``my_package.my_source``.
     expected

@@ -180,7 +180,7 @@ def read_source(
     Parameters
     ----------
     source
-        One of the classes of `crawl_urn_dagster.sources`, or a source of your own.
+        One of the classes of `crawl_urn_dagster.sources`, or your own source.
     first_crawl, last_crawl
         The first and the last crawl to read, both included; by default all.
 
@@ -221,7 +221,7 @@ def as_crawls(data: Data) -> Crawls:
 
 
 def _is_frame(data: object) -> bool:
-    """Whether data are a frame: of pandas, or one that can be converted to it, as those of polars and pyarrow can."""
+    """Whether data are a frame: of pandas, or one that can be converted to it, such as frames of polars and pyarrow."""
     return isinstance(data, pd.DataFrame) or hasattr(data, "to_pandas")
 
 

@@ -20,7 +20,7 @@ SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start with the test that mostly waits, so that nobody is left alone with it."""
+    """Start with the test that mostly waits, so nobody is left alone with it."""
     items.sort(key=lambda item: item.path.name != "test_end_to_end.py")
 
 
@@ -39,29 +39,29 @@ def browser():
 def _folder(name: str) -> Path:
     folder = SHARED / name
     if not folder.is_dir():
-        pytest.skip(f"the shared folder {name}/ is not beside the checkout")
+        pytest.skip(f"the shared folder {name}/ is not next to the checkout")
     return folder
 
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """Real crawl data, beside the checkout."""
+    """Real crawl data, next to the checkout."""
     return _folder("data")
 
 
 @pytest.fixture(scope="session")
 def shared_reference() -> Path:
-    """Independently computed values, beside the checkout."""
+    """Independently computed values, next to the checkout."""
     return _folder("reference")
 
 
 @pytest.fixture(scope="session")
 def shared_scenarios() -> Path:
-    """The independent simulator of crawled populations, beside the checkout."""
+    """The independent simulator of crawled populations, next to the checkout."""
     return _folder("scenarios")
 
 
 @pytest.fixture(scope="session")
 def shared_faults() -> Path:
-    """Inputs that were read wrongly once, beside the checkout."""
+    """Inputs that were read wrongly once, next to the checkout."""
     return _folder("faults")

@@ -122,7 +122,7 @@ FRAME = pd.DataFrame(
 
 
 class Converted:
-    """A frame of another library: all that is used of it is ``to_pandas``, as of polars and pyarrow."""
+    """A frame of another library: only ``to_pandas`` is used, as with polars and pyarrow."""
 
     def to_pandas(self):
         return FRAME
@@ -192,7 +192,7 @@ def test_summary_states_the_confidence_level(level, stated):
     assert f"intervals: {stated} confidence intervals" in fitted.summary().splitlines()
 
 
-def test_forecast_drift_and_planning_are_the_tables_of_the_contract(fitted):
+def test_forecast_drift_and_planning_follow_the_contract(fitted):
     forecast, drift, plans = fitted.forecast(), fitted.drift(window_crawls=8), fitted.planning()
     for name, table in {"forecast": forecast, "drift": drift, **plans}.items():
         assert tuple(table.columns) == TABLES[name].column_names
@@ -203,7 +203,7 @@ def test_forecast_drift_and_planning_are_the_tables_of_the_contract(fitted):
         fitted.drift(reference_from="x")
 
 
-def test_notebook_shows_the_verdict_and_a_figure_without_markup_of_data(fitted):
+def test_notebook_shows_verdict_and_figure_without_markup(fitted):
     html = fitted._repr_html_()
     assert "Numbers may be quoted: yes, with a reservation" in html
     assert "known eligible elements" in html

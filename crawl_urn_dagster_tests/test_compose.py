@@ -50,7 +50,7 @@ def test_commands_accept_their_options(service):
     assert options(service)
 
 
-def test_code_location_is_the_module_of_the_package_at_the_port_of_the_workspace():
+def test_code_location_matches_the_workspace():
     code = options("code")
     assert import_module("".join(code["module_name"])).definitions
     workspace = yaml.safe_load((COMPOSE / "workspace.yaml").read_text())
@@ -72,7 +72,7 @@ def test_instance_is_that_of_one_machine_with_postgres(tmp_path):
     assert workspace == COMPOSE / "workspace.yaml"
 
 
-def test_every_service_has_the_event_log_and_only_the_code_location_the_data():
+def test_all_services_share_the_log_and_one_has_the_data():
     for name in ("code", "webserver", "daemon"):
         assert SERVICES[name]["environment"]["DAGSTER_PG_URL"].startswith("postgresql://dagster:")
         assert "logs:/opt/dagster/dagster_home/storage" in SERVICES[name]["volumes"]

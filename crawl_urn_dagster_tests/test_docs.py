@@ -93,13 +93,13 @@ def test_every_type_of_source_that_reads_something_has_a_section():
 
 def test_the_instance_of_a_cluster_is_one_that_dagster_takes(tmp_path):
     """But for what the launcher and the store of logs take, which are no dependencies."""
-    of_cluster, workspace = (
+    cluster_settings, workspace = (
         yaml.safe_load(text)
         for text in re.findall("```yaml\n(.*?)```", (DOCS / "production.md").read_text(), flags=re.DOTALL)
         if text.startswith(("storage:", "load_from:"))
     )
-    of_machine = yaml.safe_load((ROOT / "crawl_urn_dagster" / "cli" / "dagster.yaml").read_text())
-    (tmp_path / "dagster.yaml").write_text(yaml.safe_dump({**of_machine, **of_cluster}))
+    machine_settings = yaml.safe_load((ROOT / "crawl_urn_dagster" / "cli" / "dagster.yaml").read_text())
+    (tmp_path / "dagster.yaml").write_text(yaml.safe_dump({**machine_settings, **cluster_settings}))
     settings, _ = dagster_instance_config(str(tmp_path))
     assert settings["run_launcher"]["config"]["instance_config_map"]
     assert process_workspace_config(workspace).success
@@ -121,17 +121,17 @@ def simulated():
     return j - i, intersections[i, j] / np.diagonal(intersections)[i]
 
 
-def test_the_exact_containment_is_the_simulated_one_and_the_printed_is_not(simulated):
+def test_exact_containment_is_simulated_and_printed_not(simulated):
     lag, containment = simulated
     lags, mean = mean_by(lag, containment)[:2]
     urn = CoreShellUrn(KAPPA, ALPHA, COVERAGE)
     exact, printed = urn.containment(lags), urn.containment(lags, "paper")
     # Of one pair: the shell's part of the first crawl is binomial, and of it that which is in the second, too. Pairs of
-    # a lag share elements, so that their mean may scatter as much.
-    of_shell, chance = SHELL * COVERAGE, COVERAGE * ALPHA**lags
-    of_crawl = CORE + of_shell
-    variance = of_shell * chance * (1 - chance) + (chance - exact) ** 2 * of_shell * (1 - COVERAGE)
-    se = np.sqrt(variance) / of_crawl
+    # a lag share elements, so their mean may scatter as much.
+    shell_captured, chance = SHELL * COVERAGE, COVERAGE * ALPHA**lags
+    crawl_size = CORE + shell_captured
+    variance = shell_captured * chance * (1 - chance) + (chance - exact) ** 2 * shell_captured * (1 - COVERAGE)
+    se = np.sqrt(variance) / crawl_size
     assert (np.abs(mean - exact) < 5 * se).all()
     assert (exact - printed > 50 * se).all()
     core_share = float(urn.core_share)

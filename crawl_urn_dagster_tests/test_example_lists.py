@@ -27,7 +27,7 @@ KAPPA, COVERAGE, ALPHA_PER_CRAWL, URN = 0.4, 0.78, 0.9, 20_000
 
 
 def load(name, folder, address=None):
-    """Collections of an example, whose addresses are those of another server."""
+    """Collections of an example, with the addresses of another server."""
     text = (EXAMPLES / name).read_text()
     for remote in ADDRESSES if address else ():
         text = text.replace(remote, address)

@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples" / "extending"
 N_CRAWLS = 10
 #: Tables of the step that fits.
-OF_PARAMETERS = {"parameters", "operator_terms", *INFERENCE_TABLES}
+PARAMETER_TABLES = {"parameters", "operator_terms", *INFERENCE_TABLES}
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def test_page_shows_the_files_of_the_example():
         assert shown in (EXAMPLES / name).read_text()
 
 
-def test_code_location_with_an_own_fit_and_figure_loads_without_matplotlib(installed, tmp_path):
+def test_own_fit_and_figure_load_without_matplotlib(installed, tmp_path):
     code = (
         "import sys, crawl_urn_dagster as cu; from pathlib import Path; "
         f"cu.build_defs(cu.load_collections(Path({str(configure(tmp_path))!r})), home='home'); "
@@ -97,7 +97,7 @@ def test_own_source_fit_and_figure_run_with_the_others(tmp_path, sitemaps, packa
     (collection,) = cu.load_collections(configure(tmp_path, granularity="url"))
     line = Pipeline(collection, tmp_path)
     dg.Definitions.validate_loadable(line.defs)
-    assert line.run(without=ALL_BUT_OBSERVABLES - OF_PARAMETERS).success, line.outcome.errors
+    assert line.run(without=ALL_BUT_OBSERVABLES - PARAMETER_TABLES).success, line.outcome.errors
     crawls = line.home.observables.read("crawls")
     assert crawls["crawl"].tolist() == labels(N_CRAWLS)
 
@@ -167,7 +167,7 @@ def test_dg_check_yaml_knows_the_settings_of_an_installed_source(package):
     assert "'colour' was unexpected" in error.message
 
 
-def test_fits_and_figures_are_those_of_collections_that_name_them(tmp_path, sitemaps, package):
+def test_collections_have_the_fits_and_figures_they_name(tmp_path, sitemaps, package):
     other = cu.Collection(name="other", granularity="url", source=cu.demo_collection().source)
     (collection,) = cu.load_collections(configure(tmp_path))
     defs = cu.build_defs([collection, other], home=tmp_path)

@@ -99,7 +99,7 @@ def show_elements(collection: Collection, home: Path, options: ElementOptions, c
 def _show(
     collection: Collection, files: CollectionHome, state: _State, options: ElementOptions, console: Console
 ) -> None:
-    """Print and write what the options ask for."""
+    """Print and write what the options request."""
     if options.own_list is None:
         _print_lists(collection, state.frames, console)
         if options.out is not None:

@@ -113,7 +113,7 @@ class Collection(BaseModel):
     elements
         Crawl that table ``elements`` describes, and lists of elements to act on; for presence sources.
     keep_elements
-        Keep the text of every element beside its key, so that lists name the elements. Off by default, because texts
+        Keep the text of every element with its key, so lists name the elements. Off by default, because texts
         may be private and take more space than keys; no estimate needs them. For presence sources.
     fits, figures
         Fits and figures of other packages, by their entry points, such as ``my_package.my_fit``.

@@ -94,12 +94,12 @@ def counter_changes_table(ground_truth: pd.DataFrame, found: Mapping[str, str]) 
         Findings by crawl, see `found_at`.
     """
     wide = ground_truth.pivot_table(index="crawl", columns="quantity", values="value", sort=False)
-    of_role = ground_truth[ground_truth["role"] == POPULATION]
-    named = of_role["quantity"].unique()
+    role_rows = ground_truth[ground_truth["role"] == POPULATION]
+    named = role_rows["quantity"].unique()
     # The population is the counter of interest, so it is not corrected for the number of the others.
     n_counters = {str(name): 1 if list(named) == [name] else len(wide.columns) for name in wide.columns}
     if len(named) > 1:
-        wide[POPULATION] = of_role.groupby("crawl", sort=False)["value"].sum()
+        wide[POPULATION] = role_rows.groupby("crawl", sort=False)["value"].sum()
         n_counters[POPULATION] = 1
     rows = [row for name, n in n_counters.items() for row in _moves(name, wide[name].dropna(), n, found)]
     order = {label: position for position, label in enumerate(wide.index)}

@@ -142,21 +142,21 @@ def _matches(
 def latest_match(cross_archive: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of all elements of the last match of two or more lists, or of a list and a register."""
     rows = cross_archive[cross_archive["stratum"].isna()]
-    counted = rows[rows["quantity"] == "elements"]
-    if counted.empty:
-        return counted
-    has_all = counted.groupby("match", sort=False).size()
+    element_rows = rows[rows["quantity"] == "elements"]
+    if element_rows.empty:
+        return element_rows
+    has_all = element_rows.groupby("match", sort=False).size()
     label = has_all[has_all == has_all.max()].index[-1]
     latest: pd.DataFrame = rows[(rows["match"] == label) & ~rows["quantity"].isin(["missing_crawl", "calendar_gap"])]
     return latest
 
 
 def coverage_pairs(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the coverage that own crawls give, with the one counted in a register as ``counted``, by match."""
+    """Return the coverage that own crawls give, by match, with the one counted in a register as ``counted``."""
     rows = frame[(frame["quantity"] == "coverage") & frame["stratum"].isna()]
-    counted = rows[rows["estimator"] == "frame"][["match", "lists", "estimate"]]
+    element_rows = rows[rows["estimator"] == "frame"][["match", "lists", "estimate"]]
     return rows[rows["estimator"] == "urn"].merge(
-        counted.rename(columns={"estimate": "counted"}), on=["match", "lists"]
+        element_rows.rename(columns={"estimate": "element_rows"}), on=["match", "lists"]
     )
 
 
@@ -196,7 +196,7 @@ def _missing_crawls(
                 "crawls": label,
                 "days_apart": 0.0,
                 "quantity": "missing_crawl",
-                "estimator": "counted",
+                "estimator": "element_rows",
                 "estimate": 1.0,
                 "unit": "crawls",
                 "status": "missing",
@@ -217,7 +217,7 @@ def _calendar_gaps(archive: Archive) -> Iterator[Row]:
             "crawls": f"{gap['after']}{JOINED_BY}{gap['before']}",
             "days_apart": gap["days"],
             "quantity": "calendar_gap",
-            "estimator": "counted",
+            "estimator": "element_rows",
             "estimate": float(gap["room_for"]),
             "unit": "crawls",
             "status": "missing",

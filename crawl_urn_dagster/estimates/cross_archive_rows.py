@@ -62,7 +62,7 @@ class _Range(NamedTuple):
 
 
 class _Population(NamedTuple):
-    """What some lists show of the population: a lower bound, its sensitivity, and whether an estimate is reported."""
+    """Findings of some lists on the population: a lower bound, its sensitivity, and whether an estimate is reported."""
 
     bound: _Range
     band: Band
@@ -155,7 +155,7 @@ class Match:
     ) -> Row:
         """Return a row; numbers of elements are multiplied to all elements, with the error of the sample."""
         days = [self.days[position] for position in lists]
-        ends = _Range(*value) if unit != "elements" else self._of_all(value)
+        ends = _Range(*value) if unit != "elements" else self._scaled_to_all(value)
         scale = self.one_in if unit == "elements" else 1
         return {
             "match": self.label,
@@ -177,7 +177,7 @@ class Match:
             **columns,
         }
 
-    def _of_all(self, value: _Range) -> _Range:
+    def _scaled_to_all(self, value: _Range) -> _Range:
         """Multiply numbers of the sample, and add the error of the sample's size to the interval."""
         if self.one_in == 1:
             return value
@@ -196,7 +196,7 @@ def match_rows(match: Match, odds_ratios: tuple[float, float]) -> Iterator[Row]:
     odds_ratios
         Smallest and largest odds ratio of two lists under which the population is stated.
     """
-    yield from _counted(match)
+    yield from _register_rows(match)
     if match.frame is not None:
         yield from _in_frame(match, match.frame)
     if len(match.lists) < 2 or (match.stratum is not None and not match.has_strata):
@@ -212,7 +212,7 @@ def match_rows(match: Match, odds_ratios: tuple[float, float]) -> Iterator[Row]:
         yield from _several(match, odds_ratios, min(verdicts, key=_WORST_FIRST.index))
 
 
-def _counted(match: Match) -> Iterator[Row]:
+def _register_rows(match: Match) -> Iterator[Row]:
     """Yield the elements of each list, of all lists together, of both of two lists, and those of one list only."""
     for position in match.lists:
         others = [other for other in match.lists if other != position]
@@ -225,7 +225,7 @@ def _counted(match: Match) -> Iterator[Row]:
 
 
 def _in_frame(match: Match, frame: int) -> Iterator[Row]:
-    """Yield the coverage that the register shows, and beside it that of the collection's own crawls."""
+    """Yield the coverage that the register shows, and next to it that of the collection's own crawls."""
     whole = match.elements([frame])
     sets = [[position] for position in match.lists] + ([match.lists] if len(match.lists) > 1 else [])
     for lists in sets:
@@ -236,11 +236,11 @@ def _in_frame(match: Match, frame: int) -> Iterator[Row]:
             continue
         outside = match.elements(lists, [frame])
         yield match.row(lists, "outside_frame", "counted", _Range(outside))
-        of_urn = match.completeness[lists[0]]
-        if of_urn is not None and match.stratum is None:
-            agrees = of_urn[1] <= coverage.estimate <= of_urn[2]
-            judged: dict[str, Any] = {} if agrees else {"status": "differs", "codes": ["outside_interval"]}
-            yield match.row(lists, "coverage", "urn", _Range(*of_urn), unit="fraction", **judged)
+        urn_completeness = match.completeness[lists[0]]
+        if urn_completeness is not None and match.stratum is None:
+            agrees = urn_completeness[1] <= coverage.estimate <= urn_completeness[2]
+            finding: dict[str, Any] = {} if agrees else {"status": "differs", "codes": ["outside_interval"]}
+            yield match.row(lists, "coverage", "urn", _Range(*urn_completeness), unit="fraction", **finding)
 
 
 def _pair(match: Match, first: int, second: int, odds_ratios: tuple[float, float], verdict: str) -> Iterator[Row]:
@@ -263,8 +263,8 @@ def _pair(match: Match, first: int, second: int, odds_ratios: tuple[float, float
     yield match.row((first, second), "population", "bound", bound, status=status, codes=losses, **model)
     sizes = lists.first_only + lists.both, lists.second_only + lists.both, lists.both
     for name, estimator in (("petersen", petersen), ("chapman", chapman)):
-        of_lists = estimator(*sizes)
-        value = found.reported(of_lists.estimate, of_lists.low, of_lists.high)
+        list_estimate = estimator(*sizes)
+        value = found.reported(list_estimate.estimate, list_estimate.low, list_estimate.high)
         yield match.row((first, second), "population", name, value, **found.qualified, **columns)
         if len(match.lists) == 2 and name == "petersen":
             yield from _coverages(match, name, value, found)

@@ -111,9 +111,9 @@ def drift_tables(
         if isinstance(monitoring, str):
             reason = monitoring
         else:
-            of_urn = since["crawl"].tolist()
-            rows = [*_drift_rows(monitoring, of_urn, scope_break), *rows]
-            parts = [part for part in (_chart_table(monitoring, of_urn), chart) if len(part)]
+            urn_crawls = since["crawl"].tolist()
+            rows = [*_drift_rows(monitoring, urn_crawls, scope_break), *rows]
+            parts = [part for part in (_chart_table(monitoring, urn_crawls), chart) if len(part)]
             chart = pd.concat(parts, ignore_index=True)
     if reason is not None:
         rows = [*({"parameter": name, "reason": reason} for name in SYMBOLS), *rows]

@@ -58,7 +58,7 @@ class Estimation:
     headline
         The selected fit of the curves.
     assessment
-        What may be quoted of the collection.
+        The numbers that may be quoted for the collection.
     """
 
     tables: Mapping[str, pd.DataFrame]

@@ -77,7 +77,7 @@ def with_refutation(fit: AnyFit, refuted: Collection[str]) -> AnyFit:
     """Return a fit with status ``refuted`` and the reason first if the tests of the collection refute its model.
 
     A status that already keeps the estimates from being reported stays; a fit that is not identified gets the reason
-    only, so that its point estimates stay unreported.
+    only, so its point estimates stay unreported.
     """
     if fit.kind.model not in refuted or not fit.is_reported:
         return fit

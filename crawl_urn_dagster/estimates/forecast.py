@@ -74,7 +74,7 @@ def forecast_table(
         until = len(crawls) - back
         memory = None
         if histories is not None and model in MODELS:
-            memory = str(model), histories.of_crawls(range(until))
+            memory = str(model), histories.select_crawls(range(until))
         trend = _selected_trend(known)
         if trend is None:
             # A population that no model describes may seem to have any trend.

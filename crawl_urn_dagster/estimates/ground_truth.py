@@ -50,9 +50,9 @@ def ground_truth_table(
     order = {label: position for position, label in enumerate(crawls["crawl"])}
     table = counters[counters["crawl"].isin(list(order))]
     table = table.assign(role=table["quantity"].map(role).astype(object))
-    for name, of_role in (("population", population), ("new", new)):
+    for name, role_rows in (("population", population), ("new", new)):
         present = table[table["role"] == name].groupby("crawl")["quantity"].nunique()
-        partial = table["crawl"].isin(present[present < len(set(of_role))].index)
+        partial = table["crawl"].isin(present[present < len(set(role_rows))].index)
         table.loc[partial & (table["role"] == name), "role"] = None
     table = table.sort_values("crawl", key=lambda labels: labels.map(order), kind="stable", ignore_index=True)
     return table[list(GROUND_TRUTH.column_names)]
@@ -94,7 +94,7 @@ def comparison_table(
     population
         Table of this name; None: the collection has no capture histories.
     """
-    counted = _counted(ground_truth, crawls)
+    counted = _match_counters(ground_truth, crawls)
     exact = fits[(fits["form"] == "exact") & (fits["component"] != "core") & fits["urn_size"].notna()]
     exact = exact[exact["stratum"].isna()] if "stratum" in exact else exact
     rows: list[Row] = []
@@ -135,12 +135,12 @@ def reported_comparison(comparison: pd.DataFrame, parameters: pd.DataFrame) -> p
     return fitted.iloc[:0]
 
 
-def _counted(ground_truth: pd.DataFrame, crawls: pd.DataFrame) -> pd.DataFrame:
+def _match_counters(ground_truth: pd.DataFrame, crawls: pd.DataFrame) -> pd.DataFrame:
     """Return size, population and new elements of each crawl; NaN if one of their counters is missing."""
     table = crawls.set_index("crawl")[["elements", "years"]].astype(np.float64)
     for role in ("population", "new"):
-        of_role = ground_truth[ground_truth["role"] == role]
-        table[role] = of_role.groupby("crawl")["value"].sum()
+        role_rows = ground_truth[ground_truth["role"] == role]
+        table[role] = role_rows.groupby("crawl")["value"].sum()
     return table
 
 

@@ -71,11 +71,11 @@ def last_crawl_table(
         return pd.DataFrame(columns=list(LAST_CRAWL.column_names))
     unions = None if discovery_curve is None else unions_matrix(crawls, discovery_curve)
     made = forecast[(forecast["origin_crawl"] == labels[-2]) & (forecast["crawls_ahead"] == 1)]
-    of_previous = made["start_crawl"] == labels[-2]
+    is_previous = made["start_crawl"] == labels[-2]
     found = {
         "crawl_size": _forecast(_size(crawls), made[made["quantity"] == "crawl_size"]),
         "new_share": _new_share(crawls, unions, made[made["quantity"] == "new_share"]),
-        "overlap": _forecast(_overlap(containment, labels), made[(made["quantity"] == "overlap") & of_previous]),
+        "overlap": _forecast(_overlap(containment, labels), made[(made["quantity"] == "overlap") & is_previous]),
         "coverage": _coverage(population, labels[-1]),
         "survival": None if unions is None else _survival(unions),
     }

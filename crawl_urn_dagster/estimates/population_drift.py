@@ -99,7 +99,7 @@ def scope_break_row(tests: pd.DataFrame, labels: Sequence[str]) -> dict[str, Any
         "since_crawl": row["subject"],
         "since_first_crawl": row["subject"],
         "since_last_crawl": row["subject"],
-        "note": "difference is the share of a crawl that left for good or, if negative, was new, beyond the usual",
+        "note": "difference is the share of a crawl that left permanently or, if negative, was new, beyond the usual",
     }
 
 

@@ -65,9 +65,9 @@ def stratum_tables(
     for stratum, counts in strata.items():
         fits = _fit_stratum(crawls, counts, error, clock, own_fits)
         headline = select_headline(fits, clock=clock).kind
-        of_stratum = crawls.assign(elements=counts.elements @ counts.seen)
-        tables["parameters"].append(parameters_table(fits, headline, of_stratum, stratum=stratum))
-        tables["operator_terms"].append(operator_terms_table(fits, headline, of_stratum, stratum))
+        stratum_crawls = crawls.assign(elements=counts.elements @ counts.seen)
+        tables["parameters"].append(parameters_table(fits, headline, stratum_crawls, stratum=stratum))
+        tables["operator_terms"].append(operator_terms_table(fits, headline, stratum_crawls, stratum))
     return tables
 
 

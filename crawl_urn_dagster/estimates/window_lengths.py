@@ -1,6 +1,6 @@
 """Fit the first crawls of a collection, ever more of them: table `window_lengths`.
 
-Shows how the κ of the paper's reading depends on the length of the window, beside the stable share of a model with
+Shows how the κ of the paper's reading depends on the length of the window, next to the stable share of a model with
 memory, which should not. Does not fit windows of one length at different times; see `parameter_history`.
 """
 
@@ -51,7 +51,7 @@ def window_lengths_table(
     model
         The selected model; None: no model is adequate. Only a model with memory has a stable share.
     error
-        How the elements were counted.
+        How the elements were counted_data.
     """
     rows = []
     for length in [*(length for length in LENGTHS if length < len(crawls)), len(crawls)]:
@@ -62,7 +62,7 @@ def window_lengths_table(
         if kept is not None and len(kept):
             rows.append(dict(kept.iloc[0]))
             continue
-        data = CollectionData(*parts, error, None if histories is None else histories.of_crawls(range(length)))
+        data = CollectionData(*parts, error, None if histories is None else histories.select_crawls(range(length)))
         rows.append(
             {
                 "first_crawl": window["crawl"].iloc[0],
@@ -94,11 +94,11 @@ def _reading(data: CollectionData) -> dict[str, Any]:
 
 def _stable_share(data: CollectionData, model: str | None) -> dict[str, Any]:
     """Return the share of a crawl of the most stable class of a model with memory, refitted to the window."""
-    counted = data.counted_histories
-    if counted is None or model not in MODELS or counted.n_crawls < 3:
+    counted_data = data.counted_histories
+    if counted_data is None or model not in MODELS or counted_data.n_crawls < 3:
         return {}
-    observations = observe(counted, uneven_gaps(data.times("year")))
+    observations = observe(counted_data, uneven_gaps(data.times("year")))
     fit = fit_model(model, observations, seed=_SEED)
-    derived = derive_quantities(analyse(fit, observations, counted), observations, seed=_SEED)
+    derived = derive_quantities(analyse(fit, observations, counted_data), observations, seed=_SEED)
     share = next(one for one in derived if one.name == "share" and one.class_name == fit.mixture.classes[0].name)
     return {"stable_share": share.estimate, "stable_share_low": share.low, "stable_share_high": share.high}

@@ -59,7 +59,7 @@ def parameters_tex(assessment: Assessment, parameters: pd.DataFrame, operator_te
     Parameters
     ----------
     assessment
-        What may be quoted of the collection.
+        The numbers that may be quoted for the collection.
     parameters, operator_terms
         Tables of the same name.
     name

@@ -56,7 +56,7 @@ def write_package(folder: Path, tables: Sequence[str], *, name: str, title: str,
     resources.append(
         _resource(
             folder / "parameters.tex",
-            "What may be quoted, parameters of all fits and operator terms of the headline, as LaTeX.",
+            "The numbers that may be quoted, parameters of all fits and operator terms of the headline, as LaTeX.",
         )
     )
     package = {

@@ -31,7 +31,7 @@ _COUNTS = {
     "recapture": (Colour.DISCOVERY, "s", 0.12, "first returns: {elements} by lag of the return"),
     "window": (Colour.DISCOVERY, "^", 0.12, "windows: distinct {elements}"),
 }
-# Estimates at the end that a poor last crawl moves: it cannot be told from a loss before it.
+# Estimates at the end that a poor last crawl moves: it cannot be distinguished from a loss before it.
 _ENDS = 2
 
 

@@ -57,7 +57,7 @@ def element_reliability_caption(element_calibration: pd.DataFrame, element_score
         "diagonal are calibrated. Larger points have more predictions. Right: log-loss of the model and of three "
         "simple rules, lower is better."
     )
-    return text, f"Points of observed against predicted shares beside a diagonal, and bars of the log-loss. {found}"
+    return text, f"Points of observed against predicted shares with a diagonal, and bars of the log-loss. {found}"
 
 
 def _draw_reliability(axes: Axes, calibration: pd.DataFrame) -> None:

@@ -222,8 +222,8 @@ def _draw_captured(axes: Axes, now: pd.Series, parameters: pd.DataFrame, plannin
     fits = rows_of_fit(parameters, joint_core_shell.DEFINITION)
     fit = fits[fits["clock"] == now["clock"]].iloc[0]
     # Plans of another model than the joint fit have its survival in σ = c / (1 - α^gap (1 - c)).
-    of_gap = (1 - now["coverage"] / now["seen_at_last"]) / (1 - now["coverage"])
-    alpha = fit["alpha"] if fit["status"] != Status.REFUTED else of_gap ** (1 / float(now["gap"]))
+    new_share = (1 - now["coverage"] / now["seen_at_last"]) / (1 - now["coverage"])
+    alpha = fit["alpha"] if fit["status"] != Status.REFUTED else new_share ** (1 / float(now["gap"]))
     crawls = np.arange(1, _CRAWLS_PLANNED + 1)
     labelled: list[float] = []
     present_first = sorted(

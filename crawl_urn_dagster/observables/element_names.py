@@ -1,4 +1,4 @@
-"""Keep the text of each key beside the presence partitions, if the user wants it, and name and group elements.
+"""Keep the text of each key next to the presence partitions, if the user wants it, and name and group elements.
 
 Does not write the keys; see `presence`. No other step needs the texts.
 """

@@ -84,7 +84,7 @@ _ELEMENT: Mapping[str, tuple[_Source, ...]] = {
         _HISTORIES,
     ),
 }
-_OF_ELEMENTS: Mapping[str, Mapping[str, tuple[_Source, ...]]] = {
+_ELEMENT_SOURCES: Mapping[str, Mapping[str, tuple[_Source, ...]]] = {
     **dict.fromkeys(("elements", *(table.name for table in ELEMENT_LISTS)), _ELEMENT),
     "element_scores": dict.fromkeys(("predictions", "brier", "log_loss", "calibration_error"), _HISTORIES),
     "element_calibration": dict.fromkeys(("predictions", "predicted", "observed"), _HISTORIES),
@@ -113,7 +113,7 @@ def column_sources(table: str, present: Collection[str]) -> dict[str, list[_Sour
     >>> column_sources("m_array", ["crawls"])["released_crawl"]
     [('crawls', 'crawl')]
     """
-    sources = _SOURCES.get(table) or _OF_ELEMENTS.get(table, {})
+    sources = _SOURCES.get(table) or _ELEMENT_SOURCES.get(table, {})
     found = {}
     for column in (TABLES | FILES)["parameters" if table == "headline" else table].column_names:
         estimate = column.removesuffix("_low").removesuffix("_high")

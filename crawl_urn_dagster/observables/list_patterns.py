@@ -72,8 +72,8 @@ def _count(connection: duckdb.DuckDBPyConnection, partitions: Sequence[Partition
     for stratum, pattern, elements in rows:
         counts[None][pattern - 1] += elements
         if any(partition.strata for partition in partitions):
-            of_stratum = counts.setdefault(stratum or UNKNOWN, np.zeros(2 ** len(partitions) - 1))
-            of_stratum[pattern - 1] += elements
+            stratum_patterns = counts.setdefault(stratum or UNKNOWN, np.zeros(2 ** len(partitions) - 1))
+            stratum_patterns[pattern - 1] += elements
     return counts
 
 

@@ -66,8 +66,8 @@ def _contains(sorted_keys: IntArray, keys: IntArray) -> BoolArray:
 def _check_not_captured_again(
     partitions: Sequence[Partition], lost: Sequence[IntArray], keys: IntArray, seen: BoolArray
 ) -> None:
-    for crawl, (partition, of_crawl) in enumerate(zip(partitions, lost, strict=True)):
-        again = seen[np.searchsorted(keys, of_crawl), crawl + 1 :]
+    for crawl, (partition, lost_keys) in enumerate(zip(partitions, lost, strict=True)):
+        again = seen[np.searchsorted(keys, lost_keys), crawl + 1 :]
         if again.any():
             later = partitions[crawl + 1 + int(again.any(axis=0).argmax())].crawl
             raise ValueError(

@@ -54,7 +54,7 @@ def plan_announcements(
     """Plan the events for what a source has and the tables have not.
 
     A crawl is announced if its partition is not materialised or has another revision, and the source as a whole if the
-    last report used another fingerprint. What was announced and led to nothing is announced again after the waits
+    last report used another fingerprint. An announcement without effect is repeated after the waits
     between attempts, as often as the settings allow.
     """
     ingest = plan_ingest(instance, collection, home, listing) if collection.has_histories else None
@@ -116,7 +116,7 @@ def _is_due(
     """Return whether a revision was never announced, or an attempt at it is due again."""
     filters = dg.AssetRecordsFilter(asset_key=key, asset_partitions=None if crawl is None else [crawl])
     records = instance.fetch_materializations(filters, limit=_MAX_EVENTS).records
-    times = [record.timestamp for record in _of_revision(records, revision)]
+    times = [record.timestamp for record in _select_revision(records, revision)]
     settings = collection.automation
     if not times:
         return True
@@ -125,7 +125,7 @@ def _is_due(
     return bool(_now().timestamp() > times[0] + settings.seconds_to_wait(len(times)))
 
 
-def _of_revision(records: Iterable[dg.EventLogRecord], revision: str) -> list[dg.EventLogRecord]:
+def _select_revision(records: Iterable[dg.EventLogRecord], revision: str) -> list[dg.EventLogRecord]:
     """Return the events of one revision since another one was announced, the newest first like the input."""
     found = []
     for record in records:

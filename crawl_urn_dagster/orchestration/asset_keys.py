@@ -235,7 +235,7 @@ class PartErrors:
 
     @contextmanager
     def keep(self, part: str) -> Iterator[None]:
-        """Keep the error of a part, so that the next part is tried."""
+        """Keep the error of a part, so the next part is tried."""
         try:
             yield
         except Exception as error:

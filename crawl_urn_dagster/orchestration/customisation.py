@@ -101,8 +101,8 @@ def translated_specs(
         where = f"translation of {collection.name}, asset {name}"
         if spec.key in names:
             raise ValueError(
-                f"{where}: found key {spec.key.to_user_string()!r}, as of asset {names[spec.key]}; expected a key for "
-                "each, for example with {{ asset }} in it"
+                f"{where}: found key {spec.key.to_user_string()!r}, the key of asset {names[spec.key]}; expected a key "
+                "for each, for example with {{ asset }} in it"
             )
         if spec.partitions_def != specs[name].partitions_def:
             raise ValueError(f"{where}: found other partitions than the asset has; remove partitions_def")
@@ -125,7 +125,7 @@ def customised_step(
         yield from [results] if isinstance(results, dg.MaterializeResult) else results
 
     def execute(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None]]:
-        record_process(context.instance, context.run.run_id)  # Another executor than that of this package does not.
+        record_process(context.instance, context.run.run_id)  # Executors of other packages do not.
         yield from options.execute(context, compute)
 
     return execute

@@ -34,7 +34,7 @@ def source_deps(collection: Collection, name: str) -> list[str]:
 
 
 def automation_condition(collection: Collection, name: str) -> dg.AutomationCondition[Any] | None:
-    """Return the condition on which an asset is materialised: once for each change, after all that it depends on.
+    """Return the condition on which an asset is materialised: once for each change, after its dependencies.
 
     A crawl is also ingested if its partition has never been. The other assets wait for no partition, because a listed
     crawl may be unreadable.

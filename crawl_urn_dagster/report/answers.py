@@ -1,6 +1,6 @@
 """First screen of the report: the questions of an operator, each with one answer.
 
-Does not compute numbers, and states no quantity that the verdict withholds; the sections below have the evidence.
+Does not compute numbers, and states no quantity that the verdict does not report; the sections below have the evidence.
 """
 
 from __future__ import annotations

@@ -99,8 +99,8 @@ def _numbers(rows: pd.DataFrame) -> str:
 
 def _strata(frame: pd.DataFrame, rows: pd.DataFrame) -> list[Block]:
     """Return what each list has that the others lack, by stratum."""
-    of_match = frame[(frame["match"] == rows["match"].iloc[0]) & frame["stratum"].notna()]
-    counts = of_match[of_match["quantity"].isin(["elements", "only"])]
+    match_rows = frame[(frame["match"] == rows["match"].iloc[0]) & frame["stratum"].notna()]
+    counts = match_rows[match_rows["quantity"].isin(["elements", "only"])]
     if counts.empty:
         return []
     table = counts.pivot_table(index="stratum", columns=["lists", "quantity"], values="estimate", sort=False)

@@ -55,7 +55,7 @@ class Section(NamedTuple):
     blocks
         Blocks below the heading.
     answer
-        What the section finds, as Markdown; the blocks below it are folded. None: they are not.
+        Finding of the section, as Markdown; the blocks below it are folded. None: they are not.
     """
 
     title: str

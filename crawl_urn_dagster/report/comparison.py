@@ -113,7 +113,7 @@ def comparison_page(compared: Sequence[Compared], picture: Picture | None = None
     missing = ", ".join(escape(one.collection.name) for one in compared if not one.has_run)
     lead: list[Block] = [
         "The table shows the verdict on each collection and the numbers that may be quoted. Below them are parameters "
-        "of the curves per year, so that different cadences are comparable: the selected fit, refitted on clock "
+        "of the curves per year, so different cadences are comparable: the selected fit, refitted on clock "
         "`year`. A collection whose tests refute this fit has none of them. Intervals are 95 % confidence intervals. "
         "If the fit has no core, the shell is the whole urn. A dash means that the quantity is not reported or not in "
         "the model.",

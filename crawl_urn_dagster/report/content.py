@@ -94,7 +94,7 @@ class Content:
 
     @cached_property
     def assessment(self) -> Assessment:
-        """What may be quoted of the collection."""
+        """The numbers that may be quoted for the collection."""
         return read_assessment(self.frames)
 
     @cached_property

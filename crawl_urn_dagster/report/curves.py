@@ -71,7 +71,7 @@ def _window_dependence(content: Content) -> str | None:
 
 
 def _window_lengths(content: Content) -> list[Block]:
-    """Return κ of the first crawls, ever more of them, beside the stable share of a model with memory."""
+    """Return κ of the first crawls, ever more of them, next to the stable share of a model with memory."""
     lengths = content.frames["window_lengths"]
     is_reported = ~lengths["status"].isin(UNREPORTED_STATUSES)
     if is_reported.sum() < 2:
@@ -90,8 +90,8 @@ def _window_lengths(content: Content) -> list[Block]:
         )
     else:
         text = (
-            "The first crawls, ever more of them. κ and core share are those of the joint core–shell fit, which change "
-            f"with the length of the window. The stable share is that of model {escape(content.assessment.model)}, "
+            "The first crawls, ever more of them. The joint core–shell fit gives κ and core share, which change "
+            f"with the length of the window. The stable share comes from model {escape(content.assessment.model)}, "
             "refitted to the same crawls."
         )
     return [text, markdown_table(frame, formatted=list(frame.columns[2:]), source="window_lengths")]

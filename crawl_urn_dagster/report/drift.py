@@ -43,7 +43,7 @@ def _population_changes(drift: pd.DataFrame) -> str:
         if isinstance(row["reason"], str):
             sentences.append(f"**{name.capitalize()} could not be tested for drift**: {escape(row['reason'])}.")
         elif name == SCOPE_BREAK:
-            happened = "left for good" if not row["difference"] < 0 else "were new"
+            happened = "left permanently" if not row["difference"] < 0 else "were new"
             share = "" if pd.isna(row["difference"]) else f": {100 * abs(row['difference']):.0f} % more than usual "
             sentences.append(f"**The scope changed with {since}**{share}{happened if share else ''}.")
         elif row["drifted"]:

@@ -94,7 +94,7 @@ def _range(values: pd.Series[float]) -> str:
 
 
 def _chance(value: float) -> str:
-    """Return a probability with two decimals, which are all that the tests of the predictions support."""
+    """Return a probability with two decimals, the precision that the tests of the predictions support."""
     return "< 0.01" if value < _LEAST_SHOWN else f"{value:.2f}"
 
 

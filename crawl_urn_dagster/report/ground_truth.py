@@ -73,7 +73,7 @@ def _table(content: Content, rows: pd.DataFrame) -> list[Block]:
             "estimate": [
                 format_estimate({**row, "status": None}, "estimate", share=row["unit"] == "fraction") for row in last
             ],
-            "counted": [_counted(row["counted"], row["unit"]) for row in last],
+            "counted": [_format_counter(row["counted"], row["unit"]) for row in last],
             "counter": [row["verdict"] for row in last],
             "status": [row["status"] for row in last],
         }
@@ -81,7 +81,7 @@ def _table(content: Content, rows: pd.DataFrame) -> list[Block]:
     return [markdown_table(shown, formatted=["estimate", "counted"])]
 
 
-def _counted(value: float, unit: str) -> str:
+def _format_counter(value: float, unit: str) -> str:
     if pd.isna(value):
         return UNKNOWN
     return f"{100 * value:.1f} %" if unit == "fraction" else format_cell(float(value))

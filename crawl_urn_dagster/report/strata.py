@@ -70,7 +70,7 @@ def worst_stratum(content: Content) -> str | None:
 def _covered(content: Content) -> pd.DataFrame:
     """Return the selected fit of each stratum with the captured share κ + (1 - κ) c, the smallest first.
 
-    Its interval is that of the size of the urn, to which the share is inversely proportional.
+    Its interval follows from the size of the urn, to which the share is inversely proportional.
     """
     parameters, sizes = content.frames["parameters"], content.frames["strata"]
     is_headline = (

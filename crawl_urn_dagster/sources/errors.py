@@ -51,4 +51,4 @@ class AbsentError(SourceError):
 
 
 class RefusedError(SourceError):
-    """Raised when a server answers with a status that does not pass by itself, such as 403."""
+    """Raised when a server answers with a permanent status, such as 403."""

@@ -120,7 +120,7 @@ def validate_own_source(value: dict[str, Any]) -> SourceConfig:
 
 def own_source_schemas() -> dict[str, dict[str, Any]]:
     """Return the JSON schemas of the installed sources of other packages by type."""
-    # An identifier of its own keeps the references inside a schema apart from those of the surrounding one.
+    # A separate identifier keeps the references inside a schema apart from those of the surrounding one.
     return {
         kind: {"$id": f"entry-point:{kind}", **source_class(kind).model_json_schema()}
         for kind in entry_points_of("sources")

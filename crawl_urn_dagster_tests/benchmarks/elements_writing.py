@@ -1,4 +1,4 @@
-"""Measure how long table `elements` takes beside reading the crawls, and its size.
+"""Measure how long table `elements` takes compared with reading the crawls, and its size.
 
 Does not test probabilities. Run ``python -m crawl_urn_dagster_tests.benchmarks.elements_writing 10000000``.
 """

@@ -223,7 +223,7 @@ def forecast_scenario(settings: dict[str, Any], seed: int) -> pd.DataFrame:
     rows, elements = np.unique(seen, axis=0, return_counts=True)
     whole = CaptureHistoryCounts(rows, elements)
     unions = whole.unions().astype(float)
-    data = collection_data(whole.of_crawls(range(ASSESSED)))
+    data = collection_data(whole.select_crawls(range(ASSESSED)))
     quantities = estimate(data, clock="crawl", n_replicates=20).tables["quantities"]
     found = forecast_table(
         data.crawls, data.containment, data.discovery_curve, quantities=quantities, histories=data.histories

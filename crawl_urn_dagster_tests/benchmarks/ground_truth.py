@@ -134,9 +134,9 @@ def events():
     ))]  # fmt: skip
     dated = pd.read_csv(DATA / "operators" / "gsa_events.csv", parse_dates=["date"])
     for name, (_, _, words) in SERIES.items():
-        of_series = dated.loc[dated["series"].isin(words) & (dated["date"] != FALSE_ALARM), "date"].to_numpy()
-        counts = [count for alarms in operator_alarms(name) for count in matched(alarms, of_series)]
-        rows.append((name, len(operator_series(name)[1]), len(of_series), *counts))
+        series_dates = dated.loc[dated["series"].isin(words) & (dated["date"] != FALSE_ALARM), "date"].to_numpy()
+        counts = [count for alarms in operator_alarms(name) for count in matched(alarms, series_dates)]
+        rows.append((name, len(operator_series(name)[1]), len(series_dates), *counts))
     return rows
 
 

@@ -1,6 +1,6 @@
 """Measure which verdict the scenarios of the shared simulator get, and whether a quoted kappa contains the truth.
 
-Run ``python -m crawl_urn_dagster_tests.benchmarks.scenarios --seeds 10``. It needs the shared folder beside the
+Run ``python -m crawl_urn_dagster_tests.benchmarks.scenarios --seeds 10``. It needs the shared folder next to the
 checkout, and prints a Markdown table: kappa is quoted with its inner and outer interval, or it is not quoted.
 """
 

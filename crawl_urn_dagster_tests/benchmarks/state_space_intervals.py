@@ -1,8 +1,8 @@
 """Measure how often the intervals of a state-space urn contain the truth, with effort noise and with growth.
 
 Run ``python -m crawl_urn_dagster_tests.benchmarks.state_space_intervals --collections 100``. It prints a table.
-The urn has two Markov classes. It is simulated for 60 crawls before the first one that is fitted, so that the known
-living of every crawl are those of an old urn.
+The urn has two Markov classes. It is simulated for 60 crawls before the first one that is fitted, so the known
+eligible elements of every crawl come from an old urn.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Simulated(NamedTuple):
     """Capture histories, and what is true of each crawl."""
 
     histories: CaptureHistoryCounts
-    known_living: np.ndarray
+    known_eligible: np.ndarray
     survival: np.ndarray
 
 
@@ -38,7 +38,7 @@ def simulate(rng: np.random.Generator, n_crawls: int, effort_sd: float, growth: 
     """Simulate an urn, and keep the last crawls."""
     total = BURN_IN + n_crawls
     effort = effort_sd * rng.standard_normal(total)
-    known_living, lost, parts = np.zeros(n_crawls), np.zeros(n_crawls), []
+    known_eligible, lost, parts = np.zeros(n_crawls), np.zeros(n_crawls), []
     for element, share in zip(CLASSES, SHARES, strict=True):
         eligible = SIZE * share / element.availability * growth**-BURN_IN
         births = rng.poisson(eligible * (growth - element.survival) * growth ** np.arange(total - 1))
@@ -58,12 +58,12 @@ def simulate(rng: np.random.Generator, n_crawls: int, effort_sd: float, growth: 
             if t >= BURN_IN:
                 at = t - BURN_IN
                 seen[:, at] = captured
-                known_living[at] += (alive & known).sum()
+                known_eligible[at] += (alive & known).sum()
                 lost[at] += lost_now
         parts.append(seen)
     seen = np.concatenate(parts)
     rows, elements = np.unique(seen[seen.any(axis=1)], axis=0, return_counts=True)
-    return Simulated(CaptureHistoryCounts(rows, elements), known_living, 1 - lost[1:] / known_living[:-1])
+    return Simulated(CaptureHistoryCounts(rows, elements), known_eligible, 1 - lost[1:] / known_eligible[:-1])
 
 
 def _shifted(probability: float, effort: float) -> float:
@@ -84,13 +84,13 @@ def assess(simulated: Simulated, growth: float, seed: int) -> Assessed:
     assert family is not None
     population = family.population
     means = {
-        "completeness": float((population.sizes / simulated.known_living).mean()),
+        "completeness": float((population.sizes / simulated.known_eligible).mean()),
         "survival": float(simulated.survival.mean()),
         "growth": growth,
     }
     found = {one.name: (one.low, one.high) for one in quantities(family, seed=seed) if one.class_name is None}
     low, high = population.limits()
-    inside = (low <= simulated.known_living) & (simulated.known_living <= high)
+    inside = (low <= simulated.known_eligible) & (simulated.known_eligible <= high)
     return Assessed({name: found[name] for name in means}, means, inside)
 
 

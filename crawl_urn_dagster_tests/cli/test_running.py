@@ -78,7 +78,7 @@ def test_second_command_is_refused_and_interrupt_stops_all(tmp_path):
 
 
 def test_interrupt_is_noticed_where_its_handler_is_replaced():
-    """Dagster delays interrupts by a handler of its own, and forgets those that arrive while it ends the delay."""
+    """Dagster delays interrupts by its own handler, and forgets those that arrive while it ends the delay."""
     previous = signal.signal(signal.SIGINT, lambda *_: None)
     try:
         with _received_interrupts() as was_interrupted:

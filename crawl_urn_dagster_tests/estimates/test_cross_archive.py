@@ -58,12 +58,12 @@ def _draw(n, p, seed, prefix="e"):
     return {f"{prefix}{i}" for i in np.flatnonzero(np.random.default_rng(seed).random(n) < p)}
 
 
-def test_two_lists_alone_have_a_bound_and_a_range_but_no_estimate(archive):
+def test_two_lists_have_bound_and_range_but_no_estimate(archive):
     a, b = _draw(4000, 0.5, 1), _draw(4000, 0.4, 2)
     table = _table(archive("a", {"2024-01-01": a}), archive("b", {"2024-01-01": b}))
     expected = len(a) * len(b) / len(a & b)
-    assert _value(table, "overlap", "counted") == len(a & b)
-    assert _value(table, "only", "counted", "a") == len(a - b)
+    assert _value(table, "overlap", "coverage_rows") == len(a & b)
+    assert _value(table, "only", "coverage_rows", "a") == len(a - b)
     assert _value(table, "population", "bound") == pytest.approx(expected)
     assert np.isnan(_value(table, "population", "petersen"))
     assert _value(table, "population", "petersen", column="status") == "dependence_unknown"
@@ -96,7 +96,7 @@ def test_a_dependent_pair_withholds_every_estimate_of_the_match(archive):
     assert "a:b" in rows["model"].item()
 
 
-def test_coverage_is_counted_in_a_register_and_the_own_crawls_are_checked_against_it(archive):
+def test_register_gives_coverage_and_checks_the_crawls(archive):
     whole = {f"e{i}" for i in range(1000)}
     dates = ["2024-01-01", "2024-02-01", "2024-03-01", "2024-04-01"]
     lists = {date: _draw(1000, 0.8, seed) | {"unlisted"} for seed, date in enumerate(dates) if date != "2024-03-01"}
@@ -111,8 +111,8 @@ def test_coverage_is_counted_in_a_register_and_the_own_crawls_are_checked_agains
     table = _table(
         archive("mine", lists, population=population), archive("register", dict.fromkeys(dates, whole), is_frame=True)
     )
-    counted = table[(table["estimator"] == "frame") & (table["quantity"] == "coverage")]
-    assert counted["estimate"].tolist() == [(len(lists[date]) - 1) / 1000 for date in lists]
+    coverage_rows = table[(table["estimator"] == "frame") & (table["quantity"] == "coverage")]
+    assert coverage_rows["estimate"].tolist() == [(len(lists[date]) - 1) / 1000 for date in lists]
     assert table.loc[table["quantity"] == "outside_frame", "estimate"].tolist() == [1, 1, 1]
     assert table.loc[table["quantity"] == "missing_crawl", "match"].tolist() == ["2024-03-01"]
     assert coverage_pairs(table)["status"].tolist() == ["ok", "ok", "differs"]
@@ -126,12 +126,12 @@ def test_without_a_register_the_gap_in_the_calendar_is_named(archive):
     assert (gap["crawls"], gap["estimate"]) == ("2024-03-01 + 2024-05-01", 1)
 
 
-def test_losses_between_the_crawls_are_corrected_by_the_fitted_survival(archive):
+def test_losses_between_crawls_are_corrected_by_survival(archive):
     earlier = _draw(50_000, 0.5, 1)
     # One element in ten was lost by the later crawl, and as many are new.
-    living = {f"e{i}" for i in range(50_000) if i % 10} | {f"n{i}" for i in range(5_000)}
+    eligible = {f"e{i}" for i in range(50_000) if i % 10} | {f"n{i}" for i in range(5_000)}
     captured = _draw(50_000, 0.5, 2) | _draw(5_000, 0.5, 3, "n")
-    later = living & captured
+    later = eligible & captured
     first = archive("a", {"2023-12-22": {"z"}, "2024-01-01": earlier}, survival=0.9)
     apart = _table(first, archive("b", {"2024-01-11": later}), days=10)
     assert _value(apart, "population", "bound") == pytest.approx(50_000, rel=0.02)
@@ -152,7 +152,7 @@ def test_two_lists_from_one_file_are_two_crawls_of_one_crawler(archive):
     assert _value(table, "population", "petersen", column="reason_code") == "dependence_unknown"
 
 
-def test_strata_have_counts_and_only_if_all_lists_have_them_a_population(archive):
+def test_strata_have_a_population_if_all_lists_have_them(archive):
     kind = {"strata": lambda text: "even" if int(text[1:]) % 2 == 0 else "odd"}
     a, b = _draw(1000, 0.5, 1), _draw(1000, 0.5, 2)
     table = _table(archive("a", {"2024-01-01": a}, **kind), archive("b", {"2024-01-01": b}))
@@ -166,12 +166,12 @@ def test_strata_have_counts_and_only_if_all_lists_have_them_a_population(archive
 def test_sampled_counts_are_multiplied_and_have_intervals(archive):
     a, b = _draw(40_000, 0.5, 1), _draw(40_000, 0.5, 2)
     table = _table(archive("a", {"2024-01-01": a}, one_in=8), archive("b", {"2024-01-01": b}))
-    low, high = (_value(table, "overlap", "counted", column=f"estimate_{end}") for end in ("low", "high"))
+    low, high = (_value(table, "overlap", "coverage_rows", column=f"estimate_{end}") for end in ("low", "high"))
     assert low < len(a & b) < high
     assert _value(table, "population", "bound") == pytest.approx(40_000, rel=0.05)
 
 
-def test_crawls_match_if_each_is_nearest_to_the_other_within_the_days(archive):
+def test_crawls_match_if_mutually_nearest(archive):
     a = archive("a", {"2024-01-01": {"x"}, "2024-01-03": {"x"}, "2024-03-01": {"x"}})
     b = archive("b", {"2024-01-02": {"x"}, "2024-02-20": {"x"}})
     assert dict(match_crawls([a, b], a, 7))["2024-01-01"] == {"a": "2024-01-01", "b": "2024-01-02"}
@@ -187,7 +187,7 @@ def test_lists_without_a_common_element_or_match_are_stated(archive):
     assert latest_match(empty).empty
 
 
-def test_federal_lists_have_the_petersen_values_of_the_handed_table(archive, shared_data):
+def test_federal_lists_have_the_given_petersen_values(archive, shared_data):
     rows = pd.read_csv(shared_data / "two_lists" / "gsa_lists_registry_frame.csv.gz")
     expected = pd.read_csv(shared_data / "two_lists" / "gsa_petersen_vs_registry.csv").head(3)
     lists = {name: {"2026-01-01": set(some["element"])} for name, some in rows.groupby("list")}
@@ -195,7 +195,7 @@ def test_federal_lists_have_the_petersen_values_of_the_handed_table(archive, sha
     for row in expected.to_dict("records"):
         table = _table(*(archive(row[name], lists[row[name]]) for name in ("list_a", "list_b")), register)
         n_a, n_b, both = row["n_a"], row["n_b"], row["both"]
-        assert _value(table, "overlap", "counted") == both
+        assert _value(table, "overlap", "coverage_rows") == both
         assert _value(table, "population", "bound") == pytest.approx(n_a * n_b / both)
         assert _value(table, "coverage", "frame", row["list_a"]) == pytest.approx(row["cov_a_truth"], abs=5e-4)
         assert _value(table, "population", "petersen", column="status") == "dependent"
@@ -227,5 +227,5 @@ def test_a_failed_crawl_is_seen_by_the_register_and_by_the_gap(archive, shared_d
     assert table.loc[table["quantity"] == "calendar_gap", "match"].tolist() == ["2023-11-08"]
     truth = json.loads((shared_data / "truth" / "truth_onion_sites_monthly.json").read_text(encoding="utf-8"))
     expected = dict(zip(truth["crawl"], truth["share_of_frame"], strict=True))
-    counted = table[(table["quantity"] == "coverage") & (table["estimator"] == "frame")]
-    assert counted["estimate"].tolist() == pytest.approx([expected[date] for date in seen], abs=1e-5)
+    coverage_rows = table[(table["quantity"] == "coverage") & (table["estimator"] == "frame")]
+    assert coverage_rows["estimate"].tolist() == pytest.approx([expected[date] for date in seen], abs=1e-5)

@@ -114,7 +114,7 @@ def test_sizes_of_a_model_with_memory_come_from_the_histories(observables):
     assert (size < found["value_high"]).all()
 
 
-def test_collection_without_reported_growth_is_forecast_without_a_trend(observables, forecast):
+def test_forecast_has_no_trend_without_reported_growth(observables, forecast):
     withheld = quantities_of("core_shell", growth=(None, None, None))
     pd.testing.assert_frame_equal(forecast_table(*observables, quantities=withheld), forecast)
     level = np.log(observables[0]["elements"].to_numpy(dtype=float).mean())

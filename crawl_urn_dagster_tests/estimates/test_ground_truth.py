@@ -1,4 +1,4 @@
-"""Estimates beside the operator's counters: tables, verdicts, and the rows that are shown."""
+"""Estimates next to the operator's counters: tables, verdicts, and the rows that are shown."""
 
 import numpy as np
 import pandas as pd
@@ -81,7 +81,7 @@ def test_fits_without_a_size_and_other_forms_are_not_compared():
     assert len(comparison_table(counters(), CRAWLS, shown)) == 3
 
 
-def test_the_population_of_each_crawl_is_compared_with_its_counter():
+def test_population_is_compared_with_its_counter():
     known = pd.DataFrame(
         {"crawl": labels(N)[:1], "population": [1000.0], "completeness": [0.6], "model": "shell"}
         | {f"{name}_{end}": [value] for name, at in (("population", 1000), ("completeness", 0.6))
@@ -109,7 +109,7 @@ def test_the_headline_is_shown_if_it_is_reported():
     assert reported_comparison(empty, both).empty
 
 
-def test_the_size_of_an_urn_with_a_revisit_delay_is_inside_the_interval():
+def test_size_with_a_revisit_delay_is_inside_the_interval():
     counts = simulate_revisit_delay(
         delays=[1] * 24, elements=20_000, alpha=0.9, coverage=0.5, revisit_coverage=0.05, seed=2
     ).counts()

@@ -47,21 +47,21 @@ def test_ordinary_crawl_is_as_expected():
     assert (inside["factor"] == 1).mean() > 0.8
 
 
-def test_crawl_cut_short_is_told_without_a_reference_period():
+def test_truncated_crawl_is_found_without_a_reference():
     table = last_crawl_of(cut_short(histories(1), 0.8))
     found = verdicts(table)
     assert found["crawl_size"] == found["overlap"] == "below"
     row = table.set_index("quantity").loc["crawl_size"]
     assert row["value"] / row["expected"] == pytest.approx(0.8, abs=0.03)
     assert row["factor"] == pytest.approx(row["value"] / row["expected_low"])
-    said = state_last_crawl(table)
-    assert said.startswith(
+    sentence = state_last_crawl(table)
+    assert sentence.startswith(
         f"The last crawl, {table['crawl'].iloc[0]}, is not as expected: crawl size {row['value']:,.0f}"
     )
-    assert "95 % PI" in said
+    assert "95 % PI" in sentence
 
 
-def test_completeness_of_the_last_crawl_is_compared_with_the_others():
+def test_completeness_of_the_last_crawl_is_compared():
     counts = cut_short(histories(1), 0.8)
     sizes = counts.elements @ counts.seen
     labels = crawls_table(dated_crawls(sizes))["crawl"]

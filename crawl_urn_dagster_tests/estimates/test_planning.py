@@ -64,7 +64,7 @@ def test_models_without_one_core_and_one_shell_give_no_plans(observables):
     assert unplanned_reason(quantities.assign(model="core_shell")) is None
 
 
-def test_plans_of_equal_budget_fetch_as_many_elements_a_year_as_now(tables):
+def test_plans_of_equal_budget_fetch_equally_many_a_year(tables):
     table, present = tables["equal_budget"], tables["planning"].query("current").iloc[0]
     assert tuple(table.columns) == TABLES["equal_budget"].column_names
     (now,) = table[table["current"]].to_dict("records")
@@ -79,7 +79,7 @@ def test_plans_of_equal_budget_fetch_as_many_elements_a_year_as_now(tables):
     assert table[table["coverage"].isna()].filter(like="new_").isna().all(axis=None)
 
 
-def test_new_elements_of_equal_budget_match_the_stepped_recurrence(observables):
+def test_new_elements_match_the_stepped_recurrence(observables):
     quantities = quantities_of("core_shell_growing", kappa=(0.4, 0.35, 0.45))
     shell = {"class": "shell", "survival": 0.75, "survival_low": 0.73, "survival_high": 0.77, "mean_absence": 1 / 0.6}
     table = planning_tables(

@@ -22,10 +22,10 @@ N, REFERENCE, STEP = 36, 24, 30
 def population(step=0.0):
     """Return table `population` of a falling population that loses a share at once."""
     rng = np.random.default_rng(2)
-    living = 1_000 * np.exp(-0.02 * np.arange(N) + 0.004 * rng.standard_normal(N))
-    living[STEP:] *= 1 - step
+    eligible = 1_000 * np.exp(-0.02 * np.arange(N) + 0.004 * rng.standard_normal(N))
+    eligible[STEP:] *= 1 - step
     completeness = 0.9 + 0.01 * rng.standard_normal(N)
-    table = pd.DataFrame({"crawl": labels(N), "population": living, "completeness": completeness})
+    table = pd.DataFrame({"crawl": labels(N), "population": eligible, "completeness": completeness})
     for name in ("population", "completeness"):
         table[f"{name}_low"], table[f"{name}_high"] = 0.98 * table[name], 1.02 * table[name]
     # The first crawl is hardly known, as under a model with memory.
@@ -53,7 +53,7 @@ def test_fall_along_the_trend_is_not_drift():
 
 
 @pytest.mark.parametrize("scope_break", [None, labels(N)[STEP], labels(N)[3]])
-def test_loss_is_dated_and_not_attributed_to_a_quantity_if_the_scope_changed(scope_break):
+def test_change_of_scope_is_dated_and_not_attributed(scope_break):
     found = population_drift(population(0.15), window_crawls=REFERENCE, scope_break=scope_break)
     row = rows_of(found).loc["population"]
     assert row["drifted"]
@@ -106,7 +106,7 @@ def test_refuted_parameters_are_not_tested_beside_the_population():
 
 def test_change_of_scope_is_not_a_change_of_kappa():
     first = simulate(times=np.arange(N), core=600, shell=900, alpha=0.8, coverage=0.6, seed=1).counts()
-    # A quarter of the core of the first urn leaves for good before crawl 30.
+    # A quarter of the core of the first urn leaves permanently before crawl 30.
     seen = first.seen.copy()
     in_all = seen.all(axis=1)
     elements = np.where(in_all, np.round(0.75 * first.elements), first.elements).astype(int)
@@ -116,17 +116,17 @@ def test_change_of_scope_is_not_a_change_of_kappa():
     )
     tests = pd.DataFrame([{"test": "scope_break", "subject": labels(N)[STEP], "effect": 0.1, "verdict": "fails"}])
     settings = {"clock": "crawl", "error": CountingError(), "window_crawls": REFERENCE, "reference_from": None}
-    told, untold = (
+    shown, hidden = (
         drift_tables(*observables(counts), **settings, unreported_reason=None, tests=known)["drift"]
         .set_index("parameter")
         .loc["kappa"]
         for known in (tests, None)
     )
-    assert untold["attributed"]
-    assert untold["since_first_crawl"] <= labels(N)[STEP] <= untold["since_last_crawl"]
-    assert told["drifted"]
-    assert not told["attributed"]
-    assert "the scope changed" in told["note"]
+    assert hidden["attributed"]
+    assert hidden["since_first_crawl"] <= labels(N)[STEP] <= hidden["since_last_crawl"]
+    assert shown["drifted"]
+    assert not shown["attributed"]
+    assert "the scope changed" in shown["note"]
 
 
 def test_assessment_names_a_gap_that_many_do_not_survive():
@@ -140,4 +140,4 @@ def test_assessment_names_a_gap_that_many_do_not_survive():
     assert (row["test"], row["subject"], row["verdict"]) == ("scope_break", labels(20)[12], "fails")
     assert row["effect"] == pytest.approx(0.2)
     assert after.verdict.name == before.verdict.name
-    assert f"At {labels(20)[12]}, 20 % more of the elements left for good than usual" in after.verdict.meaning
+    assert f"At {labels(20)[12]}, 20 % more of the elements left permanently than usual" in after.verdict.meaning

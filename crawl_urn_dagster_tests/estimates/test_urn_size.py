@@ -14,13 +14,13 @@ from crawl_urn_dagster.urn import Interval
 from crawl_urn_dagster_tests.estimates.fit_results import CONTAINMENT, CONTAINMENT_PAPER, CRAWLS, fit
 from crawl_urn_dagster_tests.estimates.observed import collection_data, urn
 
-_OF_URN = 0.4 + 0.6 * 0.6
+_URN_SHARE = 0.4 + 0.6 * 0.6
 
 
 @pytest.mark.parametrize("fitted", [CONTAINMENT, CONTAINMENT_PAPER], ids=lambda one: one.kind.form)
 def test_core_and_shell_are_the_crawl_size_over_the_completeness(fitted):
     size = urn_size_columns(fitted, CRAWLS)["urn_size"]
-    assert size == pytest.approx(100 / _OF_URN, rel=1e-3)  # κ and μ of the fit are rounded
+    assert size == pytest.approx(100 / _URN_SHARE, rel=1e-3)  # κ and μ of the fit are rounded
 
 
 def test_other_models_have_their_own_completeness():
@@ -29,10 +29,10 @@ def test_other_models_have_their_own_completeness():
     assert urn_size_columns(delayed, CRAWLS)["urn_size"] == pytest.approx(400)
     shells = fit("curves", "core_two_shells", kappa=0.4, share_1=0.5, coverage_1=0.4, coverage_2=0.8)
     del shells.estimates["coverage"]
-    assert urn_size_columns(shells, CRAWLS)["urn_size"] == pytest.approx(100 / _OF_URN, rel=1e-3)
+    assert urn_size_columns(shells, CRAWLS)["urn_size"] == pytest.approx(100 / _URN_SHARE, rel=1e-3)
 
 
-def test_without_replicates_the_interval_is_between_the_corners_of_the_parameters():
+def test_interval_without_replicates_spans_the_corners():
     intervals = {"core_share": Interval(0.5, 0.6), "coverage": Interval(0.5, 0.7)}
     columns = urn_size_columns(replace(CONTAINMENT, intervals=intervals), CRAWLS)
     low, high = columns["urn_size_low"], columns["urn_size_high"]

@@ -48,7 +48,7 @@ def test_stable_share_of_a_model_with_memory_has_an_interval(lengths):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("model", ["markov_2", "markov_3"])
-def test_stable_share_of_a_real_list_hardly_depends_on_the_window(model, shared_data):
+def test_stable_share_hardly_depends_on_the_window(model, shared_data):
     crawls = cu.read_presence(shared_data / "presence" / "us_gov_hosts.csv.gz", crawl_column="snapshot")
     observed = (crawls.tables[name] for name in ("crawls", "containment", "discovery_curve"))
     table = window_lengths_table(*observed, None, histories=crawls.histories, model=model, error=crawls.error)

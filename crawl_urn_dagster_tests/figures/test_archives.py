@@ -16,14 +16,14 @@ def test_matrix_has_the_shares_of_the_row_list():
     assert [bar.get_width() for bar in coverage.patches] == pytest.approx([0.325, 0.212, 0.387])
 
 
-def test_one_list_has_its_counted_coverage_over_time_and_its_missing_crawls():
+def test_one_list_has_coverage_and_missing_crawls():
     one = overlap_of_archives().query("lists == 'mine'")
-    earlier = one.query("estimator == 'frame' or estimator == 'counted'").assign(match="2023-12")
+    earlier = one.query("estimator == 'frame' or estimator == 'coverages'").assign(match="2023-12")
     missing = earlier.iloc[[0]].assign(match="2023-11", quantity="missing_crawl", estimate=1.0)
     frame = pd.concat([missing, earlier, one])
     figure = archive_overlap(frame, title=TITLE)
-    counted, crosses = figure.axes[0].lines
-    assert counted.get_xydata().tolist() == [[1, 0.625], [2, 0.625]]
+    coverages, crosses = figure.axes[0].lines
+    assert coverages.get_xydata().tolist() == [[1, 0.625], [2, 0.625]]
     assert crosses.get_xydata().tolist() == [[0, 0]]
     assert faults(figure) == []
     assert "Counted coverage over time" in archive_overlap_caption(frame)[1]

@@ -92,7 +92,7 @@ def test_plans_have_each_cadence_and_mark_the_present_one(made):
     assert "no joint core–shell fit to plan with" in text_of(planning_curves(planning.iloc[:0], fits, title=TITLE))
 
 
-def test_plans_of_another_model_than_a_refuted_fit_have_its_survival(made):
+def test_plans_have_the_survival_of_the_selected_model(made):
     planning = planning_tables(*made, clock="crawl", error=CountingError(), reported=True)["planning"]
     fits = parameters(core_shell_rows("joint")).assign(status="refuted", alpha=0.2)
     now = planning[planning["current"]].iloc[0]

@@ -1,4 +1,4 @@
-"""Test the texts that are kept beside the keys."""
+"""Test the texts that are kept with the keys."""
 
 import duckdb
 import numpy as np

@@ -34,7 +34,7 @@ def test_patterns_are_counted_as_by_sets(tmp_path):
         assert counts[code - 1] == len(set.intersection(*inside).difference(*outside))
 
 
-def test_an_element_has_the_stratum_of_the_first_list_that_gives_one(tmp_path):
+def test_element_has_the_first_stratum_of_any_list(tmp_path):
     first = _partition(tmp_path, "first", ["a", "b", "c"])
     second = _partition(tmp_path, "second", ["b", "c", "d"], strata=["x", None, "y"])
     counts = count_list_patterns([first, second])

@@ -90,7 +90,7 @@ def test_losses_of_strata_sum_to_those_of_the_whole(rows, tmp_path):
     }
 
 
-def test_mark_that_is_no_mark_is_an_error(rows):
+def test_invalid_mark_is_an_error(rows):
     frame = rows.astype({"lost": object})
     frame.loc[4, "lost"] = "perhaps"
     with pytest.raises(SourceError, match=r"data row 5: found 'perhaps' in column 'lost', expected 1 or true"):

@@ -138,7 +138,7 @@ def test_override_of_get_asset_spec_and_execute(tmp_path):
         assert crawls.metadata["dagster/row_count"].value == 3
 
 
-def test_steps_have_the_tags_retries_and_executor_of_the_component(tmp_path):
+def test_steps_have_the_settings_of_the_component(tmp_path):
     _, defs = load(
         tmp_path,
         DEMO,
@@ -164,7 +164,7 @@ def test_steps_have_the_tags_retries_and_executor_of_the_component(tmp_path):
         ({"executor": "kubernetes"}, "executor: found 'kubernetes', expected in_process, multiprocess, or"),
         (
             {"translation": {"key": "web/one"}},
-            "asset crawls: found key 'web/one', as of asset presence; expected a key for each",
+            "asset crawls: found key 'web/one', the key of asset presence; expected a key for each",
         ),
         ({"translation": {"partitions_def": {"type": "static", "partition_keys": ["a"]}}}, "remove partitions_def"),
         ({"translation": {"colour": "red"}}, "AssetSpecUpdateKwargsModel.colour at "),

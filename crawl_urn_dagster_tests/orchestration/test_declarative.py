@@ -174,7 +174,7 @@ def test_renamed_assets_are_automated_too(tmp_path, monkeypatch):
     assert daemon.settle() == Counter()
 
 
-def test_what_led_to_nothing_is_announced_again_after_a_wait(lists, monkeypatch):
+def test_announcement_without_effect_is_repeated(lists, monkeypatch):
     assert len(lists.poll()) == len(CRAWLS)
     assert lists.poll() == []
     now = datetime.now(timezone.utc)

@@ -34,7 +34,7 @@ def follow_sensor(pipeline):
         advance_time(pipeline)
 
 
-def test_damaged_list_is_told_once_and_returns(tmp_path, receiver):
+def test_damaged_list_is_reported_once_and_returns(tmp_path, receiver):
     lists = presence_of(histories(6, urn=200))
     bad, other = sorted(lists)[2], sorted(lists)[4]
     for crawl, elements in lists.items():

@@ -1,4 +1,4 @@
-"""Eight finished pages are read: their statements agree, and nothing withheld is stated."""
+"""Eight finished pages are read: their statements agree, and no unreported quantity is stated."""
 
 import re
 from typing import NamedTuple
@@ -46,7 +46,7 @@ _PARAMETER = re.compile(r"[κμαc] (?:=|between) |[\d.]+ %(?: \([^)]*\))? of th
 
 
 class Read(NamedTuple):
-    """A finished page, and what else is said of the same fit."""
+    """A finished page, and other statements on the same fit."""
 
     markdown: str
     html: str
@@ -224,7 +224,7 @@ def test_losses_add_up(read):
         assert abs(missing - gone - missed) <= 0.02 * missing
 
 
-def test_a_core_that_may_not_be_quoted_is_not_said_to_exist(read):
+def test_core_that_may_not_be_quoted_is_not_described(read):
     if read.assessment.estimate("kappa") is not None:
         assert "permanent core" in unfolded(read.markdown)
         return

@@ -26,13 +26,13 @@ def test_drift_section_has_the_values_of_the_table(tables, page):
         assert set(row) == {"parameter", "reference_value", "value", "difference"} or drift["drifted"].any()
 
 
-def of_urn(tables):
+def urn_rows(tables):
     """Return the rows of table `drift` on the parameters of the urn."""
     return tables["drift"][tables["drift"]["parameter"].isin(SYMBOLS)]
 
 
 def alarm(tables):
-    drifted = of_urn(tables).assign(
+    drifted = urn_rows(tables).assign(
         reason=None,
         drifted=True,
         statistic=[7.25, 7.25, 1.5, 1.5],
@@ -64,7 +64,7 @@ def test_alarm_of_another_urn_is_not_attributed(tables, content_with):
 
 
 def test_untestable_parameters_have_a_reason_only(tables, content_with):
-    untestable = of_urn(tables).assign(reason="the reference varies too much", drifted=None)
+    untestable = urn_rows(tables).assign(reason="the reference varies too much", drifted=None)
     made = drift_section(content_with(drift=untestable))
     assert made.blocks == []
     assert made.answer == "**The parameters could not be tested for drift**: the reference varies too much."
@@ -84,13 +84,13 @@ def test_change_of_scope_and_of_population_are_named(tables, content_with):
     }
     completeness = {"parameter": "completeness", "drifted": False, "attributed": False}
     rows_of_table = pd.DataFrame([scope, population, completeness]).reindex(columns=tables["drift"].columns)
-    untestable = of_urn(tables).assign(reason="refuted", drifted=None)
+    untestable = urn_rows(tables).assign(reason="refuted", drifted=None)
     content = content_with(drift=pd.concat([untestable, rows_of_table.astype(object)]))
     first = drift_section(content).answer
-    assert "**The scope changed with B**: 15 % more than usual left for good." in first
+    assert "**The scope changed with B**: 15 % more than usual left permanently." in first
     assert "**Population left its trend** with B (95 % CI A to C), as the change of scope explains: 640 " in first
     assert "trend of the reference period gives 800." in first
     assert "Completeness follows its trend." in first
     assert first.endswith("**The parameters could not be tested for drift**: refuted.")
-    of_new = content_with(drift=pd.concat([untestable, rows_of_table.iloc[:1].assign(difference=-0.5)]))
-    assert "50 % more than usual were new." in drift_section(of_new).answer
+    new_rows = content_with(drift=pd.concat([untestable, rows_of_table.iloc[:1].assign(difference=-0.5)]))
+    assert "50 % more than usual were new." in drift_section(new_rows).answer

@@ -31,7 +31,7 @@ def test_the_answer_counts_the_comparisons_that_agree(content_with):
     assert "No counter moved beyond its own scatter" in text
 
 
-def test_counters_that_moved_with_a_drift_are_named_without_a_cause(content_with):
+def test_counters_that_moved_with_a_drift_are_named(content_with):
     text = section(
         content_with,
         {"crawl": "a", "quantity": "orphan", "found": "drift of alpha"},

@@ -19,7 +19,7 @@ def content_of_strata(tables, content_with):
     return content_with(parameters=pd.concat([parameters, *strata]), strata=SIZES)
 
 
-def test_strata_section_has_the_selected_fit_of_each_stratum_the_worst_first(tables, content_of_strata, content_with):
+def test_strata_section_has_the_worst_stratum_first(tables, content_of_strata, content_with):
     assert strata_section(content_with()) is None
     shown = rows(render(strata_section(content_of_strata)), "stratum")
     assert [row["stratum"] for row in shown] == ["org", "com"]

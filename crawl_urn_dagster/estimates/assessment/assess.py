@@ -181,7 +181,7 @@ def _with_mass_change(assessed: Assessment, data: CollectionData, found: TestedL
     if found.scope_break is not None or change.crawl is None:
         return assessed
     label = data.labels[found.crawls[change.crawl]]
-    happened = "of the elements left for good" if change.share > 0 else "of the elements were new"
+    happened = "of the elements left permanently" if change.share > 0 else "of the elements were new"
     finding = f"At {label}, {100 * abs(change.share):.0f} % more {happened} than usual, as after a change of scope."
     verdict = replace(assessed.verdict, meaning=f"{assessed.verdict.meaning} {finding}")
     row = {"test": "scope_break", "subject": label, "effect": change.share, "verdict": "fails"}
@@ -194,7 +194,9 @@ def _assess_memory(data: CollectionData, found: TestedLadder, memory: MemoryMode
     name = decide(Findings(n_crawls=n_crawls, model=memory.model, memory=memory.memory))
     findings = _findings(found, labels)
     if memory.core_verdict is not CoreVerdict.ACCEPTED:
-        findings.append(f"No permanent core is shown; losses below 1 in {n_crawls} per crawl cannot be told from none.")
+        findings.append(
+            f"No permanent core is shown; losses below 1 in {n_crawls} per crawl cannot be distinguished from none."
+        )
     verdict = state_verdict(name, *findings)
     evidence = _evidence(found, labels)
     return Assessment(

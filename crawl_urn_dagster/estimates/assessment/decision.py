@@ -32,7 +32,7 @@ class Findings:
     dependence_fails
         Whether the best model without memory leaves dependence between captures of successive crawls.
     memory
-        Of an adequate model with memory, the difference of the capture probabilities after a fetch and after a miss;
+        Under an adequate model with memory, the difference of the capture probabilities after a fetch and after a miss;
         None without such a model.
     is_tested_enough
         Whether the tests would have found a relevant departure with probability 0.8.

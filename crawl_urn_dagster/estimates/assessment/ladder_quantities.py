@@ -88,7 +88,7 @@ def ladder_quantities(
 
 def _population(fit: OpenPopulationFit, one_in: int, status: Status) -> Quantity:
     """Return the known elements of the last crawl, or of the crawl before it if those of the last are unknown."""
-    inner, outer = fit.courses["known_living_by_crawl"], _known_eligible(fit)
+    inner, outer = fit.courses["known_eligible_by_crawl"], _known_eligible(fit)
     last = -1 if np.isfinite([inner.low[-1], inner.high[-1]]).all() else -2
     value, *ends = (one_in * float(end[last]) for end in (inner.estimate, outer.low, outer.high, inner.low, inner.high))
     if ends[:2] == ends[2:]:
@@ -98,7 +98,7 @@ def _population(fit: OpenPopulationFit, one_in: int, status: Status) -> Quantity
 
 def _known_eligible(fit: OpenPopulationFit) -> Course:
     """Return the known elements by crawl, with the last interval over the coverage of new elements."""
-    known = fit.courses["known_living_by_crawl"]
+    known = fit.courses["known_eligible_by_crawl"]
     if fit.model.endswith("_fluctuating"):
         return known
     less, more = last_known_over_newborn_coverage(fit.classes)
@@ -108,7 +108,7 @@ def _known_eligible(fit: OpenPopulationFit) -> Course:
 
 
 def _over_crawls(quantity: Quantity, course: Course) -> Quantity:
-    """Return a mean share whose interval also covers the variation from crawl to crawl, as of other crawls.
+    """Return a mean share whose interval also covers the variation from crawl to crawl, for other crawls.
 
     The variation beyond sampling is taken for a first-order autoregressive process.
     """
@@ -118,10 +118,10 @@ def _over_crawls(quantity: Quantity, course: Course) -> Quantity:
     residual = values - values.mean()
     excess = max(float(residual @ residual / (len(values) - 1) - np.nanmean(errors**2)), 0.0)
     correlation = autocorrelation(residual, largest=_LARGEST_CORRELATION)
-    of_mean = excess / len(values) * (1 + correlation) / (1 - correlation)
+    mean_variance = excess / len(values) * (1 + correlation) / (1 - correlation)
     low, high = logit(np.clip(quantity.interval, *_OPEN))
     middle = logit(np.clip(quantity.value, *_OPEN))
-    spread = NORMAL_QUANTILE**2 * of_mean / (quantity.value * (1 - quantity.value)) ** 2 if of_mean else 0.0
+    spread = NORMAL_QUANTILE**2 * mean_variance / (quantity.value * (1 - quantity.value)) ** 2 if mean_variance else 0.0
     ends = middle - np.hypot(middle - low, np.sqrt(spread)), middle + np.hypot(high - middle, np.sqrt(spread))
     return quantity._replace(interval=Interval(*(float(expit(end)) for end in ends)))
 
@@ -177,8 +177,8 @@ def _growth_test(found: TestedLadder) -> OpenPopulationFit | None:
 def ladder_classes(found: TestedLadder, fit: OpenPopulationFit) -> tuple[ElementClass, ...]:
     """Return the classes of a model of the ladder, as means over the crawls, with the intervals of an only shell."""
     fit = fit.inflated(variance_inflation(found))
-    sizes = sum(one.living * one.coverage for one in fit.classes)
-    known = [one.living * (1 - (1 - one.coverage) * one.never_before) for one in fit.classes]
+    sizes = sum(one.eligible * one.coverage for one in fit.classes)
+    known = [one.eligible * (1 - (1 - one.coverage) * one.never_before) for one in fit.classes]
     classes = []
     for one, known_of_class in zip(fit.classes, known, strict=True):
         survival, coverage = float(one.survival.mean()), float(one.coverage.mean())
@@ -186,7 +186,7 @@ def ladder_classes(found: TestedLadder, fit: OpenPopulationFit) -> tuple[Element
             ElementClass(
                 one.name,
                 {
-                    "share_of_crawl": float((one.living * one.coverage / sizes).mean()),
+                    "share_of_crawl": float((one.eligible * one.coverage / sizes).mean()),
                     "share_of_living": float((known_of_class / sum(known)).mean()),
                     "survival": survival,
                     "mean_life": np.inf if survival == 1 else 1 / (1 - survival),
@@ -214,7 +214,7 @@ def population_rows(
     histories = found.tested.histories
     sizes = histories.elements @ histories.seen
     # The share of the last crawl follows from the same assumption as its known elements.
-    inner = fit.courses["known_living_by_crawl"]
+    inner = fit.courses["known_eligible_by_crawl"]
     share = Course(
         completeness.estimate,
         completeness.standard_error,

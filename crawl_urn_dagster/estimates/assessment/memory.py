@@ -130,15 +130,15 @@ def fit_memory(histories: CaptureHistoryCounts, gaps: FloatArray | None, *, seed
 
 def memory_quantities(found: MemoryModel, *, one_in: int, status: Status) -> dict[str, Quantity]:
     """Return the quantities of an adequate model with memory; see `ladder_quantities`."""
-    of_all = [one for one in found.derived if one.class_name is None]
-    whole = {one.name: one for one in of_all if one.horizon is None}
-    alive = next(one for one in of_all if one.name == "alive_share" and one.horizon == 1)
+    overall = [one for one in found.derived if one.class_name is None]
+    whole = {one.name: one for one in overall if one.horizon is None}
+    alive = next(one for one in overall if one.name == "alive_share" and one.horizon == 1)
     population = found.family.population
     low, high = population.limits()
     result = {
         "completeness": _quantity(whole["completeness"], status),
         "population": Quantity(
-            one_in * float(population.living[-1]),
+            one_in * float(population.eligible[-1]),
             Interval(one_in * float(low[-1]), one_in * float(high[-1])),
             status=status,
         ),
@@ -153,7 +153,7 @@ def memory_quantities(found: MemoryModel, *, one_in: int, status: Status) -> dic
 
 
 def _quantity(one: Derived, status: Status, of: Any = float) -> Quantity:
-    """Return a derived quantity, or that it is withheld."""
+    """Return a derived quantity, or that it is not reported."""
     if one.withheld is not None:
         return Quantity(None, status=Status.NOT_IDENTIFIED, reason_code=one.withheld.value)
     return Quantity(float(of(one.estimate)), Interval(float(of(one.low)), float(of(one.high))), status=status)
@@ -200,17 +200,17 @@ def memory_population(found: MemoryModel, labels: Sequence[str], one_in: int) ->
     population = found.family.population
     rows = []
     ends = population.limits()
-    for label, living, low, high, size in zip(labels, population.living, *ends, population.sizes, strict=True):
-        if not living > 0:
+    for label, eligible, low, high, size in zip(labels, population.eligible, *ends, population.sizes, strict=True):
+        if not eligible > 0:
             continue
         rows.append(
             {
                 "crawl": label,
                 "elements": int(one_in * size),
-                "population": one_in * float(living),
+                "population": one_in * float(eligible),
                 "population_low": one_in * float(low),
                 "population_high": one_in * float(high),
-                "completeness": float(size / living),
+                "completeness": float(size / eligible),
                 "completeness_low": float(size / high),
                 "completeness_high": min(float(size / low), 1.0) if low > 0 else 1.0,
             }

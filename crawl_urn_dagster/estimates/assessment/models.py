@@ -136,14 +136,14 @@ def climb_tested(histories: CaptureHistoryCounts) -> TestedLadder:
     """
     set_aside = tuple(int(crawl) for crawl in find_outlying_crawls(histories).crawls)
     crawls = tuple(crawl for crawl in range(histories.n_crawls) if crawl not in set_aside)
-    whole = _climb(histories.of_crawls(crawls))
+    whole = _climb(histories.select_crawls(crawls))
     found = _break_of(*whole)
     if found is None or found.crawl is None:
         return TestedLadder(*whole, crawls, set_aside)
     side = crawls[found.longer_side]
     if len(side) < _FEWEST_CRAWLS_OF_A_SIDE:
         return TestedLadder(*whole, crawls, set_aside)
-    return TestedLadder(*_climb(histories.of_crawls(side)), side, set_aside, crawls[found.crawl])
+    return TestedLadder(*_climb(histories.select_crawls(side)), side, set_aside, crawls[found.crawl])
 
 
 def _climb(histories: CaptureHistoryCounts) -> tuple[TestedHistories, Ladder]:

@@ -77,7 +77,7 @@ class ElementClass(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Assessment:
-    """What may be quoted of a collection.
+    """The numbers that may be quoted for a collection.
 
     Attributes
     ----------

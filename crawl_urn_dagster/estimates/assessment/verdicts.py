@@ -107,7 +107,7 @@ VERDICTS: Mapping[VerdictName, _Wording] = {
     VerdictName.POPULATION_CHANGES: _Wording(
         _RESERVED,
         Status.QUALIFIED,
-        "The population grows or shrinks steadily. The core's fraction is that of the middle of the period.",
+        "The population grows or shrinks steadily. The core's fraction holds for the middle of the period.",
     ),
     VerdictName.POPULATION_FLUCTUATES: _Wording(
         _RESERVED,
@@ -123,13 +123,13 @@ VERDICTS: Mapping[VerdictName, _Wording] = {
         _RESERVED,
         Status.QUALIFIED,
         "Elements that one crawl captures are captured again by the next more often than others: absence comes in "
-        "runs. The numbers are those of a model with temporary absence. The urn of independent draws is refuted.",
+        "runs. The numbers come from a model with temporary absence. The urn of independent draws is refuted.",
     ),
     VerdictName.REVISIT_AVOIDANCE: _Wording(
         _RESERVED,
         Status.QUALIFIED,
         "Elements that one crawl captures are captured again by the next less often than others: the crawler avoids "
-        "recent fetches. The numbers are those of a model that allows for it. The urn of independent draws is refuted.",
+        "recent fetches. The numbers come from a model that allows for it. The urn of independent draws is refuted.",
     ),
     VerdictName.INCONCLUSIVE: _Wording(
         _RESERVED,

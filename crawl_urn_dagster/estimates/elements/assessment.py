@@ -27,7 +27,7 @@ LARGEST_CALIBRATION_ERROR = 0.03
 LARGEST_RETURN_ERROR = 0.08
 # Fewest held-out crawls in which elements that were missed, and are not gone, had time to return.
 _FEWEST_HELD_OUT = 3
-# A mean absence above this share of the crawls is hardly told from a death.
+# A mean absence above this share of the crawls is hardly distinguished from a death.
 _LONG_ABSENCE = 1 / 3
 
 
@@ -70,7 +70,7 @@ _SENTENCES = {
         f"most {LARGEST_RETURN_ERROR}, so only captures are predicted."
     ),
     ElementReason.LONG_ABSENCES: (
-        "Some elements are absent for more than a third of the observed period, which is hardly told from a loss. The "
+        "Some elements are absent for more than a third of the observed period, which resembles a loss. The "
         "probability of being eligible depends on the model."
     ),
 }
@@ -130,7 +130,7 @@ def _assess_predictions(found: HoldOut) -> PredictionAssessment | None:
 
 
 def _assess_returns(found: HoldOut) -> PredictionAssessment | None:
-    """Return why the probability of being eligible is not reported beside those of captures; None if it is.
+    """Return why the probability of being eligible is not reported although those of captures are; None if it is.
 
     A model of too few crawls, or without absences where there are some, predicts too few or too many returns.
     """

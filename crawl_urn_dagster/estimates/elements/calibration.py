@@ -93,7 +93,7 @@ def hold_out(model: ElementModel, histories: CaptureHistoryCounts) -> HoldOut:
     fitted = _thin(histories, model.seed)
     collected: dict[tuple[str, int], list[_Predictions]] = {}
     expected, returns = None, {}
-    # From the earliest fit on, so that each can start from the one before without knowing later crawls.
+    # From the earliest fit on, so each can start from the one before without knowing later crawls.
     for back in reversed(AHEAD):
         crawls = model.crawls[:-back]
         courses = model.fit(fitted, crawls) if len(crawls) >= _FEWEST_CRAWLS else None

@@ -62,7 +62,7 @@ class ElementModel:
         crawls
             Indices of the crawls.
         """
-        counts = histories.of_crawls(crawls)
+        counts = histories.select_crawls(crawls)
         if not counts.distinct_elements:
             return None
         if self.name in _LADDER:

@@ -26,7 +26,7 @@ _STATES = ("p_core", "p_eligible", "p_missed", "p_dormant")
 
 @dataclass(frozen=True, eq=False)
 class HistoryRows:
-    """What is known of the elements of each distinct history.
+    """The known facts of the elements of each distinct history.
 
     Attributes
     ----------

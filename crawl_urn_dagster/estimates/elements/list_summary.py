@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-#: What to do with the elements of each list.
+#: Actions for the elements of each list.
 USES = {
     "reseed": "seed again",
     "likely_gone": "drop from the seeds",
@@ -22,7 +22,7 @@ USES = {
     "newcomers_at_risk": "seed soon, before they are lost from view",
     "lost_in_last_crawl": "look for an outage or a block",
 }
-#: What the expected yield of each list counts.
+#: Elements that the expected yield of each list counts.
 YIELDS = {
     "reseed": "still eligible",
     "likely_gone": "gone",

@@ -59,7 +59,7 @@ def select_histories(rows: HistoryRows, settings: ListSettings) -> dict[str, Sel
     Parameters
     ----------
     rows
-        What is known of each history.
+        The known facts of each history.
     settings
         Settings of the lists.
     """

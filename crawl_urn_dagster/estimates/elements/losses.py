@@ -57,11 +57,11 @@ def losses_by_group(
             ),
         ]
     found = pd.concat(counts) if counts else pd.DataFrame(columns=["group_by", "group", "expected", "lost"])
-    of_stratum = found["group_by"] == "stratum"
+    is_stratum = found["group_by"] == "stratum"
     labels = {(one.crawl, code): label for one in partitions for code, label in enumerate(one.strata)}
-    if of_stratum.any():
-        rows = found.loc[of_stratum, ["crawl", "group"]].itertuples(index=False)
-        found.loc[of_stratum, "group"] = [labels[crawl, int(code)] for crawl, code in rows]
+    if is_stratum.any():
+        rows = found.loc[is_stratum, ["crawl", "group"]].itertuples(index=False)
+        found.loc[is_stratum, "group"] = [labels[crawl, int(code)] for crawl, code in rows]
     totals = found.groupby(["group_by", "group"], sort=False)[["expected", "lost"]].sum().reset_index()
     tested = [_tested(group) for _, group in totals.groupby("group_by", sort=False)]
     columns = list(LOSSES_BY_GROUP.column_names)

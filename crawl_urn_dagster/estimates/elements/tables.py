@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ElementInputs:
-    """What the tables of elements are computed from.
+    """Input of the tables of elements.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ def element_tables(
     Parameters
     ----------
     inputs
-        What the tables are computed from.
+        Input of the tables.
     model
         Model of the probabilities; None without one.
     path

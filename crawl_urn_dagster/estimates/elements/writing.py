@@ -59,7 +59,7 @@ def write_elements(
     ranges
         Keys with their histories, see `KeptHistories.read`.
     rows
-        What is known of each history.
+        The known facts of each history.
     labels
         Labels of the crawls.
     selections
@@ -147,10 +147,10 @@ class _Collector:
         if not at.size:
             return
         at = at[np.argsort(history[at], kind="stable")]
-        of_key = history[at]
-        _, start, count = np.unique(of_key, return_index=True, return_counts=True)
+        key_history = history[at]
+        _, start, count = np.unique(key_history, return_index=True, return_counts=True)
         number = np.arange(len(at)) - np.repeat(start, count)
-        at = at[number < self._wanted[of_key]]
+        at = at[number < self._wanted[key_history]]
         self._wanted -= np.bincount(history[at], minlength=len(self._wanted))
         self._parts.append((keys[at], history[at]))
 

@@ -12,14 +12,14 @@ ASSESSMENT_TABLES = ("diagnosis", "quantities", "adequacy_tests")
 
 QUANTITIES = Table(
     "quantities",
-    "What may be quoted of the collection: one row per quantity of the selected model.",
+    "The numbers that may be quoted for the collection: one row per quantity of the selected model.",
     (
         required(
             "quantity",
             "VARCHAR",
             "completeness: share of the known eligible elements that one crawl captures; population: known eligible "
             "elements at the last crawl; growth: relative change of the population per crawl; survival: share of the "
-            "living that is still eligible at the next crawl; gone: share of a crawl that is no longer eligible at the "
+            "population still eligible at the next crawl; gone: share of a crawl that is no longer eligible at the "
             "next crawl; newcomers: elements that an average crawl captures for the first time; kappa and core_share: "
             "the permanent core's fraction of the urn and of a crawl; core_limit: largest core fraction that a "
             "collection without a needed core allows",
@@ -50,8 +50,8 @@ CLASSES = Table(
         *with_interval("share_of_living", "share of the known eligible that belongs to the class", "fraction"),
         *with_interval("survival", "probability that an element is still eligible at the next crawl", "fraction"),
         *with_interval("mean_life", "mean number of crawls for which an element remains eligible", "crawls"),
-        *with_interval("mean_run", "mean number of consecutive crawls that capture a living element", "crawls"),
-        *with_interval("mean_absence", "mean number of consecutive crawls that miss a living element", "crawls"),
+        *with_interval("mean_run", "mean number of consecutive crawls that capture an eligible element", "crawls"),
+        *with_interval("mean_absence", "mean number of consecutive crawls that miss an eligible element", "crawls"),
         required("model", "VARCHAR", "model of the class"),
     ),
     ("class",),

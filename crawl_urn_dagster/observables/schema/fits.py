@@ -94,7 +94,7 @@ PARAMETER_HISTORY = Table(
 WINDOW_LENGTHS = Table(
     "window_lengths",
     "Fits of the first 8, 13, 20, 26, 39 and of all crawls, per crawl: how kappa of the paper's reading depends on the "
-    "length of the window, beside the stable share of the selected model with memory.",
+    "length of the window, next to the stable share of the selected model with memory.",
     (
         required("first_crawl", "VARCHAR", "first crawl of the window, that of the collection"),
         required("last_crawl", "VARCHAR", "last crawl of the window"),

@@ -23,7 +23,7 @@ CAPTURE_HISTORY_COUNTS = Table(
         Column(
             "lost",
             "BIGINT",
-            "those of them that were not released after their last capture, so that no later crawl can capture them; "
+            "those of them that were not released after their last capture, so no later crawl can capture them; "
             "null: the source has no column of losses",
             "elements",
         ),

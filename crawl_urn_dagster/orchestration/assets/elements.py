@@ -127,10 +127,10 @@ def _element_inputs(collection: Collection, home: CollectionHome, crawls: "pd.Da
     from crawl_urn_dagster.observables.tables import read_capture_histories
 
     partitions = home.presence.read_all(crawls["crawl"])
-    counted = read_capture_histories(home.observables).divided_by(collection.sample_one_in)
+    sampled = read_capture_histories(home.observables).divided_by(collection.sample_one_in)
     return ElementInputs(
         labels=[partition.crawl for partition in partitions],
-        histories=counted.of_crawls(range(len(partitions))),
+        histories=sampled.select_crawls(range(len(partitions))),
         partitions=partitions,
         kept=KeptHistories(home.histories),
         names=home.names,

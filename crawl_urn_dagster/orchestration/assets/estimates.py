@@ -137,8 +137,8 @@ def _headline(collection: Collection, home: CollectionHome) -> dg.AssetsDefiniti
         "headline",
         kinds={"duckdb"},
         deps=["parameters", "last_crawl", *ASSESSMENT_TABLES],
-        description="What may be quoted of the collection, in the metadata, and the paper's reading of the curves: a "
-        "view of the headline rows of `parameters`.",
+        description="The numbers that may be quoted for the collection, in the metadata, and the paper's reading of the "
+        "curves: a view of the headline rows of `parameters`.",
     )
 
     @assets_of(collection, "headline", [headline_spec])
@@ -157,10 +157,10 @@ def _headline(collection: Collection, home: CollectionHome) -> dg.AssetsDefiniti
         curves, assessment = read_headline(file.read("parameters")), read_assessment(file.read_all(ASSESSMENT_TABLES))
         verdict = assessment.verdict
         is_used = curves_withheld_reason(curves, verdict) is None
-        of_shell = {"alpha", "coverage"} & curves.estimates.keys() if is_used else set[str]()
-        values: dict[str, float | None] = {name: curves.estimates[name] for name in of_shell}
+        shell_parameters = {"alpha", "coverage"} & curves.estimates.keys() if is_used else set[str]()
+        values: dict[str, float | None] = {name: curves.estimates[name] for name in shell_parameters}
         values |= {name: one.value for name, one in assessment.quantities.items()}
-        intervals = {name: curves.intervals[name] for name in of_shell & curves.intervals.keys()}
+        intervals = {name: curves.intervals[name] for name in shell_parameters & curves.intervals.keys()}
         intervals |= assessment.intervals
         known = file.read_present(["last_crawl"]).get("last_crawl")
         last_crawl = None if known is None else state_last_crawl(known)

@@ -45,7 +45,7 @@ def figure_names(collection: Collection) -> list[str]:
 
 
 class FigureLabels(TypedDict):
-    """What figures and captions take from a collection, see `figures.draw`."""
+    """Input of figures and captions from a collection, see `figures.draw`."""
 
     title: str
     clock: str

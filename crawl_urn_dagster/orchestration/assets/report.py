@@ -56,7 +56,7 @@ def report_asset(collection: Collection, home: CollectionHome) -> dg.AssetsDefin
         description="Report in HTML and Markdown: verdict, quotable numbers, drift, tables and figures.",
     )
 
-    # Of the steps that may start, figures come first: the report reads those that are drawn, and draws the others.
+    # Figures come first among the steps that may start: the report reads those that are drawn, and draws the others.
     @assets_of(collection, "report", [spec], op_tags={"dagster/priority": "-1"})
     def report(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
         from crawl_urn_dagster.estimates.assessment.reading import read_assessment, state_assessment

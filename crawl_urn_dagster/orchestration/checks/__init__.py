@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
 def collection_checks(collection: Collection, home: CollectionHome) -> list[dg.AssetChecksDefinition]:
     """Return all checks of a collection, one step per subject."""
-    of_elements = element_checks(collection)
+    element_definitions = element_checks(collection)
     observables = [*observable_checks(collection), *sql_definition_checks(collection)]
     return [
         checks_step(collection, home, "input", input_checks()),
         checks_step(collection, home, "observable", observables),
         checks_step(collection, home, "fit", estimate_checks(collection)),
-        # A step of its own: the figures that it blocks wait for no other check.
+        # A separate step: the figures that it blocks wait for no other check.
         checks_step(collection, home, "headline", [headline_check()], blocking=True),
         checks_step(collection, home, "drift", [*drift_checks(), last_crawl_check()]),
         *([checks_step(collection, home, "archive", archive_checks(collection))] if collection.cross_archive else []),
         *([checks_step(collection, home, "ground_truth", ground_truth_checks())] if collection.ground_truth else []),
-        *([checks_step(collection, home, "element", of_elements)] if of_elements else []),
+        *([checks_step(collection, home, "element", element_definitions)] if element_definitions else []),
     ]

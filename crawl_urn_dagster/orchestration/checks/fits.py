@@ -157,7 +157,7 @@ def _fit_is_ok(row: "pd.Series") -> dg.AssetCheckResult:
         todo = "Only confidence intervals of this fit are reported."
     else:
         todo = "Use its numbers with this reservation."
-    # Refuted fits have one text, whatever else qualifies them, so that a summary of all checks states it once.
+    # Refuted fits have one text, whatever else qualifies them, so a summary of all checks states it once.
     why = explain([Reason(ReasonCode.REFUTED)]) if observed == Status.REFUTED else row["reason"]
     return check_result(
         passed=passed,

@@ -58,7 +58,7 @@ def _no_crawl_is_set_aside(home: CollectionHome) -> dg.AssetCheckResult:
     return no_rows_result(
         rows[["crawl", "reason"]],
         rule="every listed crawl must be readable",
-        todo="The other crawls were updated without it. Replace the file; the crawl then returns by itself.",
+        todo="The other crawls were updated without it. Replace the file; the next update then includes the crawl.",
         severity=WARN,
         # One line per file: a crawl that returns is no new cause.
         cause="\n".join(rows["crawl"] + " " + rows["kind"]),

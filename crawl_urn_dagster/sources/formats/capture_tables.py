@@ -86,8 +86,8 @@ class CaptureTables:
         hosts = map_distinct(sites, lambda site: site and canonical_urls.canonical_host(f"{site})"))
         if keys.null_count:
             sites = pc.struct_field(pc.extract_regex(_without(urls, keys), _SITE), "site")
-            of_urls = map_distinct(sites, canonical_urls.canonical_host)
-            hosts = pc.if_else(pc.is_valid(keys), hosts, of_urls)
+            url_hosts = map_distinct(sites, canonical_urls.canonical_host)
+            hosts = pc.if_else(pc.is_valid(keys), hosts, url_hosts)
         domain = {"domain": canonical_urls.registered_domain, "private_domain": canonical_urls.private_domain}
         function = domain.get(self._source.element)
         return hosts if function is None else map_distinct(hosts, function)

@@ -40,7 +40,7 @@ _SECONDARY_NAMES = (".idx", ".loc")
 
 
 class ArchiveIndexSource(CapturesSource):
-    """Captures in files of the index of a web archive; the parameters are those of `CdxSource`."""
+    """Captures in files of the index of a web archive; with the parameters of `CdxSource`."""
 
     _format: ClassVar[str] = "cdx"
     _format_settings: ClassVar[tuple[str, ...]] = ("post", "legend")

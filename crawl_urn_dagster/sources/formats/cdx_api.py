@@ -48,14 +48,14 @@ class CdxApiSource(ArchiveIndexSource):
     ----------
     path
         Address of the API. It may contain ``{crawl}``, as ``https://index.commoncrawl.org/{crawl}-index``: then each
-        crawl of the calendar is asked for.
+        crawl of the calendar is requested.
     api
         ``wayback``: answers in parts, by resumption keys; ``pywb``: in numbered pages, as Common Crawl's index server;
         ``outbackcdx``: in one part.
     url
-        URL, host or domain to ask for.
+        URL, host or domain to request.
     match
-        Captures that are asked for: of exactly this URL, of URLs that start with it, of its host, or of its domain.
+        Captures that are requested: of exactly this URL, of URLs that start with it, of its host, or of its domain.
     since, until
         First and last time, of 4 to 14 digits.
     captures_per_request
@@ -117,7 +117,7 @@ class CdxApiSource(ArchiveIndexSource):
         return super(CdxApiSource, asked).captures(files, crawls)
 
     def _asking_for(self, crawls: Sequence[str]) -> Self:
-        """Return a copy that asks for some crawls only."""
+        """Return a copy that requests some crawls only."""
         source = self.model_copy()
         source._crawls = tuple(crawls)
         return source

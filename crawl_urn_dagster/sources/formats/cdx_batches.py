@@ -34,7 +34,7 @@ SCHEMA = pa.schema([("key", pa.string()), ("url", pa.string()), ("stamp", pa.int
 _POST = re.compile("|".join((*POST_MARKS, '"method"')).encode(), re.IGNORECASE)
 _DAYS = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
 _STATUSES = (*(f"{number:03}" for number in range(1000)), None)
-# A field with more delimiters than this is rare; its line is read by itself.
+# A field with more delimiters than this is rare; its line is read alone.
 _SURPLUS_COLUMNS = 3
 _UNKNOWN = _STATUSES.index(None)
 

@@ -19,7 +19,7 @@ _TIME = re.compile(r"[0-9]{4,17}")
 _STARTS_WITH_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S*")
 #: Fields that are read, by the letters of a legend. N and A are keys; the first one present is used.
 LETTERS = {"key": "NA", "stamp": "b", "url": "a", "mime": "m", "status": "s", "warc": "g"}
-# What a column may contain, by its letter. The digits stand for length, offset and file of the original of a revisit.
+# Pattern of each column, by its letter. The digits stand for length, offset and file of the original of a revisit.
 _NUMBER, _FILE = re.compile("-|[0-9]+"), re.compile(r"-|(?![0-9]+\Z)\S+")
 _CONTENTS = {
     "N": re.compile(r"(?!https?://)\S+"),

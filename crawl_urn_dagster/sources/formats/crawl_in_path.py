@@ -79,7 +79,7 @@ def crawl_in_path(
     if explicit is not None and (not is_dated_by_name or _is_date(explicit, known)):
         return explicit
     if explicit is not None:
-        check_label(explicit, path)  # Copies such as "2024-01(1)" are not crawls of their own.
+        check_label(explicit, path)  # Copies such as "2024-01(1)" are not separate crawls.
     candidates = list(_dated_folders(names)) if explicit is None else [explicit]
     whole = [one for one in candidates if _is_date(one, known)]
     inside = [match[0] for one in candidates for match in _DATE_INSIDE.finditer(one) if _is_date(match[0], known)]

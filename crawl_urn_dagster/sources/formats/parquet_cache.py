@@ -119,7 +119,7 @@ class ParquetCachedSource(PresenceSource):
     def _convert(self, files: Files, local: LocalFile, label: str | SourceError | None) -> Path:
         """Return the converted file of a raw file; convert it if it is new.
 
-        `label` is the crawl in the file's path as of `crawl_in_path`, or the error if the path is ambiguous.
+        `label` is the crawl in the file's path as `crawl_in_path` returns it, or the error if the path is ambiguous.
         """
 
     def _label_in_path(self, location: str, locations: list[str], known: Collection[str]) -> str | SourceError | None:
@@ -280,7 +280,7 @@ def _crawls_to_set_aside(
     ------
     SourceError
         The first failure, if more may be lost than these crawls: readable files have captures of other crawls than
-        their paths state, or more than half of the crawls cannot be read, so that a setting is the likely cause.
+        their paths state, or more than half of the crawls cannot be read, so a setting is the likely cause.
     """
     set_aside = {failure.crawl: failure for failure in reversed(failed.values())}
     has_other_crawls = any(labels[number] != crawl for crawl, summaries in by_crawl.items() for number in summaries)

@@ -111,7 +111,7 @@ def _open_zstd(local: LocalFile) -> BinaryIO:
 def _open_zip(local: LocalFile) -> Iterator[BinaryIO]:
     location = local.input.location
     with zipfile.ZipFile(local.path) as archive:
-        # macOS adds a folder of its own metadata to archives.
+        # macOS adds a folder of metadata to archives.
         members = [one for one in archive.infolist() if not one.is_dir() and not one.filename.startswith("__MACOSX/")]
         if any(one.filename == "[Content_Types].xml" for one in members):
             raise SourceError(f"{location}: is an Excel file; export it as CSV")

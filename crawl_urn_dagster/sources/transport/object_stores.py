@@ -39,7 +39,7 @@ _CONNECT_SECONDS, _REQUEST_SECONDS = 10, 60
 def open_filesystem(address: str) -> tuple[pyarrow.fs.FileSystem, str]:
     """Return the file system of an address in S3 or Google Cloud Storage, and the path in it.
 
-    Credentials are those of the machine's own configuration, unless the address has the setting ``anonymous=true``.
+    Credentials come from the machine's own configuration, unless the address has the setting ``anonymous=true``.
     """
     from pyarrow import fs
 

@@ -108,7 +108,7 @@ def mh_darroch(frequencies: npt.ArrayLike) -> Comparator:
 
 
 def mt(sizes: npt.ArrayLike, captured: int) -> Comparator:
-    """Estimate abundance if each crawl captures every element with a probability of its own.
+    """Estimate abundance if each crawl captures every element with its own probability.
 
     The estimate solves 1 - n/N = Π(1 - n_t/N) (Darroch 1958). The variance is N/(1/Π(1 - p_t) - Σ 1/(1 - p_t) + T - 1).
 

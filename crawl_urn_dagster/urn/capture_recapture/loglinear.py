@@ -4,7 +4,7 @@ Does not order the lists in time, and does not use the closed forms of models wi
 
 The expected number of elements with a pattern of lists is Poisson; its logarithm is a constant, an effect of each list,
 an effect of each pair of lists that depend on each other, and possibly a function of the number of lists. The constant
-is the logarithm of the elements on no list. Models, standard errors and AIC are those of Rcapture (Baillargeon and
+is the logarithm of the elements on no list. Models, standard errors and AIC follow Rcapture (Baillargeon and
 Rivest 2007).
 """
 
@@ -157,11 +157,11 @@ def fit_loglinear(
     while True:
         design = np.hstack([*columns, curvature])
         effects, covariance = _fit_poisson(design, y)
-        of_curvature = effects[design.shape[1] - curvature.shape[1] :]
-        if heterogeneity != "chao" or not (of_curvature < 0).any():
+        curvature_effects = effects[design.shape[1] - curvature.shape[1] :]
+        if heterogeneity != "chao" or not (curvature_effects < 0).any():
             break
         # Heterogeneity makes every such effect positive; the bound takes a negative one for 0.
-        curvature = np.delete(curvature, int(np.argmax(of_curvature < 0)), axis=1)
+        curvature = np.delete(curvature, int(np.argmax(curvature_effects < 0)), axis=1)
     fitted = np.exp(design @ effects)
     unseen, variance = float(np.exp(effects[0])), float(covariance[0, 0])
     log_likelihood = float((xlogy(y, fitted) - fitted - gammaln(y + 1)).sum())

@@ -25,7 +25,7 @@ def autocorrelation(
     largest
         Largest correlation.
     noise
-        Variance that is independent from crawl to crawl, such as that of estimation errors.
+        Variance that is independent from crawl to crawl, such as the variance of estimation errors.
     are_of_line
         Whether a line was fitted. Residuals of a line are less correlated than its errors, by about (2 + 4ρ)/n.
 

@@ -35,7 +35,7 @@ class CaptureHistoryCounts:
     elements
         Elements with that history, shape (n_histories,), each at least 0.
     lost
-        How many of them were not released after their last capture, so that no later crawl can capture them, shape
+        How many of them were not released after their last capture, so no later crawl can capture them, shape
         (n_histories,); none if None.
 
     Raises
@@ -82,20 +82,20 @@ class CaptureHistoryCounts:
             self.seen, self.elements // one_in, None if self.lost is None else self.lost // one_in
         )
 
-    def of_crawls(self, crawls: Sequence[int]) -> CaptureHistoryCounts:
+    def select_crawls(self, crawls: Sequence[int]) -> CaptureHistoryCounts:
         """Return the counts of some crawls only, in the given order, of the elements that they captured.
 
         Examples
         --------
         >>> import numpy as np
         >>> counts = CaptureHistoryCounts(np.array([[1, 0, 1], [1, 1, 1], [0, 1, 0]], dtype=bool), np.array([5, 7, 2]))
-        >>> counts.of_crawls([0, 2]).elements
+        >>> counts.select_crawls([0, 2]).elements
         array([12])
         """
         order = list(crawls)
         seen = self.seen[:, order]
         is_captured = seen.any(axis=1)
-        # Of a loss at a crawl that is left out, the kept crawls show nothing.
+        # The kept crawls do not show a loss at a crawl that is left out.
         lost = 0 if self.lost is None else np.where(self._last() == self._last(order), self.lost, 0)[is_captured]
         seen, elements = seen[is_captured], self.elements[is_captured]
         _, first, group = np.unique(np.packbits(seen, axis=1), axis=0, return_index=True, return_inverse=True)

@@ -93,7 +93,7 @@ def population_courses(classes: Sequence[PopulationClass]) -> tuple[ClassCourse,
         courses.append(
             ClassCourse(
                 one.name,
-                one.living * one.never_before * one.coverage,
+                one.eligible * one.never_before * one.coverage,
                 ClassParameters(one.survival, one.coverage[1:], *unchanging),
                 ClassParameters(survival, coverage, np.zeros(()), np.ones(())),
             )

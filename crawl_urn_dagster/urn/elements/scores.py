@@ -96,8 +96,8 @@ def score(probability: FloatArray, outcome: BoolArray, elements: IntArray) -> Sc
 def calibration_error_limit(probability: FloatArray, outcome: BoolArray, elements: IntArray, *, seed: int) -> float:
     """Return the upper end of the one-sided 97.5 % confidence interval of the calibration error; NaN without elements.
 
-    The interval is that of a bootstrap of the elements, whose sums by bin are drawn from their normal approximation.
-    The calibration error of few elements is large by chance, so few elements give a large limit.
+    The interval comes from a bootstrap of the elements, whose sums by bin are drawn from their normal approximation.
+    The calibration error of few elements is large by chance, which gives a large limit.
 
     Parameters
     ----------

@@ -264,7 +264,7 @@ def _search(data: Histories, start: FloatArray, offsets: FloatArray, *, is_start
     def curvature(point: FloatArray) -> FloatArray:
         here = scored(point.tobytes())
         found = here.information if is_start else _second_derivative(data, point, offsets, here.gradient)
-        # Where the likelihood is flat, curvature without a ridge would ask for an infinite step.
+        # Where the likelihood is flat, curvature without a ridge would give an infinite step.
         return found / elements + _RIDGE * np.eye(point.size)
 
     slope_at_end, iterations = (_SLOPE_OF_A_START, _ITERATIONS_OF_A_START) if is_start else (_SLOPE, _ITERATIONS)

@@ -16,7 +16,7 @@ Per element of a class that has always existed, with survival s_t over the gap a
 with the fraction never seen before f, ν_t = 1 - s_(t-1) (1 - ν_(t-1) (1 - c_(t-1))), and the probability χ_l of no
 capture after l, χ_t = 1 - s_t (1 - χ_(t+1) (1 - c_(t+1))), both 1 at their end. A core adds its elements to one cell.
 
-Every 1 - x is computed from the logit of x, so it has no rounding error of its own: where x rounds to 1, a difference
+Every 1 - x is computed from the logit of x, so it adds no rounding error: where x rounds to 1, a difference
 would leave the derivative without the value that it is divided by.
 """
 

@@ -112,7 +112,7 @@ def expected_cells(classes: Sequence[PopulationClass]) -> FloatArray:
     for group in classes:
         # Expected elements by first capture and captures, that are alive at the crawl.
         alive = np.zeros((n_crawls, n_crawls + 1))
-        new = group.living * group.never_before * group.coverage
+        new = group.eligible * group.never_before * group.coverage
         for crawl, coverage in enumerate(group.coverage):
             captured = np.zeros_like(alive)
             captured[:, 1:] = alive[:, :-1] * coverage

@@ -159,8 +159,8 @@ def expected_tables(classes: Sequence[PopulationClass]) -> DependenceTables:
     trap_dependence, transience = np.zeros((crawl.size, 2, 2)), np.zeros((inner.size, 2, 2))
     for group in classes:
         known, never = 1 - group.never_before, group.never_again
-        captured = group.living * group.coverage
-        missed_known = group.living * known * (1 - group.coverage)
+        captured = group.eligible * group.coverage
+        missed_known = group.eligible * known * (1 - group.coverage)
         at_next = group.survival * group.coverage[1:]
         later = 1 - never[:-1] - at_next
         trap_dependence += _stack(

@@ -125,7 +125,7 @@ def _exceeds(others: FloatArray, se: float) -> float:
 
 
 class MassChange(NamedTuple):
-    """A gap at which many more elements leave for good, or are new, than at any other gap.
+    """A gap at which many more elements leave permanently, or are new, than at any other gap.
 
     Attributes
     ----------

@@ -210,8 +210,8 @@ def _moved_by_trend(
     n, horizon = shape
     ahead = np.arange(1, horizon + 1)
     # Another trend also moves the level at the last crawl, to which sizes return.
-    of_level = 0.0 if is_expected else (1 - DAMPING**ahead) * (n_crawls - 1) / 2
-    return np.asarray(np.append(0.0, se * rng.standard_normal(n))[:, None] * (ahead + of_level))
+    level_weight = 0.0 if is_expected else (1 - DAMPING**ahead) * (n_crawls - 1) / 2
+    return np.asarray(np.append(0.0, se * rng.standard_normal(n))[:, None] * (ahead + level_weight))
 
 
 def forecast_overlaps(overlaps: FloatArray, *, horizon: int = 12, fewest: int = 4) -> Prediction:

@@ -128,8 +128,8 @@ def chart_trend(values: FloatArray, n_reference: int, *, seed: int) -> TrendChar
     monitored = slice(0, n - n_reference)
     found = (_averages(residuals, n_reference) - mean[monitored]) / sd[monitored]
     scale = residuals[:n_reference].std(ddof=2)
-    of_scale = simulated[:, n - 1] / simulated[:, :n_reference].std(axis=1, ddof=2)
-    low, high = (scale * np.quantile(of_scale, [0.025, 0.975])).tolist()
+    scale_ratio = simulated[:, n - 1] / simulated[:, :n_reference].std(axis=1, ddof=2)
+    low, high = (scale * np.quantile(scale_ratio, [0.025, 0.975])).tolist()
     return TrendChart(
         expected=line,
         averages=found,

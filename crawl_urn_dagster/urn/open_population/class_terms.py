@@ -38,15 +38,15 @@ class CourseParameters(NamedTuple):
 
     Attributes
     ----------
-    log_living
-        Logarithm of the expected living elements, shape (..., T).
+    log_eligible
+        Logarithm of the expected eligible elements, shape (..., T).
     log_hazard
         Logarithm of the hazard H, shape (..., T - 1); not read for a class without a hazard.
     logit_coverage
         Logit of the coverage, shape (..., T); not read for a class that is always captured.
     """
 
-    log_living: Numbers
+    log_eligible: Numbers
     log_hazard: Numbers
     logit_coverage: Numbers
 
@@ -69,15 +69,15 @@ class ClassTerms(NamedTuple):
     first, last
         Term of the first and of the last capture, shape (..., T).
     unseen
-        Expected living elements that no earlier crawl of the window captured, shape (..., T).
+        Expected eligible elements that no earlier crawl of the window captured, shape (..., T).
     never_again
-        Probability that no later crawl captures a living element, shape (..., T).
+        Probability that no later crawl captures an eligible element, shape (..., T).
     survival
         Probability to survive each gap, shape (..., T - 1).
     turnover
         Survival, deaths and births of each gap.
     missed
-        Probability that a crawl misses a living element, shape (..., T).
+        Probability that a crawl misses an eligible element, shape (..., T).
     total
         Expected elements that are captured at least once, shape (...).
     """
@@ -98,7 +98,7 @@ def _turnover(parameters: CourseParameters, survival: Survival) -> Turnover:
     All leading axes of complex parameters have the same real parts. The functions of one gap are therefore computed
     once, with a complex step for each of their two arguments, and the steps of the parameters follow from these.
     """
-    growth, following = np.diff(parameters.log_living), parameters.log_living[..., 1:]
+    growth, following = np.diff(parameters.log_eligible), parameters.log_eligible[..., 1:]
     if not np.iscomplexobj(growth):
         return _turnover_at(growth, parameters.log_hazard, following, survival)
     at = (0,) * (growth.ndim - 1)
@@ -193,19 +193,19 @@ def class_terms(parameters: CourseParameters, survival: Survival, *, is_always_c
     """
     change = _turnover(parameters, survival)
     phi = _exp(change.log_survival)
-    living = _exp(parameters.log_living)
+    eligible = _exp(parameters.log_eligible)
     if is_always_captured:
-        missed = log_missed = np.zeros_like(living)
+        missed = log_missed = np.zeros_like(eligible)
     else:
         log_missed = -np.logaddexp(0, parameters.logit_coverage.real)
         missed = np.exp(log_missed)
-        if np.iscomplexobj(living):
+        if np.iscomplexobj(eligible):
             logit_coverage = parameters.logit_coverage
             missed = missed - 1j * missed * (1 - missed) * logit_coverage.imag
             log_missed = log_missed - 1j * (1 - missed.real) * logit_coverage.imag
-    unseen = _recursion(living[..., 0], phi * missed[..., :-1], change.births)
+    unseen = _recursion(eligible[..., 0], phi * missed[..., :-1], change.births)
     never_again = _recursion(
-        np.ones_like(living[..., 0]), (phi * missed[..., 1:])[..., ::-1], change.deaths[..., ::-1]
+        np.ones_like(eligible[..., 0]), (phi * missed[..., 1:])[..., ::-1], change.deaths[..., ::-1]
     )[..., ::-1]
     passed = _before(change.log_survival + log_missed[..., :-1])
     return ClassTerms(
@@ -256,14 +256,14 @@ def adjoint(
     by_passed = _after(by_last - by_first)
     by_phi = later_unseen * missed[..., :-1] * unseen[..., :-1] + earlier_never * (missed[..., 1:] * never[..., 1:] - 1)
     by_log_survival = by_passed + by_phi * phi
-    by_exponent_of_births = later_unseen * (change.births - _exp(parameters.log_living[..., 1:]))
+    by_exponent_of_births = later_unseen * (change.births - _exp(parameters.log_eligible[..., 1:]))
     by_exponent = -by_log_survival - by_exponent_of_births
     by_growth = (by_log_survival - by_exponent_of_births) / 2 + by_exponent * change.by_growth
-    by_living = np.concatenate([(by_unseen * unseen)[..., :1], later_unseen * change.births], axis=-1)
-    by_living[..., 1:] += by_growth
-    by_living[..., :-1] -= by_growth
+    by_eligible = np.concatenate([(by_unseen * unseen)[..., :1], later_unseen * change.births], axis=-1)
+    by_eligible[..., 1:] += by_growth
+    by_eligible[..., :-1] -= by_growth
 
-    by_coverage = np.zeros_like(by_living)
+    by_coverage = np.zeros_like(by_eligible)
     if not is_always_captured:
         by_missed = unseen.copy()
         by_missed[..., :-1] += phi * unseen[..., :-1] * later_unseen
@@ -271,4 +271,4 @@ def adjoint(
         by_log_missed = by_last + by_missed * missed
         by_log_missed[..., :-1] += by_passed
         by_coverage = captures - (1 - missed) * by_log_missed
-    return CourseParameters(by_living, by_exponent * change.by_log_hazard, by_coverage)
+    return CourseParameters(by_eligible, by_exponent * change.by_log_hazard, by_coverage)

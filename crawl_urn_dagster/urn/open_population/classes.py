@@ -22,12 +22,12 @@ class PopulationClass:
     ----------
     name
         ``core``, ``shell``, ``shell_1``, ``shell_2`` or ``long_lived``.
-    living
-        Expected living elements at each crawl, shape (T,), each at least 0.
+    eligible
+        Expected eligible elements at each crawl, shape (T,), each at least 0.
     survival
         Probability of surviving the gap after each crawl but the last, shape (T - 1,), in [0, 1].
     coverage
-        Probability that a living element is captured by each crawl, shape (T,), in [0, 1].
+        Probability that an eligible element is captured by each crawl, shape (T,), in [0, 1].
 
     Examples
     --------
@@ -40,7 +40,7 @@ class PopulationClass:
     """
 
     name: str
-    living: FloatArray
+    eligible: FloatArray
     survival: FloatArray
     coverage: FloatArray
 
@@ -58,7 +58,11 @@ class PopulationClass:
         """Probability that an element alive at a crawl was captured by no earlier crawl, shape (T,)."""
         result = np.ones_like(self.coverage)
         for t in range(1, len(result)):
-            older = min(self.survival[t - 1] * self.living[t - 1] / self.living[t], 1.0) if self.living[t] > 0 else 0.0
+            older = (
+                min(self.survival[t - 1] * self.eligible[t - 1] / self.eligible[t], 1.0)
+                if self.eligible[t] > 0
+                else 0.0
+            )
             missed = (1 - self.coverage[t - 1]) * result[t - 1]
             result[t] = 1 - older + older * missed
         return result

@@ -72,7 +72,7 @@ class OpenPopulationFit:
         or in flat directions.
     estimates
         Quantities of the window by name: ``coverage`` and ``survival`` of the shells, ``mean_survival`` of all,
-        ``gone`` (share of a crawl that is no longer eligible at the next), ``population``, ``known_living``,
+        ``gone`` (share of a crawl that is no longer eligible at the next), ``population``, ``known_eligible``,
         ``completeness``, ``newcomers`` (first captures of a crawl), ``growth`` per crawl of all and ``shell_growth``.
         With a core: ``kappa`` in the middle of the window (of a fluctuating member: its mean without the first and the
         last crawl), ``kappa_first``, ``kappa_last``, ``core_share`` of a crawl, ``core_growth`` and ``miss``. With a
@@ -85,7 +85,7 @@ class OpenPopulationFit:
     standard_errors
         Standard errors of the estimates, by name.
     courses
-        Quantities of every crawl or gap, with intervals: ``population_by_crawl``, ``known_living_by_crawl``,
+        Quantities of every crawl or gap, with intervals: ``population_by_crawl``, ``known_eligible_by_crawl``,
         ``completeness_by_crawl``, ``coverage_by_crawl``, ``survival_by_gap``, ``gone_by_gap``, ``kappa_by_crawl``,
         ``core_share_by_crawl``. Values of the first and last crawl of a fluctuating member follow from a convention.
     kappa_limit
@@ -230,7 +230,7 @@ def first_last_inflation(fit: OpenPopulationFit, counts: CaptureHistoryCounts) -
 
 def _first_last(one: PopulationClass) -> FloatArray:
     """Return the expected elements of a class by first and last capture, shape (T, T)."""
-    first = one.living * one.never_before * one.coverage
+    first = one.eligible * one.never_before * one.coverage
     with np.errstate(divide="ignore"):
         alive = np.append(0.0, np.log(one.survival).cumsum())
     with np.errstate(invalid="ignore"):
@@ -314,7 +314,7 @@ class _Model:
         self._designs = layout.designs()
         n_soft = sum(not design.is_always_captured for design in self._designs)
         self._likelihood = MixtureLikelihood(self._designs, single if n_soft == 1 else mixed)
-        self._core = layout.index["stable_living"].start if layout.is_linear_core else None
+        self._core = layout.index["stable_eligible"].start if layout.is_linear_core else None
 
     def logarithmic(self, parameters: FloatArray) -> FloatArray:
         """Return the parameters with the logarithm of the elements of the core."""
@@ -391,5 +391,5 @@ class _Model:
         for design in self._designs:
             course = design.course(self.logarithmic(parameters))
             terms = class_terms(course, design.survival, is_always_captured=design.is_always_captured)
-            result.append(PopulationClass(design.name, np.exp(course.log_living), terms.survival, 1 - terms.missed))
+            result.append(PopulationClass(design.name, np.exp(course.log_eligible), terms.survival, 1 - terms.missed))
         return tuple(result)

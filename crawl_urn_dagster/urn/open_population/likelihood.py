@@ -47,7 +47,7 @@ class ClassDesign(NamedTuple):
     is_always_captured
         Whether its coverage is 1.
     matrix
-        Derivative of log living, log hazard and logit coverage by the parameters, shape (3 T - 1, n_parameters).
+        Derivative of log eligible, log hazard and logit coverage by the parameters, shape (3 T - 1, n_parameters).
     """
 
     name: str
@@ -65,7 +65,7 @@ class ClassDesign(NamedTuple):
 
 
 def _course(values: npt.NDArray[Any]) -> CourseParameters:
-    """Split log living, log hazard and logit coverage, shape (..., 3 T - 1)."""
+    """Split log eligible, log hazard and logit coverage, shape (..., 3 T - 1)."""
     n = (values.shape[-1] + 1) // 3
     return CourseParameters(values[..., :n], values[..., n : 2 * n - 1], values[..., 2 * n - 1 :])
 

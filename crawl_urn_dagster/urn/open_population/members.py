@@ -117,8 +117,8 @@ class Layout:
         Whether a core grows (1) or shrinks (-1); not read without a core that changes.
     index
         First position and number of the parameters of each name. Names: ``log_hazard``, ``logit_coverage``,
-        ``log_living_k`` of shell k, ``shift_hazard_k`` and ``shift_coverage_k`` of shell k > 1, ``growth`` of the
-        shells, and ``stable_living``, ``stable_growth``, ``stable_miss`` and ``stable_hazard`` of the other class.
+        ``log_eligible_k`` of shell k, ``shift_hazard_k`` and ``shift_coverage_k`` of shell k > 1, ``growth`` of the
+        shells, and ``stable_eligible``, ``stable_growth``, ``stable_miss`` and ``stable_hazard`` of the other class.
     """
 
     member: Member
@@ -133,7 +133,7 @@ class Layout:
 
     @property
     def is_linear_core(self) -> bool:
-        """Whether ``stable_living`` is the number of elements itself, which can be 0, and not its logarithm."""
+        """Whether ``stable_eligible`` is the number of elements itself, which can be 0, and not its logarithm."""
         return self.member.stable == "core"
 
     def designs(self) -> tuple[ClassDesign, ...]:
@@ -142,7 +142,7 @@ class Layout:
         result = []
         if member.stable != "none":
             matrix = np.zeros((3 * n - 1, p))
-            matrix[:n, self.index["stable_living"]] = 1
+            matrix[:n, self.index["stable_eligible"]] = 1
             if "stable_growth" in self.index:
                 matrix[:n, self.index["stable_growth"]] = _centred(n)[:, None]
             if "stable_hazard" in self.index:
@@ -156,7 +156,7 @@ class Layout:
             result.append(ClassDesign(name, survival, member.stable == "core", matrix))
         for k in range(1, member.n_shells + 1):
             matrix = np.zeros((3 * n - 1, p))
-            matrix[:n, self.index[f"log_living_{k}"]] = 1
+            matrix[:n, self.index[f"log_eligible_{k}"]] = 1
             if member.trend == "growing":
                 matrix[:n, self.index["growth"]] = _centred(n)[:, None]
             elif member.trend == "fluctuating":
@@ -181,14 +181,14 @@ class Layout:
         bound("log_hazard", *_LOG_HAZARD)
         bound("logit_coverage", *_LOGIT)
         for k in range(1, self.member.n_shells + 1):
-            bound(f"log_living_{k}", np.log(_LEAST_CORE), np.log(1e4 * captured))
+            bound(f"log_eligible_{k}", np.log(_LEAST_CORE), np.log(1e4 * captured))
         bound("growth", -_GROWTH, _GROWTH)
         bound("stable_hazard", *_LOG_HAZARD)
         bound("stable_miss", *_LOGIT)
         if self.is_linear_core:
-            bound("stable_living", _LEAST_CORE / captured, 2.0)
+            bound("stable_eligible", _LEAST_CORE / captured, 2.0)
         else:
-            bound("stable_living", np.log(_LEAST_CORE), np.log(1e4 * captured))
+            bound("stable_eligible", np.log(_LEAST_CORE), np.log(1e4 * captured))
         signed = self.member.stable != "long_lived"
         least = _LEAST_GROWTH if signed and self.sign > 0 else -_GROWTH
         bound("stable_growth", least, -_LEAST_GROWTH if signed and self.sign < 0 else _GROWTH)
@@ -204,13 +204,13 @@ def layout_of(member: Member, n_crawls: int, sign: int = 1) -> Layout:
     """Lay out the parameters of a member."""
     sizes = {"log_hazard": n_crawls - 1, "logit_coverage": n_crawls}
     for k in range(1, member.n_shells + 1):
-        sizes[f"log_living_{k}"] = 1
+        sizes[f"log_eligible_{k}"] = 1
         if k > 1:
             sizes |= {f"shift_hazard_{k}": 1, f"shift_coverage_{k}": 1}
     if member.trend != "constant":
         sizes["growth"] = n_crawls - 3 if member.trend == "fluctuating" else 1
     if member.stable != "none":
-        sizes["stable_living"] = 1
+        sizes["stable_eligible"] = 1
         if member.trend != "constant":
             sizes["stable_growth"] = 1
     if member.stable in {"core_missed", "long_lived"}:

@@ -35,7 +35,7 @@ _Z_ONE_SIDED = 1.6448536269514722
 # The rule of three: with 95 % confidence, at most three elements are expected where none was seen.
 _RULE_OF_THREE = 3.0
 # Quantities whose intervals are computed on the logarithmic scale and as they are; all others are shares.
-_POSITIVE = {"population", "known_living", "loss_half_life"}
+_POSITIVE = {"population", "known_eligible", "loss_half_life"}
 _SIGNED = {"newcomers", "growth", "core_growth", "shell_growth"}
 _EDGE = 1e-12
 
@@ -59,28 +59,28 @@ class Quantities(NamedTuple):
 
 
 class _Classes(NamedTuple):
-    """Living, coverage, survival and not yet known of every class, shape (classes, ..., T) or (classes, ..., T - 1)."""
+    """Eligible, coverage, survival and unknown of every class, shape (classes, ..., T) or (classes, ..., T - 1)."""
 
-    living: Numbers
+    eligible: Numbers
     coverage: Numbers
     survival: Numbers
     unknown: Numbers
 
 
 def _classes(designs: Sequence[ClassDesign], courses: Sequence[CourseParameters]) -> _Classes:
-    living, coverage, survival, unknown = [], [], [], []
+    eligible, coverage, survival, unknown = [], [], [], []
     for design, course in zip(designs, courses, strict=True):
         terms = class_terms(course, design.survival, is_always_captured=design.is_always_captured)
-        living.append(np.exp(course.log_living))
+        eligible.append(np.exp(course.log_eligible))
         coverage.append(1 - terms.missed)
         survival.append(terms.survival)
-        unknown.append(_unknown(course.log_living, terms.survival, terms.missed))
-    return _Classes(np.array(living), np.array(coverage), np.array(survival), np.array(unknown))
+        unknown.append(_unknown(course.log_eligible, terms.survival, terms.missed))
+    return _Classes(np.array(eligible), np.array(coverage), np.array(survival), np.array(unknown))
 
 
-def _unknown(log_living: Numbers, survival: Numbers, missed: Numbers) -> Numbers:
-    """Return the probability that a living element was captured neither by an earlier crawl nor before the window."""
-    older = survival * np.exp(-np.diff(log_living))
+def _unknown(log_eligible: Numbers, survival: Numbers, missed: Numbers) -> Numbers:
+    """Return the probability that an eligible element was captured neither by an earlier crawl nor earlier."""
+    older = survival * np.exp(-np.diff(log_eligible))
     mean_older = np.exp(np.log(older).mean(axis=-1))
     mean_missed = missed.mean(axis=-1)
     result = np.empty_like(missed)
@@ -110,23 +110,23 @@ def quantities(
         Arrays of shape (...), and of shape (..., crawls) for names that end in ``_by_crawl`` or ``_by_gap``.
     """
     classes = _classes(designs, courses)
-    living = classes.living
-    captured = living * classes.coverage
+    eligible = classes.eligible
+    captured = eligible * classes.coverage
     is_shell = np.array([design.name.startswith("shell") for design in designs])
-    shell = living[is_shell].sum(axis=0)
-    total, sizes = living.sum(axis=0), captured.sum(axis=0)
-    known = (living * (1 - (1 - classes.coverage) * classes.unknown)).sum(axis=0)
-    shell_survival = (living[is_shell][..., :-1] * classes.survival[is_shell]).sum(axis=0) / shell[..., :-1]
+    shell = eligible[is_shell].sum(axis=0)
+    total, sizes = eligible.sum(axis=0), captured.sum(axis=0)
+    known = (eligible * (1 - (1 - classes.coverage) * classes.unknown)).sum(axis=0)
+    shell_survival = (eligible[is_shell][..., :-1] * classes.survival[is_shell]).sum(axis=0) / shell[..., :-1]
     gaps = slice(0, crawls.stop - 1)
     first, last = crawls.start, crawls.stop - 1
-    survivors = (living[..., :-1] * classes.survival).sum(axis=0)
+    survivors = (eligible[..., :-1] * classes.survival).sum(axis=0)
     retained = (captured[..., :-1] * classes.survival).sum(axis=0) / sizes[..., :-1]
     shell_coverage = captured[is_shell].sum(axis=0) / shell
     result = {
         "coverage": shell_coverage[..., crawls].mean(axis=-1),
         "survival": np.exp(np.log(shell_survival[..., gaps]).mean(axis=-1)),
         "population": total[..., crawls].mean(axis=-1),
-        "known_living": known[..., crawls].mean(axis=-1),
+        "known_eligible": known[..., crawls].mean(axis=-1),
         "completeness": sizes[..., crawls].sum(axis=-1) / known[..., crawls].sum(axis=-1),
         "mean_survival": np.exp(np.log((survivors / total[..., :-1])[..., gaps]).mean(axis=-1)),
         "gone": 1 - np.exp(np.log(retained[..., gaps]).mean(axis=-1)),
@@ -137,25 +137,25 @@ def quantities(
         "survival_by_gap": shell_survival,
         "gone_by_gap": 1 - retained,
         "population_by_crawl": total,
-        "known_living_by_crawl": known,
+        "known_eligible_by_crawl": known,
         "completeness_by_crawl": sizes / known,
     }
     if not is_shell[0]:
-        result |= _of_stable_class(designs[0].name, classes, captured[0] / sizes, crawls)
+        result |= _stable_class_quantities(designs[0].name, classes, captured[0] / sizes, crawls)
     return result
 
 
 def _first_captures(classes: _Classes, crawls: slice, gaps: slice) -> Numbers:
     """Return the elements that an average crawl captures first: births times the probability of ever being captured."""
-    births = (classes.living[..., 1:] - classes.living[..., :-1] * classes.survival)[..., gaps].mean(axis=-1)
+    births = (classes.eligible[..., 1:] - classes.eligible[..., :-1] * classes.survival)[..., gaps].mean(axis=-1)
     coverage, survival = classes.coverage[..., crawls].mean(axis=-1), classes.survival[..., gaps].mean(axis=-1)
     first_captures: Numbers = (births * coverage / (1 - survival * (1 - coverage))).sum(axis=0)
     return first_captures
 
 
-def _of_stable_class(name: str, classes: _Classes, share: Numbers, crawls: slice) -> dict[str, Numbers]:
+def _stable_class_quantities(name: str, classes: _Classes, share: Numbers, crawls: slice) -> dict[str, Numbers]:
     """Compute shares of the core or the long-lived class, and its growth, loss and miss chances."""
-    stable, total = classes.living[0], classes.living.sum(axis=0)
+    stable, total = classes.eligible[0], classes.eligible.sum(axis=0)
     fraction = stable / total
     first, last = crawls.start, crawls.stop - 1
     middle = [(first + last) // 2, (first + last + 1) // 2]
@@ -243,17 +243,17 @@ def limits_of(name: str, value: npt.ArrayLike, se: npt.ArrayLike) -> tuple[Float
     )
 
 
-def upper_limit_of_share(share: float, se: float, living: float) -> float:
+def upper_limit_of_share(share: float, se: float, eligible: float) -> float:
     """Return the upper end of the one-sided 95 % confidence interval of a share that may be 0.
 
     Parameters
     ----------
     share, se
-        Estimated share of the living and its standard error.
-    living
-        Expected living elements.
+        Estimated share of the eligible and its standard error.
+    eligible
+        Expected eligible elements.
     """
-    return min(max(share + _Z_ONE_SIDED * se, _RULE_OF_THREE / living), 1.0)
+    return min(max(share + _Z_ONE_SIDED * se, _RULE_OF_THREE / eligible), 1.0)
 
 
 def kappa_over_newborn_coverage(
@@ -288,15 +288,15 @@ def kappa_over_newborn_coverage(
     (0.318, 0.474)
     """
     shells = [one for one in classes if one.name.startswith("shell")]
-    living = sum(float(one.living.mean()) for one in shells)
+    eligible = sum(float(one.eligible.mean()) for one in shells)
     factors = []
     for ratio in (lowest, highest):
         total = 0.0
         for one in shells:
             turnover = 1 - float(np.exp(np.log(np.maximum(one.survival, _EDGE)).mean()))
             bounded = min(ratio, 1 / max(float(one.coverage.mean()), _EDGE))
-            total += float(one.living.mean()) / (1 - turnover * (1 - bounded))
-        factors.append(total / living)
+            total += float(one.eligible.mean()) / (1 - turnover * (1 - bounded))
+        factors.append(total / eligible)
     low, high = (
         limit / (limit + (1 - limit) * factor) if 0 < limit < 1 else limit
         for limit, factor in zip(inner, factors, strict=True)
@@ -337,7 +337,7 @@ def last_known_over_newborn_coverage(
             bounded = min(ratio, 1 / mean)
             of_new = float(expit(logit(min(bounded * mean, 1 - _EDGE)) + logit(last) - logit(mean)))
             usual = 1 - turnover * (1 - bounded)
-            known = float(one.living[-2] * (1 - one.never_before[-2] * (1 - one.coverage[-2])))
+            known = float(one.eligible[-2] * (1 - one.never_before[-2] * (1 - one.coverage[-2])))
             change += known * float(one.survival[-1]) * ((1 - turnover * (1 - of_new / last)) / usual - 1)
         changes.append(change)
     return min(changes), max(changes)

@@ -78,11 +78,11 @@ def starts_of(layout: Layout, sizes: Sizes, fits: Mapping[str, Found]) -> list[F
 
 
 def _read(found: Found, sizes: Sizes) -> dict[str, FloatArray]:
-    """Return the parameters by name, ``stable_living`` on the logarithmic scale and growth of every gap."""
+    """Return the parameters by name, ``stable_eligible`` on the logarithmic scale and growth of every gap."""
     layout = found.layout
     values = {name: found.parameters[at].copy() for name, at in layout.index.items()}
     if layout.is_linear_core:
-        values["stable_living"] = np.log(values["stable_living"] * sizes.captured)
+        values["stable_eligible"] = np.log(values["stable_eligible"] * sizes.captured)
     n = layout.n_crawls
     if layout.member.trend == "growing":
         values["growth"] = np.repeat(values["growth"], n - 1)
@@ -95,19 +95,19 @@ def _from_counts(layout: Layout, sizes: Sizes) -> dict[str, FloatArray]:
     """Guess the parameters from the sizes of the crawls."""
     stable = {"none": 0.0, "core": 0.8 * sizes.in_all}.get(layout.member.stable, sizes.often)
     shell = np.maximum(sizes.crawls - stable * (1 - sizes.often_missed), 0.02 * sizes.crawls) + 0.1
-    living = shell.mean() / _SHELL_COVERAGE
+    eligible = shell.mean() / _SHELL_COVERAGE
     return {
         "log_hazard": np.full(layout.n_crawls - 1, np.log(_SHELL_HAZARD)),
-        "logit_coverage": logit(np.clip(shell / living, 0.02, 0.98)),
-        "log_living_1": np.array([np.log(living)]),
-        "stable_living": np.array([np.log(max(stable, 1.0))]),
+        "logit_coverage": logit(np.clip(shell / eligible, 0.02, 0.98)),
+        "log_eligible_1": np.array([np.log(eligible)]),
+        "stable_eligible": np.array([np.log(max(stable, 1.0))]),
         "stable_miss": np.array([logit(np.clip(sizes.often_missed, 1e-3, 0.5))]),
     }
 
 
 def _with_classes(layout: Layout, values: dict[str, FloatArray]) -> list[dict[str, FloatArray]]:
     """Return the values with the shells that the member has, split in two ways where shells are new."""
-    have = sum(name.startswith("log_living_") for name in values)
+    have = sum(name.startswith("log_eligible_") for name in values)
     want = layout.member.n_shells
     if have > want:  # the more stable of two shells becomes the stable class
         return [_shell_to_stable(values)]
@@ -124,11 +124,11 @@ def _split(values: dict[str, FloatArray], have: int, want: int) -> list[dict[str
     for by_coverage, by_hazard in _SPLITS:
         split = dict(values)
         for k in range(have + 1, want + 1):
-            living = values[f"log_living_{k - 1}"] - np.log(2)
+            eligible = values[f"log_eligible_{k - 1}"] - np.log(2)
             coverage, hazard = (values.get(f"shift_{name}_{k - 1}", np.zeros(1)) for name in ("coverage", "hazard"))
             split |= {
-                f"log_living_{k - 1}": living,
-                f"log_living_{k}": living,
+                f"log_eligible_{k - 1}": eligible,
+                f"log_eligible_{k}": eligible,
                 f"shift_coverage_{k}": coverage + by_coverage,
                 f"shift_hazard_{k}": hazard + by_hazard,
             }
@@ -142,7 +142,7 @@ def _split(values: dict[str, FloatArray], have: int, want: int) -> list[dict[str
 def _stable_to_shell(values: dict[str, FloatArray]) -> dict[str, FloatArray]:
     hazard = values.get("stable_hazard", np.array([np.log(_HAZARD)]))
     return values | {
-        "log_living_2": values["stable_living"],
+        "log_eligible_2": values["stable_eligible"],
         "shift_coverage_2": -values["stable_miss"] - values["logit_coverage"].mean(),
         "shift_hazard_2": hazard - values["log_hazard"].mean(),
     }
@@ -155,10 +155,10 @@ def _shell_to_stable(values: dict[str, FloatArray]) -> dict[str, FloatArray]:
         return values[base] + (values[f"shift_{name}_2"] if k == 2 else 0.0)
 
     return values | {
-        "log_living_1": values[f"log_living_{rest}"],
+        "log_eligible_1": values[f"log_eligible_{rest}"],
         "log_hazard": shifted("hazard", "log_hazard", rest),
         "logit_coverage": shifted("coverage", "logit_coverage", rest),
-        "stable_living": values[f"log_living_{stable}"],
+        "stable_eligible": values[f"log_eligible_{stable}"],
         "stable_hazard": shifted("hazard", "log_hazard", stable).mean(keepdims=True),
         "stable_miss": -shifted("coverage", "logit_coverage", stable).mean(keepdims=True),
     }
@@ -169,7 +169,7 @@ def _assemble(layout: Layout, values: dict[str, FloatArray], sizes: Sizes) -> Fl
     n = layout.n_crawls
     defaults = {
         "growth": np.zeros(n - 1),
-        "stable_living": np.array([np.log(max(0.5 * sizes.in_all, 1.0))]),
+        "stable_eligible": np.array([np.log(max(0.5 * sizes.in_all, 1.0))]),
         "stable_growth": np.array([layout.sign * _GROWTH]),
         "stable_miss": np.array([logit(_MISS)]),
         "stable_hazard": np.array([np.log(_HAZARD)]),
@@ -181,8 +181,8 @@ def _assemble(layout: Layout, values: dict[str, FloatArray], sizes: Sizes) -> Fl
     elif layout.member.trend == "fluctuating":
         # The number of elements is then that of the first crawl, not of the middle of the window.
         for k in range(1, layout.member.n_shells + 1):
-            values[f"log_living_{k}"] = values[f"log_living_{k}"] - growth.mean() * (n - 1) / 2
+            values[f"log_eligible_{k}"] = values[f"log_eligible_{k}"] - growth.mean() * (n - 1) / 2
         values["growth"] = growth[1:-1]
     if layout.is_linear_core:
-        values["stable_living"] = np.exp(values["stable_living"]) / sizes.captured
+        values["stable_eligible"] = np.exp(values["stable_eligible"]) / sizes.captured
     return np.concatenate([values[name] for name in layout.index])

@@ -49,7 +49,7 @@ class StateSpaceClass:
     >>> stable = StateSpaceClass.markov("stable", survival=0.95, after_capture=0.9, after_miss=0.3)
     >>> stable.containment(np.arange(3))
     array([1.    , 0.855 , 0.7581])
-    >>> round(stable.known_living(), 4)
+    >>> round(stable.known_eligible(), 4)
     1.2836
     """
 
@@ -89,7 +89,7 @@ class StateSpaceClass:
 
     @property
     def availability(self) -> float:
-        """Long-run probability that a living element is available."""
+        """Long-run probability that an eligible element is available."""
         return float(self.parameters.availability)
 
     @property
@@ -151,15 +151,15 @@ class StateSpaceClass:
         spread = self.availability * survival / (1 - survival) ** 2
         return float(rate + rate**2 * self.coverage * (spread + (1 - self.availability) * memory / (1 - memory) ** 2))
 
-    def known_living(self, growth: float = 1.0) -> float:
-        """Return the living elements captured at least once so far, per element of a crawl, V/M."""
+    def known_eligible(self, growth: float = 1.0) -> float:
+        """Return the eligible elements captured at least once so far, per element of a crawl, V/M."""
         survival, missed = self.survival / growth, 1 - self.coverage
         kept = survival * ((1 - self.departure) * missed + 1 - self.reactivation)
         curvature = survival**2 * missed * self.memory
         return (1 - survival * (1 - self.reactivation) + survival * self.departure) / (1 - kept + curvature)
 
     def available_share(self, growth: float = 1.0, entrants: Entrants = "stationary") -> float:
-        """Return the share of the living elements that is available, if newborn elements enter in the named state."""
+        """Return the share of the eligible elements that is available, if newborn elements enter in the named state."""
         state = {
             "stationary": self.availability,
             "available": 1.0,
@@ -172,7 +172,7 @@ class StateSpaceClass:
         return self.availability + (state - self.availability) * newborn
 
     def eligible(self, growth: float = 1.0, entrants: Entrants = "stationary") -> float:
-        """Return the living elements per element of a crawl, N/M."""
+        """Return the eligible elements per element of a crawl, N/M."""
         return 1 / (self.coverage * self.available_share(growth, entrants))
 
     def captured_by_all(self, n_crawls: int) -> float:
@@ -239,20 +239,20 @@ class Mixture:
         """Return the intercept of the discovery curve's asymptote, per element of a crawl, without growth."""
         return self._mean([k.discovery_intercept() for k in self.classes])
 
-    def known_living(self) -> float:
-        """Return the living elements captured at least once so far, per element of a crawl, V/M."""
-        return self._mean([k.known_living(self.growth) for k in self.classes])
+    def known_eligible(self) -> float:
+        """Return the eligible elements captured at least once so far, per element of a crawl, V/M."""
+        return self._mean([k.known_eligible(self.growth) for k in self.classes])
 
     def known_shares(self) -> tuple[float, ...]:
-        """Return the share of each class in the living elements captured at least once so far."""
-        return _normalised([m * k.known_living(self.growth) for m, k in zip(self.shares, self.classes, strict=True)])
+        """Return the share of each class in the eligible elements captured at least once so far."""
+        return _normalised([m * k.known_eligible(self.growth) for m, k in zip(self.shares, self.classes, strict=True)])
 
     def eligible(self, entrants: Entrants = "stationary") -> float:
-        """Return the living elements per element of a crawl, N/M."""
+        """Return the eligible elements per element of a crawl, N/M."""
         return self._mean([k.eligible(self.growth, entrants) for k in self.classes])
 
     def eligible_shares(self, entrants: Entrants = "stationary") -> tuple[float, ...]:
-        """Return the share of each class in the living elements."""
+        """Return the share of each class in the eligible elements."""
         parts = [k.eligible(self.growth, entrants) for k in self.classes]
         return _normalised([m * part for m, part in zip(self.shares, parts, strict=True)])
 

@@ -3,7 +3,7 @@
 The effort e_t of a crawl is added to the logit of coverage of every class, or, in a class without random misses, to
 the logits of c1 and c0. Estimates with constant effort are moved by V Σ_t d_t e_t to first order, where V is the
 inverse information and d_t the covariance of the scores of the parameters and of e_t, and have a bias of second order.
-Both follow from the fitted model, so that no simulation is needed.
+Both follow from the fitted model, so no simulation is needed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class Efforts(NamedTuple):
     sd, autocorrelation
         Standard deviation without estimation error, and correlation of consecutive crawls, at least 0.
     covariance
-        Of the efforts of all crawls, shape (n_crawls, n_crawls); larger than by `sd`, because that is an estimate.
+        Covariance of the efforts of all crawls, shape (n_crawls, n_crawls); larger than by `sd`, because `sd` is
+        an estimate.
     shift
         Change of the parameters per unit of effort of each crawl, shape (n_parameters, n_crawls).
     bias
@@ -133,17 +134,17 @@ def _covariances_of_scores(
     posterior, scores = likelihood(point).posterior, likelihood.scores(point)
     weights = likelihood.first_capture_weights(point)
     first, second = _effort_tables(layout.kinds, tables.parameters, histories.n_crawls)
-    of_first = _first_capture_slopes(likelihood, point)
-    expected = np.einsum("kf,kft->ft", weights, of_first)
+    first_slopes = _first_capture_slopes(likelihood, point)
+    expected = np.einsum("kf,kft->ft", weights, first_slopes)
     if likelihood.is_full:
         expected = np.broadcast_to(expected.sum(axis=0), expected.shape)
     log_terms = tables.terms[:, 0].reshape(len(weights), -1, histories.n_crawls)
     slopes, curvatures = np.zeros((point.size, histories.n_crawls)), np.zeros(point.size)
     for chunk in _chunks(histories, likelihood.data.row):
         probability = posterior[chunk.row].T[..., None]
-        slope, curvature = (_of_crawls(table, chunk) for table in (first, second))
+        slope, curvature = (_crawl_sums(table, chunk) for table in (first, second))
         start = chunk.seen.argmax(axis=1)
-        score = (probability * (slope + of_first[:, start])).sum(axis=0) - expected[start]
+        score = (probability * (slope + first_slopes[:, start])).sum(axis=0) - expected[start]
         weighted = scores[chunk.row].T * chunk.elements
         slopes += weighted @ score
         curvatures += weighted @ (probability * curvature).sum(axis=(0, 2)) / 2
@@ -248,7 +249,7 @@ def _chunks(histories: CaptureHistoryCounts, row: IntArray) -> Iterator[_Chunk]:
         yield _Chunk(seen, histories.elements[kept].astype(np.float64), row[low : low + _CHUNK], before, after)
 
 
-def _of_crawls(table: FloatArray, chunk: _Chunk) -> FloatArray:
+def _crawl_sums(table: FloatArray, chunk: _Chunk) -> FloatArray:
     """Look up the derivative with respect to the effort of each crawl, shape (classes, histories, crawls)."""
     n = table.shape[-1]
     crawls = np.arange(n)

@@ -40,7 +40,7 @@ _LEVEL = 0.05
 _LARGEST_DISAGREEMENT = 2.0
 _RELEVANT_DISAGREEMENT = 0.1
 _LARGEST_AUTOCORRELATION = 0.9
-_LEAST_LIVING = 0.5
+_LEAST_ELIGIBLE = 0.5
 # Quantities whose interval also covers the estimate of the next best model: of all elements, not of a class.
 _EXTRAPOLATED = {"alive_share", "unique_rate", "newcomers_per_crawl", "eligible_per_captured"}
 
@@ -51,9 +51,9 @@ class Projections(NamedTuple):
     Attributes
     ----------
     containment
-        Of the share of a crawl that a later crawl contains, over all lags.
+        Error of the share of a crawl that a later crawl contains, over all lags.
     discovery
-        Of the distinct elements of a window per element of its first crawl, over all lengths.
+        Error of the distinct elements of a window per element of its first crawl, over all lengths.
     """
 
     containment: float
@@ -100,7 +100,7 @@ class Family:
         found = self.analysis.population
         if self.rival_analysis is None:
             return found
-        difference = self.rival_analysis.population.living - found.living
+        difference = self.rival_analysis.population.eligible - found.eligible
         return found._replace(covariance=found.covariance + np.outer(difference, difference))
 
 
@@ -208,10 +208,10 @@ def projections(mixture: Mixture, histories: CaptureHistoryCounts) -> Projection
     misses = []
     for lag in range(1, n):
         starts = np.flatnonzero(sizes[: n - lag] > 0)
-        of_lag = shared[starts, starts + lag] / sizes[starts] - containment[lag]
-        of_window = (unions[starts, starts + lag] - modelled[starts, starts + lag]) / sizes[starts]
+        lag_residuals = shared[starts, starts + lag] / sizes[starts] - containment[lag]
+        window_residuals = (unions[starts, starts + lag] - modelled[starts, starts + lag]) / sizes[starts]
         if starts.size:
-            misses.append((of_lag.mean(), of_window.mean()))
+            misses.append((lag_residuals.mean(), window_residuals.mean()))
     if not misses:
         return Projections(np.nan, np.nan)
     return Projections(*np.sqrt((np.array(misses) ** 2).mean(axis=0)).tolist())
@@ -240,22 +240,22 @@ def agrees_with_population(growth: Growth, analysis: Analysis) -> bool:
     analysis
         Population under the selected fit.
     """
-    living = analysis.population.living
-    # A crawl without a living element has no logarithm of their number.
-    known = living >= _LEAST_LIVING
+    eligible = analysis.population.eligible
+    # A crawl without an eligible element has no logarithm of their number.
+    known = eligible >= _LEAST_ELIGIBLE
     if known.sum() < _LEAST_CRAWLS:
         return True
-    time, log_living = np.flatnonzero(known).astype(np.float64), np.log(living[known])
+    time, log_eligible = np.flatnonzero(known).astype(np.float64), np.log(eligible[known])
     centred = time - time.mean()
-    slope = centred @ log_living / (centred @ centred)
-    residual = log_living - log_living.mean() - slope * centred
+    slope = centred @ log_eligible / (centred @ centred)
+    residual = log_eligible - log_eligible.mean() - slope * centred
     lagged = autocorrelation(residual, largest=_LARGEST_AUTOCORRELATION)
     variance = residual @ residual / max(len(time) - 2, 1) / (centred @ centred) * (1 + lagged) / (1 - lagged)
-    weights = centred / (centred @ centred) / living[known]
+    weights = centred / (centred @ centred) / eligible[known]
     variance += weights @ analysis.population.covariance[np.ix_(known, known)] @ weights
     difference = abs(np.log(growth.growth) - slope)
     is_significant = difference > _LARGEST_DISAGREEMENT * np.hypot(growth.log_se, np.sqrt(variance))
-    return not (is_significant and difference * (len(living) - 1) > _RELEVANT_DISAGREEMENT)
+    return not (is_significant and difference * (len(eligible) - 1) > _RELEVANT_DISAGREEMENT)
 
 
 def _with_growth(analysis: Analysis, growth: Growth) -> Analysis:

@@ -1,6 +1,6 @@
 """Fit the growth of the population by the dates of first captures, and test it.
 
-Births come in bursts and efforts vary, so that the likelihood ratio of Poisson births would call most lists growing.
+Births come in bursts and efforts vary, so the likelihood ratio of Poisson births would call most lists growing.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Growth(NamedTuple):
     dispersion
         Variance of the first captures of a crawl over that of Poisson births, at least 1.
     p_value
-        Of the test that the growth is 1.
+        Test that the growth is 1.
     log_se
         Standard error of the logarithm of the growth, with the dispersion and the effect of efforts.
     """
@@ -65,7 +65,7 @@ def fit_growth(fit: StateSpaceFit, data: Observations, histories: CaptureHistory
     """
     point, null = search(Likelihood(data, fit.layout, is_full=True), fit.point)
     growing = Likelihood(data, fit.layout._replace(grows=True), is_full=True)
-    # The survival is bounded by the growth below 1, so that the likelihood has a kink at 1.
+    # The survival is bounded by the growth below 1, so the likelihood has a kink at 1.
     ends = ((0.0, _LARGEST_LOG_GROWTH), (-_LARGEST_LOG_GROWTH, 0.0))
     found = [search(growing, np.append(point, 0.0), growth_bounds=end) for end in ends]
     best, value = min(found, key=lambda candidate: candidate[1])
@@ -73,7 +73,7 @@ def fit_growth(fit: StateSpaceFit, data: Observations, histories: CaptureHistory
     expected = np.maximum(data.n_elements * by_crawl / by_crawl.sum(), _LEAST_EXPECTED)
     observed = np.bincount(data.first, weights=data.elements, minlength=data.n_crawls)
     degrees = max(data.n_crawls - 3, 1)
-    # What efforts do to the first captures is not a burst of births.
+    # The effect of efforts on the first captures is not a burst of births.
     moved = expected[:, None] * first_capture_slopes(growing, best)
     spread = (np.diag(expected) + moved @ efforts.covariance @ moved.T)[1:, 1:]
     residual = (observed - expected)[1:]
@@ -81,14 +81,15 @@ def fit_growth(fit: StateSpaceFit, data: Observations, histories: CaptureHistory
 
     covariance, _, _ = invert_information(growing, best)
     shift = shift_by_efforts(growing, best, covariance, histories)[-1]
-    of_births = dispersion * covariance[-1, -1]
-    variance = max(of_births + float(shift @ efforts.covariance @ shift), 0.0)
-    ratio = 2 * max(null - value, 0.0) / dispersion * (of_births / variance if variance > 0 else 1.0)
-    # A dispersion of 1 is that of Poisson births, not an estimate; the covariance of efforts allows for its error.
+    birth_variance = dispersion * covariance[-1, -1]
+    variance = max(birth_variance + float(shift @ efforts.covariance @ shift), 0.0)
+    ratio = 2 * max(null - value, 0.0) / dispersion * (birth_variance / variance if variance > 0 else 1.0)
+    # A dispersion of 1 means Poisson births and is not an estimate; the covariance of efforts allows for its error.
     freedom = degrees if dispersion > 1 else np.inf
-    of_efforts = variance - of_births
+    effort_variance = variance - birth_variance
     half = np.hypot(
-        t_distribution.ppf(0.975, freedom) * np.sqrt(of_births), NORMAL_QUANTILE * np.sqrt(max(of_efforts, 0.0))
+        t_distribution.ppf(0.975, freedom) * np.sqrt(birth_variance),
+        NORMAL_QUANTILE * np.sqrt(max(effort_variance, 0.0)),
     )
     log_growth = float(best[-1])
     low, high = np.exp(np.clip([log_growth - half, log_growth + half], -5, 5)).tolist()

@@ -47,17 +47,17 @@ class Withholding(Code):
 
     #: The class makes up less than 1 % of a crawl.
     RARE_CLASS = "rare_class"
-    #: Absences last for more than a third of the crawls, and cannot be told from deaths.
+    #: Absences last for more than a third of the crawls, and cannot be distinguished from deaths.
     LONG_ABSENCE = "long_absence"
     #: A parameter of the class is at a bound of the search, or the likelihood is flat.
     NOT_IDENTIFIED = "not_identified"
-    #: A hidden class shows no memory, so that misses and dormancy cannot be told apart.
+    #: A hidden class shows no memory, so misses and dormancy cannot be distinguished.
     NO_MEMORY = "no_memory"
     #: Fewer than 12 crawls do not identify two classes.
     TOO_FEW_CRAWLS = "too_few_crawls"
     #: The number depends on the state of newborn elements, which histories do not identify.
     ENTRANTS_UNKNOWN = "entrants_unknown"
-    #: Sizes and first captures disagree about the growth, so that nothing may be extrapolated.
+    #: Sizes and first captures disagree about the growth, so nothing may be extrapolated.
     NOT_STATIONARY = "not_stationary"
 
 
@@ -203,7 +203,7 @@ def _derive(urn: Mixture) -> dict[tuple[str, int | None, int | None], float]:
     }
     known, eligible = urn.known_shares(), urn.eligible_shares()
     for k, element in enumerate(urn.classes):
-        of_class = {
+        class_quantities = {
             "share": urn.shares[k],
             "known_share": known[k],
             "eligible_share": eligible[k],
@@ -213,7 +213,7 @@ def _derive(urn: Mixture) -> dict[tuple[str, int | None, int | None], float]:
             "mean_run": _inverse(element.departure),
             "mean_absence": _inverse(element.reactivation),
         }
-        values.update({(name, k, None): value for name, value in of_class.items()})
+        values.update({(name, k, None): value for name, value in class_quantities.items()})
     return values
 
 
@@ -245,7 +245,7 @@ def observed_quantities(analysis: Analysis) -> tuple[Quantity, Quantity]:
     """
     population, share = analysis.population, analysis.population.completeness
     with np.errstate(divide="ignore", invalid="ignore"):
-        slopes = np.nan_to_num(share / population.living, posinf=0.0) / max(np.isfinite(share).sum(), 1)
+        slopes = np.nan_to_num(share / population.eligible, posinf=0.0) / max(np.isfinite(share).sum(), 1)
     error = float(np.sqrt(max(slopes @ population.covariance @ slopes, 0.0)))
     return (
         _mean("completeness", share, error),
@@ -259,7 +259,7 @@ def _mean(name: str, values: FloatArray, error: float) -> Quantity:
     if known.size == 0:
         return Quantity(name, None, None, np.nan, np.nan, np.nan)
     spread = known.var(ddof=1) / known.size if known.size > 1 else 0.0
-    # Absent elements return only after some crawls, so that a poor crawl is followed by others.
+    # Absent elements return only after some crawls, so a poor crawl is followed by others.
     correlation = autocorrelation(values - known.mean(), largest=_LARGEST_AUTOCORRELATION)
     spread *= (1 + correlation) / (1 - correlation)
     quantile = float(t_distribution.ppf(0.975, max(known.size - 1, 1)))

@@ -6,7 +6,7 @@ Given its class, a history is a chain of first returns and a tail without a capt
 gaps of each length and the length of the tail are therefore sufficient, besides the first capture. With uneven gaps
 the pairs of consecutive captures are. A class k expects A_k(f) first captures at crawl f, μ_k λ^f times the share of
 its captures that no earlier crawl of the window made. The *conditional* likelihood takes the first captures as given,
-and needs no assumption about how many elements enter when. The *full* one is that of Poisson births, and contains λ.
+and needs no assumption about how many elements enter when. The *full* one assumes Poisson births, and contains λ.
 """
 
 from __future__ import annotations
@@ -95,10 +95,10 @@ def observe(histories: CaptureHistoryCounts, gaps: FloatArray | None = None) -> 
     is_return = history[1:] == history[:-1]
     start, lag = crawl[:-1][is_return], np.diff(crawl)[is_return]
     first, last = first_and_last(seen)
-    of_start = (0 if gaps is None else start) * n + lag
-    of_tail = starts * n + n - 1 - last
+    start_index = (0 if gaps is None else start) * n + lag
+    tail_index = starts * n + n - 1 - last
     rows = np.concatenate([history[:-1][is_return], np.arange(len(first))])
-    columns = np.concatenate([of_start, of_tail])
+    columns = np.concatenate([start_index, tail_index])
     # Rows with the same terms and first capture are merged; a sum of random 64-bit numbers identifies them.
     keys = np.random.default_rng(0).integers(0, 2**63, (starts + 2) * n, dtype=np.uint64)
     key = keys[(starts + 1) * n + first]
@@ -163,7 +163,7 @@ def class_parameters(
     """Return the probabilities of all classes, shape (classes, 6), and the growth, shape (6,), with complex steps.
 
     If the gaps are uneven, the parameters of the state are its availability and memory, in place of departure and
-    reactivation, so that the memory is at least 0.
+    reactivation, so the memory is at least 0.
     """
     points = np.zeros((len(layout.kinds), 4))
     is_free = np.zeros((len(layout.kinds), 4), dtype=np.bool_)
@@ -204,12 +204,12 @@ def class_tables(layout: Layout, logits: list[FloatArray], log_growth: float, da
 def _uneven_course(parameters: ClassParameters, gaps: FloatArray) -> tuple[Values, Values]:
     """Return first returns from each start, and tails of 0 to n - 1 crawls, on the last axis."""
     n = gaps.size + 1
-    of_gaps = parameters.with_last_axes(1).over_gap(gaps)
+    gap_parameters = parameters.with_last_axes(1).over_gap(gaps)
     # Crawls after the last one do not exist; their columns are never read.
     from_start = np.minimum(np.arange(n)[:, None] + np.arange(n - 1), n - 2)
-    course = first_returns(ClassParameters(*(_take(value, from_start) for value in of_gaps)), n - 1)
+    course = first_returns(ClassParameters(*(_take(value, from_start) for value in gap_parameters)), n - 1)
     first = course.first.reshape((*course.first.shape[:-2], -1))
-    return first, never_again(of_gaps)[0][..., ::-1]
+    return first, never_again(gap_parameters)[0][..., ::-1]
 
 
 class Evaluation(NamedTuple):
@@ -276,14 +276,14 @@ class Likelihood:
         captured = np.array([np.bincount(data.first, weights=w, minlength=data.n_crawls) for w in weighted])
         normaliser, expected = self._normaliser(log_first, captured.sum(axis=0))
         # Derivatives with respect to log A_k(f), and to the logs of returns and tails.
-        of_first, of_terms = captured - expected, (self._transposed @ weighted.T).T
-        slopes = (tables.terms @ of_terms[..., None] + tables.first @ of_first[..., None])[..., 0]
-        by_class = of_first.sum(axis=1)
+        first_slopes, term_slopes = captured - expected, (self._transposed @ weighted.T).T
+        slopes = (tables.terms @ term_slopes[..., None] + tables.first @ first_slopes[..., None])[..., 0]
+        by_class = first_slopes.sum(axis=1)
         shares = np.exp(self.split(point)[1])
         gradient = [slopes[k, 1 + np.array(FREE[kind], dtype=int)] for k, kind in enumerate(self.layout.kinds)]
         gradient.append((by_class - shares * by_class.sum())[1:])
         if self.layout.grows:
-            gradient.append(np.atleast_1d(slopes[:, 5].sum() + of_first.sum(axis=0) @ self._times))
+            gradient.append(np.atleast_1d(slopes[:, 5].sum() + first_slopes.sum(axis=0) @ self._times))
         value = float(data.elements @ (top + np.log(total))) - normaliser
         return Evaluation(value, np.concatenate(gradient), posterior.T)
 
@@ -297,17 +297,17 @@ class Likelihood:
             return value - (np.full_like(mean, mean.sum()) if self.is_full else mean)[data.first]
 
         columns, shares = [], [centred(posterior[:, k], weights[k]) for k in range(len(weights))]
-        of_growth = np.zeros(len(data.first))
+        growth_slopes = np.zeros(len(data.first))
         for k, kind in enumerate(self.layout.kinds):
             for step in [*(1 + position for position in FREE[kind]), *([5] if self.layout.grows else [])]:
                 slope = tables.first[k, step] + (self._times if step == 5 else 0)
                 values = posterior[:, k] * (data.terms @ tables.terms[k, step] + slope[data.first])
                 score = centred(values, weights[k] * slope)
                 if step == 5:
-                    of_growth += score
+                    growth_slopes += score
                 else:
                     columns.append(score)
-        return np.array([*columns, *shares[1:], *([of_growth] if self.layout.grows else [])]).T
+        return np.array([*columns, *shares[1:], *([growth_slopes] if self.layout.grows else [])]).T
 
     def first_capture_weights(self, point: FloatArray) -> FloatArray:
         """Return the shares of the classes in the first captures of each crawl, or of all, shape (classes, crawls)."""

@@ -34,7 +34,7 @@ class Population(NamedTuple):
 
     Attributes
     ----------
-    living
+    eligible
         Known eligible elements of each crawl, shape (n_crawls,).
     certain
         Elements of which the histories show that they were alive, shape (n_crawls,).
@@ -44,12 +44,12 @@ class Population(NamedTuple):
         Share of the known eligible elements of each crawl but the last that survive the gap, shape (n_crawls - 1,); NaN
         if there is none.
     covariance
-        Of the error of `living`, with the effect of efforts, shape (n_crawls, n_crawls).
+        Covariance of the error of `eligible`, with the effect of efforts, shape (n_crawls, n_crawls).
     survival_se
         Standard error of the mean survival, with the effect of efforts.
     """
 
-    living: FloatArray
+    eligible: FloatArray
     certain: FloatArray
     sizes: FloatArray
     survival: FloatArray
@@ -60,25 +60,25 @@ class Population(NamedTuple):
     def completeness(self) -> FloatArray:
         """Share of the known eligible elements that each crawl captured; NaN if there is none."""
         with np.errstate(invalid="ignore"):
-            return np.asarray(self.sizes / self.living)
+            return np.asarray(self.sizes / self.eligible)
 
     @property
     def se(self) -> FloatArray:
-        """Standard error of `living`."""
+        """Standard error of `eligible`."""
         return np.asarray(np.sqrt(np.diagonal(self.covariance)))
 
     def limits(self) -> tuple[FloatArray, FloatArray]:
-        """Return the ends of the 95 % intervals of `living`, each of shape (n_crawls,).
+        """Return the ends of the 95 % intervals of `eligible`, each of shape (n_crawls,).
 
         The lower end is at least `certain`. Above, the elements that are not certain are log-normal (as in Chao 1987),
-        because a small estimate of them comes with a small error. The width is that of Student's t, because the spread
+        because a small estimate of them comes with a small error. The width follows Student's t, because the spread
         of the efforts follows from the crawls.
         """
-        quantile = t_distribution.ppf(0.975, max(len(self.living) - 1, 1))
-        unseen = np.maximum(self.living - self.certain, _LEAST_UNSEEN)
+        quantile = t_distribution.ppf(0.975, max(len(self.eligible) - 1, 1))
+        unseen = np.maximum(self.eligible - self.certain, _LEAST_UNSEEN)
         factor = np.exp(quantile * np.sqrt(np.log1p((self.se / unseen) ** 2)))
-        low = self.living * np.exp(-quantile * self.se / np.maximum(self.living, _LEAST_UNSEEN))
-        return np.maximum(low, np.minimum(self.certain, self.living)), np.asarray(self.certain + unseen * factor)
+        low = self.eligible * np.exp(-quantile * self.se / np.maximum(self.eligible, _LEAST_UNSEEN))
+        return np.maximum(low, np.minimum(self.certain, self.eligible)), np.asarray(self.certain + unseen * factor)
 
 
 def estimate_population(
@@ -118,16 +118,16 @@ def estimate_population(
     at_first = likelihood.data.first == 0
 
     def unseen(point: FloatArray) -> FloatArray:
-        """Return living elements without a capture to come, or before, and first captures known before crawl 0."""
+        """Return eligible elements without a capture to come, or before, and first captures known before crawl 0."""
         posterior = likelihood(point).posterior
         later = _later(likelihood, point, posterior.T @ by_last, np.zeros((1, n)))[0]
         initial = posterior[at_first].T @ likelihood.data.elements[at_first]
         return np.array([later, *_earlier(likelihood, point, initial)])
 
     later, earlier, returned = unseen(fit.point)
-    living = certain + later + earlier
+    eligible = certain + later + earlier
     new = np.append(0, np.diff(entered))
-    survival = _survival(living, new, returned)
+    survival = _survival(eligible, new, returned)
     free = np.flatnonzero(~fit.at_bound)
     steps = _DIFFERENCE * np.eye(fit.point.size)[free]
     by_parameter, survival_by_parameter = np.zeros((n, fit.point.size)), np.zeros(fit.point.size)
@@ -145,18 +145,18 @@ def estimate_population(
     # captured change, and whether the population was then as later.
     relative_variance = efforts.sd**2 / 4 + _EARLIER_ERROR**2
     covariance += np.diag(later + earlier) + np.outer(earlier, earlier) * relative_variance
-    by_living = _mean_survival_slopes(living, survival)
-    survival_moved = survival_by_parameter @ efforts.shift - by_living @ by_effort
+    by_eligible = _mean_survival_slopes(eligible, survival)
+    survival_moved = survival_by_parameter @ efforts.shift - by_eligible @ by_effort
     survival_variance = float(survival_by_parameter @ fit.covariance @ survival_by_parameter)
     survival_variance += float(survival_moved @ efforts.covariance @ survival_moved)
-    survival_variance += _mean(survival * (1 - survival) / np.maximum(living[:-1], 1)) / max(n - 1, 1)
-    return Population(living, certain, sizes, survival, covariance, np.sqrt(max(survival_variance, 0.0)))
+    survival_variance += _mean(survival * (1 - survival) / np.maximum(eligible[:-1], 1)) / max(n - 1, 1)
+    return Population(eligible, certain, sizes, survival, covariance, np.sqrt(max(survival_variance, 0.0)))
 
 
-def _survival(living: FloatArray, new: FloatArray, returned: FloatArray) -> FloatArray:
-    """Return the share of the living elements of each crawl but the last that are alive at the next; NaN of none."""
+def _survival(eligible: FloatArray, new: FloatArray, returned: FloatArray) -> FloatArray:
+    """Return the share of the eligible elements of each crawl but the last that are alive at the next; NaN of none."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.where(living[:-1] > 0, (living - new + returned)[1:] / living[:-1], np.nan))
+        return np.asarray(np.where(eligible[:-1] > 0, (eligible - new + returned)[1:] / eligible[:-1], np.nan))
 
 
 def _mean(values: FloatArray) -> float:
@@ -165,25 +165,25 @@ def _mean(values: FloatArray) -> float:
     return float(known.mean()) if known.size else 0.0
 
 
-def _mean_survival_slopes(living: FloatArray, survival: FloatArray) -> FloatArray:
-    """Return the derivatives of the mean survival with respect to the living elements, shape (n_crawls,)."""
+def _mean_survival_slopes(eligible: FloatArray, survival: FloatArray) -> FloatArray:
+    """Return the derivatives of the mean survival with respect to the eligible elements, shape (n_crawls,)."""
     is_known = np.isfinite(survival)
-    share = np.divide(1, living[:-1], out=np.zeros(survival.size), where=is_known) / max(is_known.sum(), 1)
+    share = np.divide(1, eligible[:-1], out=np.zeros(survival.size), where=is_known) / max(is_known.sum(), 1)
     return np.asarray(np.append(0, share) - np.append(np.where(is_known, survival, 0) * share, 0))
 
 
 def _later(likelihood: Likelihood, point: FloatArray, ended: FloatArray, effort: Values) -> Values:
-    """Return the living elements that no later crawl captures and that were captured before, shape (efforts, n_crawls).
+    """Return the eligible elements captured before and by no later crawl, shape (efforts, n_crawls).
 
     Elements are given by class and last capture, efforts of shape (efforts, n_crawls).
     """
     n, kinds = effort.shape[1], likelihood.layout.kinds
     parameters = likelihood.tables(point).parameters
     gaps = np.ones(n - 1) if likelihood.data.gaps is None else likelihood.data.gaps
-    of_gaps = ClassParameters(
+    gap_parameters = ClassParameters(
         *(np.broadcast_to(v, (len(kinds), n - 1)) for v in parameters.with_last_axes(1).over_gap(gaps))
     )
-    moved = shifted(kinds, of_gaps, effort[:, 1:])
+    moved = shifted(kinds, gap_parameters, effort[:, 1:])
     never_available, never_dormant = never_again(moved)
     # A class that cannot lose an element has a tail of probability 0, and no elements with it.
     never = np.where(never_available == 0, 1, never_available)
@@ -204,9 +204,9 @@ def _earlier(likelihood: Likelihood, point: FloatArray, initial: FloatArray) -> 
     Those still alive and not captured so far, and those that each crawl captures for the first time.
     """
     n = likelihood.data.n_crawls
-    living, returned = np.zeros((2, n))
+    eligible, returned = np.zeros((2, n))
     for element, captured in zip(mixture_at(likelihood, point).classes, initial, strict=True):
         course = element.returns(n - 1)
-        living += captured * np.maximum(element.known_living() - np.cumsum(course.available + course.dormant), 0)
+        eligible += captured * np.maximum(element.known_eligible() - np.cumsum(course.available + course.dormant), 0)
         returned += captured * np.maximum(course.never - element.unique_rate(), 0)
-    return living, returned
+    return eligible, returned

@@ -53,7 +53,7 @@ class PredictionScore(NamedTuple):
 def predict(
     mixture: Mixture, histories: CaptureHistoryCounts, ahead: Sequence[int] = AHEAD, *, gaps: FloatArray | None = None
 ) -> FloatArray:
-    """Return the probability that each history goes on with a capture.
+    """Return the probability that each history continues with a capture.
 
     Parameters
     ----------

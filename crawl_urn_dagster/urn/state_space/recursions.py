@@ -28,14 +28,14 @@ class ClassParameters(NamedTuple):
 
     @property
     def availability(self) -> Values:
-        """Long-run probability that a living element is available; 1 if its state never changes."""
+        """Long-run probability that an eligible element is available; 1 if its state never changes."""
         changes = self.departure + self.reactivation
         is_frozen = changes == 0
         return np.asarray(np.where(is_frozen, 1.0, self.reactivation / np.where(is_frozen, 1.0, changes)))
 
     @property
     def memory(self) -> Values:
-        """Correlation of the states of a living element before and after a gap of one crawl."""
+        """Correlation of the states of an eligible element before and after a gap of one crawl."""
         return np.asarray(1 - self.departure - self.reactivation)
 
     def over_gap(self, gap: FloatArray) -> ClassParameters:

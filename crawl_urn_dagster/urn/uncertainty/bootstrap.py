@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 # Replicates fitted at once. This bounds the memory of a search: a dozen numbers per replicate and point.
 _BATCH_SIZE = 64
-#: Parameters that are 0 if there is no core, so that their intervals must be able to contain 0.
+#: Parameters that are 0 if there is no core, so their intervals must be able to contain 0.
 CORE_PARAMETERS = ("kappa", "core_share")
 _TIMES = ("life_expectancy", "sampled_time", "hidden_time", "resolution_time")
 

@@ -12,7 +12,7 @@ from crawl_urn_dagster_tests.estimates.observed import collection_data, urn
 N_REPLICATES = 20
 
 
-def test_dependence_on_the_previous_crawl_refutes_every_urn_of_independent_draws():
+def test_dependence_refutes_urns_of_independent_draws():
     data = collection_data(avoiding_histories(8, urn=200).counts())
     estimation = estimate(data, clock="crawl", n_replicates=N_REPLICATES)
     assessment, fits = estimation.assessment, estimation.tables["parameters"]

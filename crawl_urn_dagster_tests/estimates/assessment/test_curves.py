@@ -31,7 +31,7 @@ def read(fitted, fit, status=Status.OK):
 
 
 def completeness(core_share, alpha, coverage):
-    """Size of a crawl divided by the known eligible, by the chance that a living shell element is not known yet."""
+    """Size of a crawl divided by the known eligible, by the chance that an eligible shell element is not known yet."""
     shell, never = 1 - core_share, (1 - coverage) * (1 - alpha) / (1 - alpha * (1 - coverage))
     return 1 / (core_share + shell * (1 - never) / coverage)
 

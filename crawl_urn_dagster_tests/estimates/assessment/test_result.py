@@ -83,7 +83,7 @@ def test_level_scales_the_interval_on_the_scale_of_the_quantity():
             assert scale(narrow_end) - scale(value) == pytest.approx(factor * (scale(end) - scale(value)))
 
 
-def test_interval_over_an_assumption_keeps_its_width_beyond_the_inner_one():
+def test_interval_over_an_assumption_contains_the_inner_one():
     before, after = QUANTITIES["kappa"], ASSESSMENT.at_level(0.5).quantities["kappa"]
     assert before.inner.low < after.inner.low < after.inner.high < before.inner.high
     for end in ("low", "high"):

@@ -59,7 +59,7 @@ def test_truncated_crawl_is_named_and_set_aside(assessed):
     low, high = cut.intervals["kappa"]
     assert low < 0.3 < high
     assert len(cut.population) == len(whole.population) - 1
-    # The fits of the curves are those of all crawls.
+    # The curves are fitted to all crawls.
     assert {"core_shell", "homogeneous"} <= cut.refuted
     assert "core_shell" not in whole.refuted
 
@@ -71,12 +71,12 @@ def test_truncated_last_crawl_is_set_aside(assessed):
     assert cut.set_aside[0] == whole.population[-1]["crawl"]
 
 
-def test_absence_in_runs_is_told_from_a_core(assessed):
+def test_absence_in_runs_is_not_a_core(assessed):
     assessment = assessed(T=24, kappa=0.0, shells=((1.0, 0.985, 0.99),), out=0.016, back=0.2)
     assert assessment.verdict.name == "temporary_absence"
     assert assessment.estimate("kappa") is None
     assert {"core_shell", "homogeneous"} <= assessment.refuted
-    # Nearly all of the 5,000 living elements were captured at least once.
+    # Nearly all of the 5,000 eligible elements were captured at least once.
     low, high = assessment.intervals["population"]
     assert 4_700 < low < high < 5_100
     low, high = assessment.intervals["gone"]

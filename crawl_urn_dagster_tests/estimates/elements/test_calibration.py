@@ -42,7 +42,7 @@ def test_held_out_crawls_of_real_lists_are_predicted(shared_data, name, largest_
     assert model.log_loss < min(scores[name, 1].log_loss for name in BASELINES)
     assert model.brier < scores["last_time", 1].brier
     last = range(len(times) - 16, len(times))
-    urn = hold_out(model_of("core_shell", times[last]), histories.of_crawls(last)).scores[MODEL, 1]
+    urn = hold_out(model_of("core_shell", times[last]), histories.select_crawls(last)).scores[MODEL, 1]
     assert model.log_loss < largest_ratio * urn.log_loss
 
 
@@ -78,7 +78,7 @@ def courses():
     return lambda n: model.fit(CaptureHistoryCounts(seen, elements), tuple(range(n)))
 
 
-def test_probabilities_are_reported_if_calibrated_and_better_than_simple_rules(courses):
+def test_calibrated_probabilities_are_reported(courses):
     assert assess_predictions(scored(), courses(16)).status is Status.OK
     assert assess_predictions(scored(error=0.031), courses(16)).reason is ElementReason.MISCALIBRATED
     assert assess_predictions(scored(model_loss=0.31), courses(16)).reason is ElementReason.NO_BETTER_THAN_BASELINE

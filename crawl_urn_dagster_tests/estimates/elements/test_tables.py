@@ -120,7 +120,7 @@ def test_lists_are_ordered_and_named(archive, written):
         assert table["captures"].tolist() == facts.loc[table["key"], "captures"].tolist()
 
 
-def test_reseed_lists_the_missed_elements_that_are_most_probably_eligible(written):
+def test_reseed_lists_missed_elements_by_probability(written):
     found, elements = written
     missed = elements[elements["absent_crawls"] > 0].sort_values("p_eligible", ascending=False)
     np.testing.assert_allclose(found.tables["reseed"]["score"], missed["p_eligible"][:50], rtol=1e-6)

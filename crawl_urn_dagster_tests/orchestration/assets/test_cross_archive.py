@@ -78,7 +78,7 @@ def test_the_table_covers_all_lists_and_the_checks_read_it(location):
     assert checks["completeness_agrees_with_register"].passed
 
 
-def test_a_completeness_far_from_the_counted_coverage_is_a_warning(location):
+def test_completeness_far_from_counted_coverage_warns(location):
     defs, homes = location
     for name in ("mine", "theirs"):
         population = homes[name].observables.read("population")
@@ -98,7 +98,7 @@ def test_archives_that_have_not_run_leave_the_table_empty(location):
     assert checks["lists_are_near_independent"].passed
 
 
-def test_asset_depends_on_the_other_archives_and_its_sensor_starts_it(location):
+def test_sensor_starts_the_asset_after_other_archives(location):
     defs, _ = location
     dg.Definitions.validate_loadable(defs)
     graph = defs.resolve_asset_graph()

@@ -35,12 +35,12 @@ def materialise(tmp_path, population):
     return home.observables.read_all(["ground_truth", "ground_truth_comparison", "counter_changes"]), checks
 
 
-def test_estimates_are_compared_and_a_fall_of_the_counter_is_named(tmp_path):
+def test_estimates_are_compared_and_a_fall_is_named(tmp_path):
     tables, checks = materialise(tmp_path, 1_000)
     assert tables["ground_truth"]["role"].unique().tolist() == ["population"]
     sizes = tables["ground_truth_comparison"].query("quantity == 'urn_size'")
     assert {"joint", "discovery_curve"} <= set(sizes["projection"])
-    # The counter fell at the last of 12 crawls, so that its mean is 1,000 * 11.5 / 12.
+    # The counter fell at the last of 12 crawls, so its mean is 1,000 * 11.5 / 12.
     assert sizes["counted"].iloc[0] == 1_000 * 11.5 / 12
     assert tables["counter_changes"][["crawl", "quantity"]].to_numpy().tolist() == [
         [tables["ground_truth"]["crawl"].iloc[-1], "alive"]

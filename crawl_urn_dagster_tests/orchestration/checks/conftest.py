@@ -11,7 +11,7 @@ from crawl_urn_dagster_tests.sharing import make_once
 
 @pytest.fixture(scope="session")
 def checked(tmp_path_factory, worker_id):
-    """A pipeline with a copy of the updated home, so that tests may break its tables."""
+    """A pipeline with a copy of the updated home, so tests may break its tables."""
     made, collection = make_once(tmp_path_factory, worker_id, "checks", _update)
     folder = tmp_path_factory.mktemp("checks")
     shutil.copytree(made / "home", folder / "home")

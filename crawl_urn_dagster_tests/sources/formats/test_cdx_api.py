@@ -46,7 +46,7 @@ class Api:
         server.answers = self
 
     def get(self, path, _):
-        """Return the answer to a path, as the server asks for it."""
+        """Return the answer to a path, as the server requests it."""
         address = urlsplit(path)
         query = {name: values[0] for name, values in parse_qs(address.query).items()}
 
@@ -190,7 +190,7 @@ def test_an_interrupted_answer_is_resumed(files, server, waits):
     assert [query.get("resumeKey") for query in answers.queries] == ["org,example)/ 20"]
 
 
-def test_an_answer_that_takes_too_long_is_continued_by_the_next_run(tmp_path, server):
+def test_long_answer_is_continued_by_the_next_run(tmp_path, server):
     answers = Api(server, wayback(25))
     limited = Files(tmp_path / "cache", deadline_seconds=0.5)
     for _ in range(2):
@@ -230,7 +230,7 @@ def test_other_answers_are_errors(files, server, api, answer, message):
 
 
 def test_each_crawl_of_common_crawl_is_asked_for(files, server, write):
-    """The labels are the crawls; a crawl without captures is left out, and others are not asked for."""
+    """The labels are the crawls; a crawl without captures is left out, and others are not requested."""
 
     def answer(path, query):
         return pywb(0 if "2024-02" in path else 12)(path.removesuffix("-index"), query)

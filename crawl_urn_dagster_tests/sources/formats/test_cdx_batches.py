@@ -1,4 +1,4 @@
-"""Test that many lines at once are read as each line by itself."""
+"""Test that many lines at once are read as each line alone."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Test index files that were read wrongly once, beside the checkout: each gives the right captures."""
+"""Test index files that were read wrongly once, next to the checkout: each gives the right captures."""
 
 import pytest
 

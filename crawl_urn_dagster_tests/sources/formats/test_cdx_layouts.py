@@ -79,7 +79,7 @@ def assert_every_line_is_counted(findings):
 
 @pytest.mark.parametrize("letters", LAYOUTS)
 @pytest.mark.parametrize("delimiter", [" ", "\t"])
-def test_each_layout_is_told_from_all_others(letters, delimiter):
+def test_layouts_are_distinguished(letters, delimiter):
     for count in (1, 3, 100):
         lines = lines_of(letters, count, delimiter)
         assert detect_format(lines, None, "index") == LineFormat(letters, delimiter)
@@ -139,7 +139,7 @@ def test_a_mime_with_spaces_never_becomes_a_status(tmp_path, mime, is_capture):
     assert (capture(3)["N"] in elements, findings["lines_malformed"]) == (is_capture, int(not is_capture))
 
 
-def test_a_status_that_is_none_is_malformed(tmp_path):
+def test_invalid_status_is_malformed(tmp_path):
     line = " ".join({**capture(3), "s": "html>"}[letter] for letter in "NbamskrMSVg")
     findings, _ = read(tmp_path, [*lines_of("NbamskrMSVg", 3), line])
     assert "line 4 has a status that is neither three digits nor -" in findings["malformed"]

@@ -25,7 +25,7 @@ def test_counters_that_are_not_published_are_left_out(tmp_path):
     [
         ("2024-01,alive,ten\n", {}, "line 2, value: found 'ten', expected a count"),
         ("2024-01,alive,1\n2024-01,alive,2\n", {}, "2024-01 to alive occurs twice"),
-        ("2024-01,alive,1\n", {"population": ["living"]}, "has no counter 'living'; expected one of: alive"),
+        ("2024-01,alive,1\n", {"population": ["eligible"]}, "has no counter 'eligible'; expected one of: alive"),
         ("2024-01,alive,1\n", {"value_column": "n"}, "has no column 'n'"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Test lists that were read wrongly once, beside the checkout: each gives the right elements or a clear error."""
+"""Test lists that were read wrongly once, next to the checkout: each gives the right elements or a clear error."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def test_other_formats_are_read(read, shared_faults, name):
         ("bom.tsv", r"its columns are separated by '\\t'"),
     ],
 )
-def test_what_cannot_be_read_is_named(read, shared_faults, name, message):
+def test_unreadable_input_is_named(read, shared_faults, name, message):
     with pytest.raises(SourceError, match=message):
         read(PresenceListSource(path=str(shared_faults / "sources" / name)))
 

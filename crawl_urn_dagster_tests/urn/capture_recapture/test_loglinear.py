@@ -43,7 +43,7 @@ def test_models_have_the_printed_values(frequencies, pairs, heterogeneity, estim
     assert fit.degrees == degrees
 
 
-def test_two_lists_without_dependence_are_petersen_with_the_printed_error_and_aic():
+def test_independent_lists_give_petersen_as_printed():
     fit = fit_loglinear([781, 254, 167])  # Seber (1982), page 107
     assert fit.estimate == pytest.approx(421 * 948 / 167)
     assert fit.se == pytest.approx(130.4, abs=0.05)
@@ -63,7 +63,7 @@ def test_an_infinite_estimate_is_unknown_and_not_selected():
     assert all(np.isfinite(fit.estimate) for fit in select_loglinear(counts))
 
 
-def test_selection_finds_the_pair_of_lists_that_depend_on_each_other():
+def test_selection_finds_the_dependent_pair():
     rng = np.random.default_rng(5)
     first = rng.random(40_000) < 0.5
     second = rng.random(40_000) < np.where(first, 0.6, 0.3)
@@ -86,7 +86,7 @@ def test_five_lists_are_searched_one_pair_at_a_time():
     assert best.estimate == pytest.approx(20_000, rel=0.02)
 
 
-def test_chao_bound_is_below_the_truth_under_unequal_catchability():
+def test_chao_bound_is_below_the_truth_if_unequal():
     rng = np.random.default_rng(3)
     logit = rng.normal(0, 1.5, 30_000)[:, None] + [-1.0, -0.5, 0.0, 0.5]
     held = rng.random((30_000, 4)) < 1 / (1 + np.exp(-logit))

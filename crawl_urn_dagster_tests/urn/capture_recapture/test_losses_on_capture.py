@@ -42,7 +42,7 @@ def capsids():
 
 
 def with_losses(counts, share, seed):
-    """Return counts of which a share of each crawl's elements is lost, so that they are not captured again."""
+    """Return counts of which a share of each crawl's elements is lost, so they are not captured again."""
     rng = np.random.default_rng(seed)
     seen = np.repeat(counts.seen, counts.elements, axis=0)
     is_loss = seen & (rng.random(seen.shape) < share)

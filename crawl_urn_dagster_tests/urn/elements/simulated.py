@@ -52,8 +52,8 @@ def simulate_elements(
     size = len(crawls[-1])
     seen = np.array([np.pad(captured, (0, size - len(captured))) for captured in crawls]).T
     known = seen.any(axis=1)
-    of_last = (core[:size], *state, captured[:size])
-    return Simulated(seen[known], *(values[known] for values in of_last))
+    last_states = (core[:size], *state, captured[:size])
+    return Simulated(seen[known], *(values[known] for values in last_states))
 
 
 def auc(score, outcome):

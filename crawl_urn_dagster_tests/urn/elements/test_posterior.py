@@ -56,16 +56,16 @@ def test_states_equal_the_enumeration_of_all_paths(gaps):
     lengths = np.ones(3) if gaps is None else gaps
     for row, history in enumerate(seen):
         first = [course.first_captures[history.argmax()] for course in courses]
-        of_class = [
+        class_terms = [
             weight * enumerate_paths(element, lengths, history)
             for weight, element in zip(first, URN.classes, strict=True)
         ]
-        available, dormant, _ = np.sum(of_class, axis=0) / np.sum(of_class)
+        available, dormant, _ = np.sum(class_terms, axis=0) / np.sum(class_terms)
         found = states.eligible[row], states.dormant[row], states.missed[row]
         np.testing.assert_allclose(found, [available + dormant, dormant, 0 if history[-1] else available], atol=1e-12)
 
 
-def test_expected_captures_sum_the_probabilities_of_coming_crawls():
+def test_expected_captures_sum_the_coming_probabilities():
     courses = mixture_courses(URN, 3)
     seen = np.array([[1, 0, 1], [1, 0, 0]], dtype=bool)
     chances = capture_probabilities(courses, seen, range(1, HORIZON + 1))
@@ -74,7 +74,7 @@ def test_expected_captures_sum_the_probabilities_of_coming_crawls():
     np.testing.assert_allclose(states.captured_next, chances[0])
 
 
-def test_capture_within_coming_crawls_equals_the_enumeration_of_their_histories():
+def test_capture_within_crawls_equals_enumeration():
     """The probability of no capture is the share of the histories that continue without one."""
     seen = np.array([[1, 0, 1, 0, 0], [1, 0, 0, 0, 0]], dtype=bool)
     courses = mixture_courses(URN, 3)

@@ -8,11 +8,11 @@ from crawl_urn_dagster.urn.open_population.classes import PopulationClass
 EMPTY = CaptureHistoryCounts(np.zeros((0, 3), dtype=bool), np.zeros(0, dtype=np.int64))
 
 
-def group(name, living, survival, coverage, n_crawls):
+def group(name, eligible, survival, coverage, n_crawls):
     """Return a class; scalars are repeated."""
     return PopulationClass(
         name,
-        np.broadcast_to(np.asarray(living, dtype=float), (n_crawls,)),
+        np.broadcast_to(np.asarray(eligible, dtype=float), (n_crawls,)),
         np.broadcast_to(np.asarray(survival, dtype=float), (n_crawls - 1,)),
         np.broadcast_to(np.asarray(coverage, dtype=float), (n_crawls,)),
     )
@@ -42,10 +42,10 @@ def presence(classes, rng, avoided=0.0):
 
 
 def _presence(of, rng, avoided):
-    survivors = np.append(0, of.survival * of.living[:-1])
-    entries = rng.poisson(np.maximum(of.living - survivors, 0))
-    entered = np.repeat(np.arange(len(of.living)), entries)
-    alive, seen = np.zeros(entered.size, dtype=bool), np.zeros((entered.size, len(of.living)), dtype=bool)
+    survivors = np.append(0, of.survival * of.eligible[:-1])
+    entries = rng.poisson(np.maximum(of.eligible - survivors, 0))
+    entered = np.repeat(np.arange(len(of.eligible)), entries)
+    alive, seen = np.zeros(entered.size, dtype=bool), np.zeros((entered.size, len(of.eligible)), dtype=bool)
     for crawl, coverage in enumerate(of.coverage):
         alive = (alive & (rng.random(entered.size) < (of.survival[crawl - 1] if crawl else 1))) | (entered == crawl)
         seen[:, crawl] = alive & (rng.random(entered.size) < coverage)

@@ -20,7 +20,7 @@ from crawl_urn_dagster_tests.urn.goodness_of_fit.populations import (
 def expected_of_history(history, of):
     """Sum over the crawl of entry and the last crawl alive: the definition."""
     n_crawls, total = len(history), 0.0
-    entries = of.living - np.append(0, of.survival * of.living[:-1])
+    entries = of.eligible - np.append(0, of.survival * of.eligible[:-1])
     for entry, last in itertools.combinations_with_replacement(range(n_crawls), 2):
         if not any(history[:entry]) and not any(history[last + 1 :]):
             drawn = np.where(history, of.coverage, 1 - of.coverage)[entry : last + 1].prod()

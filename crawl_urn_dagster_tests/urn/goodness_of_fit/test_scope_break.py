@@ -35,7 +35,7 @@ def test_a_replaced_part_is_found_with_the_longer_side(crawl, side):
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-def test_a_part_of_the_core_that_is_no_longer_in_every_crawl_is_a_break(reverse):
+def test_part_of_the_core_that_stays_away_is_a_break(reverse):
     """From crawl 8 on, 160 elements of the core die and are missed like elements of the shell."""
     rng = np.random.default_rng(2)
     seen = presence(classes_of(14), rng)
@@ -78,7 +78,7 @@ def test_empty_collection_gives_no_break():
 
 
 def with_absences(n_crawls, share, crawl, rng, n_elements=2_000):
-    """Return presences in runs: elements are absent for a while, die, and a share leaves for good before a crawl."""
+    """Return presences in runs: elements are absent for a while, die, and a share leaves permanently before a crawl."""
     present, alive = np.ones(n_elements, bool), np.ones(n_elements, bool)
     leaving = rng.random(n_elements) < share
     seen = np.empty((n_elements, n_crawls), bool)

@@ -112,9 +112,9 @@ def grown(seed, growth, noise):
     is_core, alive, seen = np.zeros(0, bool), np.zeros(0, bool), np.zeros((0, n), bool)
     for t in range(n):
         alive &= is_core | (rng.random(len(alive)) < ALPHA)
-        for of_core, start in ((True, 800), (False, 1_200)):
-            born = round(start * (1 + growth) ** t) - int((alive & (is_core == of_core)).sum())
-            is_core, alive = np.append(is_core, np.full(born, of_core)), np.append(alive, np.ones(born, bool))
+        for in_core, start in ((True, 800), (False, 1_200)):
+            born = round(start * (1 + growth) ** t) - int((alive & (is_core == in_core)).sum())
+            is_core, alive = np.append(is_core, np.full(born, in_core)), np.append(alive, np.ones(born, bool))
             seen = np.concatenate([seen, np.zeros((born, n), bool)])
         coverage = 1 / (1 + np.exp(-np.log(COVERAGE / (1 - COVERAGE)) - noise * rng.standard_normal()))
         seen[:, t] = alive & (is_core | (rng.random(len(alive)) < coverage))
@@ -149,7 +149,7 @@ def test_error_of_the_trend_widens_the_forecast_with_the_horizon():
     np.testing.assert_array_equal(known.value, unknown.value)
 
 
-def test_sizes_follow_the_expectation_of_a_model_and_its_past_errors():
+def test_sizes_follow_expectation_and_past_errors():
     unions = counts_of(N).unions().astype(float)
     recaptures, sizes = recaptures_from_unions(unions), np.diagonal(unions)
     expected = np.tile(sizes[:, None], (1, HORIZON)) * 0.99 ** np.arange(1, HORIZON + 1)

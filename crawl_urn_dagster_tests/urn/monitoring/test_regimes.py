@@ -85,7 +85,7 @@ def test_changed_mean_of_a_series_is_found_where_it_is():
 
 def test_the_interval_of_the_date_contains_the_change():
     # 95 % is nominal; 150 series have a standard error of 1.8 %. The steps of 1 to 2 standard deviations are dated
-    # to within a few values, so that most intervals have more than one value.
+    # to within a few values, so most intervals have more than one value.
     rng = np.random.default_rng(8)
     held, lengths = [], []
     for step in np.tile([1.0, 1.5, 2.0], 50):

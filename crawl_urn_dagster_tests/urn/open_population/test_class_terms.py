@@ -14,26 +14,26 @@ def course():
 
 
 def test_survival_without_growth_is_that_of_the_hazard(course):
-    constant = course._replace(log_living=np.full(6, 5.0))
+    constant = course._replace(log_eligible=np.full(6, 5.0))
     terms = class_terms(constant, "hazard", is_always_captured=False)
     np.testing.assert_allclose(terms.survival, np.exp(-np.exp(course.log_hazard)), rtol=1e-14)
 
 
 @pytest.mark.parametrize("growth", [-0.6, -0.01, 0.0, 0.01, 0.6])
 def test_births_and_survival_stay_possible_for_any_growth(course, growth):
-    growing = course._replace(log_living=growth * np.arange(6))
+    growing = course._replace(log_eligible=growth * np.arange(6))
     terms = class_terms(growing, "hazard", is_always_captured=False)
-    births = np.exp(growing.log_living[1:]) - terms.survival * np.exp(growing.log_living[:-1])
+    births = np.exp(growing.log_eligible[1:]) - terms.survival * np.exp(growing.log_eligible[:-1])
     assert (births >= 0).all()
     assert (terms.survival <= 1).all()
 
 
 @pytest.mark.parametrize(("survival", "growth"), [("growing", 0.05), ("shrinking", -0.05)])
 def test_class_without_hazard_has_only_entries_or_only_losses(course, survival, growth):
-    moving = course._replace(log_living=5 + growth * np.arange(6))
+    moving = course._replace(log_eligible=5 + growth * np.arange(6))
     terms = class_terms(moving, survival, is_always_captured=True)
     np.testing.assert_allclose(terms.survival, np.exp(min(growth, 0.0)), rtol=1e-12)
-    entries = np.exp(moving.log_living[1:]) - np.exp(moving.log_living[:-1])
+    entries = np.exp(moving.log_eligible[1:]) - np.exp(moving.log_eligible[:-1])
     np.testing.assert_allclose(terms.unseen[1:], np.maximum(entries, 0.0), atol=1e-10)
 
 
@@ -42,13 +42,13 @@ def test_class_without_hazard_has_only_entries_or_only_losses(course, survival, 
 def test_adjoint_equals_numerical_differences(course, survival, growth, always):
     rng = np.random.default_rng(4)
     sums = tuple(rng.uniform(0, 5, 6) for _ in range(3))
-    trend = course.log_living if survival == "hazard" else 5 + growth * np.arange(6)
+    trend = course.log_eligible if survival == "hazard" else 5 + growth * np.arange(6)
     if always:  # the last captures of a growing class and the first ones of a shrinking class are certain
         sums = (sums[0], sums[1] * (np.arange(6) == 0) if growth <= 0 else sums[1], sums[2] * (np.arange(6) == 5))
         sums = sums if growth >= 0 else (sums[0], sums[1], rng.uniform(0, 5, 6))
     if always and survival == "hazard":
         sums = tuple(rng.uniform(0, 5, 6) for _ in range(3))
-    course = course._replace(log_living=trend)
+    course = course._replace(log_eligible=trend)
 
     def value(flat):
         at = CourseParameters(flat[:6], flat[6:11], flat[11:])

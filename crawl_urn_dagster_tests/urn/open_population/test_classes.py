@@ -28,11 +28,11 @@ def test_never_again_sums_the_histories_without_a_later_capture(shell: Populatio
     assert shell.never_again[0] == pytest.approx(total, rel=1e-14)
 
 
-def test_never_before_leaves_the_elements_that_no_earlier_crawl_captured(shell: PopulationClass) -> None:
-    """The living that were never captured are the survivors that were missed and all newcomers."""
-    unseen = shell.living[0]
+def test_never_before_counts_elements_not_captured_earlier(shell: PopulationClass) -> None:
+    """The eligible that were never captured are the survivors that were missed and all newcomers."""
+    unseen = shell.eligible[0]
     for t in range(1, 4):
         survivors = shell.survival[t - 1] * unseen * (1 - shell.coverage[t - 1])
-        newcomers = shell.living[t] - shell.survival[t - 1] * shell.living[t - 1]
+        newcomers = shell.eligible[t] - shell.survival[t - 1] * shell.eligible[t - 1]
         unseen = survivors + newcomers
-        assert shell.living[t] * shell.never_before[t] == pytest.approx(unseen, rel=1e-14)
+        assert shell.eligible[t] * shell.never_before[t] == pytest.approx(unseen, rel=1e-14)

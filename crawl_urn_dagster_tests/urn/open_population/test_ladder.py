@@ -43,7 +43,7 @@ def test_growth_and_completeness_of_a_growing_population(simulate):
     low, high = fit.intervals["population"]
     assert low <= np.mean(2_000 * 1.03 ** np.arange(10)) <= high
     # All of the core, and of the shell what was captured so far.
-    known = fit.courses["known_living_by_crawl"].estimate
+    known = fit.courses["known_eligible_by_crawl"].estimate
     assert (known < fit.courses["population_by_crawl"].estimate).all()
     assert fit.estimates["completeness"] == pytest.approx(0.76 / (0.4 + 0.6 * 0.85), abs=0.02)
 
@@ -131,7 +131,7 @@ def test_any_list_gives_finite_fits_or_none(seed):
             assert low <= value <= high
 
 
-def test_fluctuating_member_follows_numbers_that_change_in_every_gap():
+def test_fluctuating_member_follows_changing_numbers():
     """The core fraction is the mean over the crawls whose numbers and coverage are identified."""
     rng, n_crawls, core, shell = np.random.default_rng(8), 12, 2_000, 3_000
     is_core, alive = np.arange(core + shell) < core, np.ones(core + shell, dtype=bool)

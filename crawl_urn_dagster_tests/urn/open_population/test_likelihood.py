@@ -26,7 +26,7 @@ def _parameters(layout):
     rng = np.random.default_rng(7)
     values = rng.normal(0, 0.5, layout.n_parameters)
     for name, at in layout.index.items():
-        if "living" in name:
+        if "eligible" in name:
             values[at] = rng.uniform(2, 4)
         elif "growth" in name:
             values[at] *= 0.1
@@ -48,7 +48,7 @@ def _classes(layout, parameters):
     for design in layout.designs():
         course = design.course(parameters)
         terms = class_terms(course, design.survival, is_always_captured=design.is_always_captured)
-        result.append(PopulationClass(design.name, np.exp(course.log_living), terms.survival, 1 - terms.missed))
+        result.append(PopulationClass(design.name, np.exp(course.log_eligible), terms.survival, 1 - terms.missed))
     return result
 
 
@@ -58,7 +58,7 @@ def _expected(one, history):
     first, last = captures[0], captures[-1]
     inside = slice(first, last + 1)
     chances = np.where(history, one.coverage, 1 - one.coverage)[inside].prod() * one.survival[first:last].prod()
-    return one.living[first] * one.never_before[first] * chances * one.never_again[last]
+    return one.eligible[first] * one.never_before[first] * chances * one.never_again[last]
 
 
 @pytest.mark.parametrize("layout", list(_cases()))
@@ -100,10 +100,10 @@ def test_value_of_two_crawls_equals_poisson_probabilities():
     """Histories 10, 01 and 11 of a homogeneous population are independent Poisson counts."""
     counts = CaptureHistoryCounts(np.array([[1, 0], [0, 1], [1, 1]], dtype=bool), np.array([30, 20, 25]))
     layout = layout_of(MEMBERS[0], 2)
-    living, survival, coverage = 100.0, 0.7, np.array([0.6, 0.5])
-    parameters = np.concatenate([[np.log(-np.log(survival))], np.log(coverage / (1 - coverage)), [np.log(living)]])
-    both = living * survival * coverage.prod()
-    expected = np.array([living * coverage[0] - both, living * coverage[1] - both, both])
+    eligible, survival, coverage = 100.0, 0.7, np.array([0.6, 0.5])
+    parameters = np.concatenate([[np.log(-np.log(survival))], np.log(coverage / (1 - coverage)), [np.log(eligible)]])
+    both = eligible * survival * coverage.prod()
+    expected = np.array([eligible * coverage[0] - both, eligible * coverage[1] - both, both])
     probability = counts.elements @ np.log(expected) - expected.sum() - gammaln(counts.elements + 1).sum()
     value = MixtureLikelihood(layout.designs(), history_rows(counts, is_mixed=True)).value(parameters)
     assert value - gammaln(counts.elements + 1).sum() == pytest.approx(probability, rel=1e-12)

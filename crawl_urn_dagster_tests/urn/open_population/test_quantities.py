@@ -21,8 +21,8 @@ def _parameters():
     values = np.empty(LAYOUT.n_parameters)
     values[LAYOUT.index["log_hazard"]] = np.log(-np.log(ALPHA))
     values[LAYOUT.index["logit_coverage"]] = np.log(COVERAGE / (1 - COVERAGE))
-    values[LAYOUT.index["log_living_1"]] = np.log(SHELL)
-    values[LAYOUT.index["stable_living"]] = np.log(CORE)
+    values[LAYOUT.index["log_eligible_1"]] = np.log(SHELL)
+    values[LAYOUT.index["stable_eligible"]] = np.log(CORE)
     return values
 
 
@@ -39,12 +39,12 @@ def test_quantities_of_a_constant_core_shell_population():
     assert found["gone"] == pytest.approx((1 - ALPHA) * COVERAGE * SHELL / crawl, rel=1e-12)
     assert found["coverage"] == pytest.approx(COVERAGE, rel=1e-12)
     assert found["growth"] == pytest.approx(0.0, abs=1e-14)
-    np.testing.assert_allclose(found["known_living_by_crawl"], known, rtol=1e-12)
+    np.testing.assert_allclose(found["known_eligible_by_crawl"], known, rtol=1e-12)
 
 
 def test_intervals_follow_from_the_covariance():
     covariance = np.zeros((LAYOUT.n_parameters, LAYOUT.n_parameters))
-    core = LAYOUT.index["stable_living"].start
+    core = LAYOUT.index["stable_eligible"].start
     covariance[core, core] = 0.01
     found = estimate_quantities(LAYOUT.designs(), _parameters(), covariance, slice(0, 6))
     # The log odds of κ are the logarithm of core / shell.

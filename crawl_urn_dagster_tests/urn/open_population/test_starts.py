@@ -33,5 +33,5 @@ def test_core_starts_below_the_elements_in_all_crawls(counts):
     sizes = sizes_of(counts)
     layout = layout_of(next(member for member in MEMBERS if member.name == "core_shell"), counts.n_crawls)
     (start,) = starts_of(layout, sizes, {})
-    core = start[layout.index["stable_living"]] * sizes.captured
+    core = start[layout.index["stable_eligible"]] * sizes.captured
     assert core == pytest.approx(0.8 * sizes.in_all)

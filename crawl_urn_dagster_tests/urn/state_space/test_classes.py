@@ -60,14 +60,14 @@ def test_mixture_matches_reference(reference, name):
 
 
 @pytest.mark.parametrize("growth", [0.98, 1.0, 1.03])
-def test_known_living_is_the_sum_over_last_captures(growth):
+def test_known_eligible_is_the_sum_over_last_captures(growth):
     course = HIDDEN.returns(600)
     total = ((course.available + course.dormant) * growth ** -np.arange(601.0)).sum()
-    assert HIDDEN.known_living(growth) == pytest.approx(total, rel=1e-10)
+    assert HIDDEN.known_eligible(growth) == pytest.approx(total, rel=1e-10)
 
 
-def test_known_living_of_a_markov_class_is_the_population_of_available_entrants():
-    assert STABLE.known_living() == pytest.approx(STABLE.eligible(entrants="available"), rel=1e-12)
+def test_known_eligible_of_a_markov_class():
+    assert STABLE.known_eligible() == pytest.approx(STABLE.eligible(entrants="available"), rel=1e-12)
 
 
 def test_containment_is_the_renewal_of_first_returns():
@@ -84,7 +84,7 @@ def test_discovery_curve_approaches_its_asymptote():
 
 def test_core_is_captured_by_every_crawl():
     core = StateSpaceClass.core()
-    assert core.captured_by_all(50) == core.known_living() == core.discovery_intercept() == 1
+    assert core.captured_by_all(50) == core.known_eligible() == core.discovery_intercept() == 1
     assert core.unique_rate() == 0
     np.testing.assert_array_equal(core.discovery(5), 1)
 
@@ -105,7 +105,7 @@ def test_probability_outside_its_range_raises():
         StateSpaceClass.shell("k", survival=1.2, coverage=0.5)
 
 
-def test_shares_of_known_living_favour_the_missed_class():
+def test_shares_of_known_eligible_favour_the_missed_class():
     urn = Mixture((StateSpaceClass.core(), StateSpaceClass.shell(survival=1.0, coverage=0.5)), (0.5, 0.5))
     np.testing.assert_allclose(urn.known_shares(), (1 / 3, 2 / 3))
     assert urn.survival(3) == 1

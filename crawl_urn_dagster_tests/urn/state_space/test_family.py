@@ -81,14 +81,14 @@ def test_short_list_has_one_class(us_gov_hosts):
     assert family.selected.model == "markov_1"
 
 
-def test_growth_against_the_trend_of_the_population_is_not_stationary(us_gov_family):
+def test_growth_against_the_trend_is_not_stationary(us_gov_family):
     analysis, growth = us_gov_family.analysis, us_gov_family.growth
     assert agrees_with_population(growth, analysis)
-    shrinking = analysis.population._replace(living=8_000 * 0.97 ** np.arange(39.0))
+    shrinking = analysis.population._replace(eligible=8_000 * 0.97 ** np.arange(39.0))
     assert not agrees_with_population(growth, analysis._replace(population=shrinking))
 
 
-def test_quantities_that_extrapolate_are_withheld_if_not_stationary(us_gov_family):
+def test_extrapolations_are_not_reported_if_not_stationary(us_gov_family):
     found = by_name(replace(us_gov_family, is_stationary=False))
     assert found["unique_rate", None, None].withheld is Withholding.NOT_STATIONARY
     assert found["completeness", None, None].withheld is None
@@ -120,7 +120,7 @@ def test_population_follows_a_shrinking_list(presence_list, shared_data):
     truth = json.loads((shared_data / "truth" / "truth_lemmy_instances_weekly.json").read_text())
     population = fit_family(presence_list("truth/lemmy_instances_weekly"), seed=1).population
     inner = slice(4, -4)
-    np.testing.assert_allclose(population.living[inner], truth["alive"][inner], rtol=0.05)
+    np.testing.assert_allclose(population.eligible[inner], truth["alive"][inner], rtol=0.05)
     low, high = population.limits()
     is_inside = ((low <= truth["alive"]) & (truth["alive"] <= high))[inner]
     assert is_inside.mean() > 0.9
@@ -165,11 +165,11 @@ def test_stable_share_does_not_depend_on_the_window(us_gov_hosts):
 
 
 def test_limits_of_the_population_hold_what_is_certain():
-    living, certain = np.array([100.0, 50.0, 50.0]), np.array([90.0, 50.0, 49.0])
-    population = Population(living, certain, certain, np.ones(2), np.diag([25.0, 0.0, 100.0]), 0.0)
+    eligible, certain = np.array([100.0, 50.0, 50.0]), np.array([90.0, 50.0, 49.0])
+    population = Population(eligible, certain, certain, np.ones(2), np.diag([25.0, 0.0, 100.0]), 0.0)
     low, high = population.limits()
     assert (low >= certain).all()
-    assert (low <= living).all()
+    assert (low <= eligible).all()
     assert low[0] == pytest.approx(90)
     # Five of ten elements are one standard error, and two crawls more allow for 4.3 of them.
     assert high[0] == pytest.approx(90 + 10 * np.exp(4.3027 * np.sqrt(np.log(1.25))), rel=1e-4)

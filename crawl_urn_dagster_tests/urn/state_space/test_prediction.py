@@ -47,7 +47,7 @@ def test_history_without_a_capture_has_no_prediction():
     ("name", "models", "limit"),
     [("us_gov_hosts", ["markov_3"], 0.150), ("cc_webgraph_top1000", ["markov_2", "markov_3"], 0.226)],
 )
-def test_next_crawl_of_real_list_is_predicted_better_than_by_the_last_four(presence_list, name, models, limit):
+def test_next_crawl_is_predicted_better_than_by_the_last_four(presence_list, name, models, limit):
     scores = {
         (score.model, score.ahead): score.log_loss
         for score in hold_out(presence_list(f"presence/{name}"), models, seed=1)

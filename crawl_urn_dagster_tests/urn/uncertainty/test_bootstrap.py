@@ -170,7 +170,7 @@ def test_intervals_of_fractions_are_t_intervals_of_logits():
     assert fraction_interval(0.99, 0.99 + 0.01 * rng.standard_normal(400), freedom=7).high < 1
 
 
-def test_interval_of_a_core_begins_at_zero_within_t_standard_deviations():
+def test_interval_of_a_small_core_begins_at_zero():
     draws = np.random.default_rng(1).standard_normal(400)
     draws = (draws - draws.mean()) / draws.std(ddof=1)
     t = student_t.ppf(0.975, 7)
@@ -182,7 +182,7 @@ def test_interval_of_a_core_begins_at_zero_within_t_standard_deviations():
 
 
 @pytest.mark.parametrize("seed", [1, 2, 7])
-def test_interval_of_the_core_of_an_urn_without_one_contains_zero(seed):
+def test_interval_of_an_absent_core_contains_zero(seed):
     coverage = expit(np.random.default_rng(seed).normal(0, 0.3, 12))
     fit = fitted(simulated(seed=seed, core=0, shell=400, crawls=12, alpha=0.9, coverage=coverage))
     assert fit.kappa > 0
