@@ -56,7 +56,8 @@ def test_importing_the_package_does_not_import_dagster():
 def test_package_exports_the_public_names():
     assert [getattr(package, name).__name__ for name in dir(package)] == [
         *("AssetOptions", "Collection", "CrawlFit", "CrawlUrnComponent", "CrawlUrnHome", "Crawls", "build_defs"),
-        *("demo_collection", "fit", "load_collections", "read_counts", "read_presence", "read_source"),
+        *("demo_collection", "element_keys", "fit", "load_collections", "look_up_elements", "read_counts"),
+        *("read_presence", "read_source"),
     ]
 
 

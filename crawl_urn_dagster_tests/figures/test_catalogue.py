@@ -111,7 +111,7 @@ EXPECTED_NUMBERS = {
             *(formatted(f["population"].iloc[at], "population") for at in (0, -1))
         )
     ),
-    "survival_and_coverage_by_crawl": crawl_numbers,
+    "survival_and_coverage_by_crawl": lambda frames: crawl_numbers(frames) | {"2"},  # the last 2 are hollow
     "element_reliability": lambda f: {"0.011", "38,814", "0.119", "0.149"},
     "archive_overlap": lambda f: {"2", "0.625", "0.512", "0.687"},
     "ground_truth_by_window": lambda f: {"2", "3", "0.98"},

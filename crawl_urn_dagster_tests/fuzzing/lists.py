@@ -1,7 +1,8 @@
 """Fit small lists of any pattern: every list has a fit, with a status, whatever its crawls contain.
 
 Does not assess estimates. Run ``python -m crawl_urn_dagster_tests.fuzzing.lists 0 10000`` for the lists of 10,000
-seeds. It prints the seed and the end of the traceback of each list that raises an error, and exits with 1 if there is one.
+seeds. It prints the seed and the end of the traceback of each list that raises an error, and exits with 1 if there
+is one.
 """
 
 import sys

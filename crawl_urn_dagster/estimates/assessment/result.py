@@ -183,7 +183,8 @@ def _at_level(name: str, quantity: Quantity, level: float) -> Quantity:
     if quantity.inner is None:
         return quantity._replace(interval=stretched)
     beyond = [end - inner_end for end, inner_end in zip(quantity.interval, quantity.inner, strict=True)]
-    outer = Interval(*(float(np.clip(end + more, 0, 1)) for end, more in zip(stretched, beyond, strict=True)))
+    most = np.inf if QUANTITY_LABELS[name][1] == "elements" else 1.0
+    outer = Interval(*(float(np.clip(end + more, 0, most)) for end, more in zip(stretched, beyond, strict=True)))
     return quantity._replace(interval=outer, inner=stretched)
 
 

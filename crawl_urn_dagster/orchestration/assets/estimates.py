@@ -137,8 +137,8 @@ def _headline(collection: Collection, home: CollectionHome) -> dg.AssetsDefiniti
         "headline",
         kinds={"duckdb"},
         deps=["parameters", "last_crawl", *ASSESSMENT_TABLES],
-        description="The numbers that may be quoted for the collection, in the metadata, and the paper's reading of the "
-        "curves: a view of the headline rows of `parameters`.",
+        description="The numbers that may be quoted for the collection, in the metadata, and the paper's reading of "
+        "the curves: a view of the headline rows of `parameters`.",
     )
 
     @assets_of(collection, "headline", [headline_spec])

@@ -291,6 +291,8 @@ def _crawls_to_set_aside(
 
 def _captures_by_crawl(files: Files, parts: list[LocalFile]) -> dict[str, dict[int, _PartSummary]]:
     """Summarise the captures of each crawl in each converted file that has any, by the number of the file."""
+    if not parts:
+        return {}
     with connect(files.cache) as connection:
         numbers = {str(_summarise(files, part, connection)): number for number, part in enumerate(parts)}
         rows = connection.execute(load_statement("list_presence_crawls"), {"summaries": list(numbers)}).fetchall()

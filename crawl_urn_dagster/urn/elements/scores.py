@@ -109,8 +109,8 @@ def calibration_error_limit(probability: FloatArray, outcome: BoolArray, element
     Examples
     --------
     >>> predicted, captured = np.array([0.8, 0.8]), np.array([True, False])
-    >>> [round(calibration_error_limit(predicted, captured, n * np.array([8, 2]), seed=1), 3) for n in (10, 1000)]
-    [0.088, 0.009]
+    >>> [round(calibration_error_limit(predicted, captured, n * np.array([8, 2]), seed=1), 2) for n in (10, 1000)]
+    [0.09, 0.01]
     """
     weight = elements.astype(np.float64)
     total = weight.sum()
