@@ -61,11 +61,11 @@ def state_quantity(name: str, quantity: Quantity) -> str:
 
 
 def _state_inner(quantity: Quantity) -> str:
-    """Return the interval if the untestable assumption holds, as words; empty without an assumption."""
-    if quantity.inner is None:
+    """Return the interval if the untestable assumption holds, as words; empty if no digit depends on an assumption."""
+    if quantity.inner is None or quantity.interval is None:
         return ""
-    low, high = format_interval(sum(quantity.inner) / 2, *quantity.inner)[1:]
-    return f", or {low} to {high} if {ASSUMPTIONS[str(quantity.assumption)]}"
+    inner, outer = (format_interval(sum(one) / 2, *one)[1:] for one in (quantity.inner, quantity.interval))
+    return "" if inner == outer else f", or {inner[0]} to {inner[1]} if {ASSUMPTIONS[str(quantity.assumption)]}"
 
 
 def state_assessment(assessment: Assessment) -> str:

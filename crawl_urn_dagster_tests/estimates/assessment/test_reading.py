@@ -9,13 +9,14 @@ from crawl_urn_dagster.estimates.assessment.reading import (
     read_assessment,
     state_assessment,
     state_numbers,
+    state_quantity,
 )
-from crawl_urn_dagster.estimates.assessment.result import Assessment
+from crawl_urn_dagster.estimates.assessment.result import Assessment, Quantity
 from crawl_urn_dagster.estimates.assessment.verdicts import VerdictName, state_verdict
 from crawl_urn_dagster.estimates.diagnosis import with_verdict
 from crawl_urn_dagster.estimates.headline import Headline
 from crawl_urn_dagster.observables.schema import DIAGNOSIS
-from crawl_urn_dagster.urn import FitKind, Status
+from crawl_urn_dagster.urn import FitKind, Interval, Status
 from crawl_urn_dagster_tests.estimates.assessment.test_result import QUANTITIES
 
 TESTS = [
@@ -77,3 +78,13 @@ def test_statement_starts_with_the_answer():
 )
 def test_curves_are_withheld_by_their_status_or_by_the_verdict(status, verdict, reason):
     assert curves_withheld_reason(headline(status, "why"), state_verdict(VerdictName(verdict))) == reason
+
+
+def test_interval_over_an_assumption_is_stated_if_a_digit_depends_on_it():
+    inner = Interval(27_002, 27_498)
+    alike = Quantity(27_200.0, Interval(27_001, 27_499), inner, "newborn_coverage")
+    wider = alike._replace(interval=Interval(25_000, 29_000))
+    assert state_quantity("population", alike) == "known eligible elements 27,200 (27,000 to 27,500)"
+    assert state_quantity("population", wider).endswith(
+        "(25,000 to 29,000), or 27,000 to 27,500 if elements are covered in their first crawl as later"
+    )
