@@ -154,9 +154,9 @@ def latest_match(cross_archive: pd.DataFrame) -> pd.DataFrame:
 def coverage_pairs(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the coverage that own crawls give, by match, with the one counted in a register as ``counted``."""
     rows = frame[(frame["quantity"] == "coverage") & frame["stratum"].isna()]
-    element_rows = rows[rows["estimator"] == "frame"][["match", "lists", "estimate"]]
+    register_rows = rows[rows["estimator"] == "frame"][["match", "lists", "estimate"]]
     return rows[rows["estimator"] == "urn"].merge(
-        element_rows.rename(columns={"estimate": "element_rows"}), on=["match", "lists"]
+        register_rows.rename(columns={"estimate": "counted"}), on=["match", "lists"]
     )
 
 
@@ -196,7 +196,7 @@ def _missing_crawls(
                 "crawls": label,
                 "days_apart": 0.0,
                 "quantity": "missing_crawl",
-                "estimator": "element_rows",
+                "estimator": "counted",
                 "estimate": 1.0,
                 "unit": "crawls",
                 "status": "missing",
@@ -217,7 +217,7 @@ def _calendar_gaps(archive: Archive) -> Iterator[Row]:
             "crawls": f"{gap['after']}{JOINED_BY}{gap['before']}",
             "days_apart": gap["days"],
             "quantity": "calendar_gap",
-            "estimator": "element_rows",
+            "estimator": "counted",
             "estimate": float(gap["room_for"]),
             "unit": "crawls",
             "status": "missing",

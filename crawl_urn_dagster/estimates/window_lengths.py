@@ -51,7 +51,7 @@ def window_lengths_table(
     model
         The selected model; None: no model is adequate. Only a model with memory has a stable share.
     error
-        How the elements were counted_data.
+        How the elements were counted.
     """
     rows = []
     for length in [*(length for length in LENGTHS if length < len(crawls)), len(crawls)]:

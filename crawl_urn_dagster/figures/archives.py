@@ -42,7 +42,7 @@ _DARK = 0.5  # shares above this have a light cell in viridis
 def archive_overlap(cross_archive: pd.DataFrame, *, title: str) -> Figure:
     """Draw the latest match: the share of each list that is on each other list, and the coverage of each list.
 
-    Coverage is a bar over the configured odds ratios. A filled circle is the coverage coverages in a register, a hollow
+    Coverage is a bar over the configured odds ratios. A filled circle is the coverage counted in a register, a hollow
     one an estimate that may be reported, and a diamond the completeness from the collection's own crawls.
     """
     rows = latest_match(cross_archive)
@@ -84,9 +84,9 @@ def archive_overlap_caption(cross_archive: pd.DataFrame) -> tuple[str, str]:
     left = (
         f"share of the {elements()} of the row's list that are on the column's list; last column: on no other list"
         if len(names) > 1
-        else "coverage coverages in the register at each of its crawls; crosses: crawls that the list lacks"
+        else "coverage counted in the register at each of its crawls; crosses: crawls that the list lacks"
     )
-    register = f"coverages in a register{coverages and f' ({coverages})'}"
+    register = f"counted in a register{coverages and f' ({coverages})'}"
     text = (
         f"{found} Left: {left}. Right: coverage of each list and of their union. Bars: range over the configured "
         f"odds ratios of two lists, with the sampling error. Filled circle: {register}; "
@@ -140,7 +140,7 @@ def _draw_history(axes: Axes, cross_archive: pd.DataFrame) -> None:
     axes.plot(coverages.index, coverages["estimate"], **{**_marker("o", Colour.JOINT), "markersize": 2.5})
     missing = shown.index[shown["quantity"] == "missing_crawl"]
     axes.plot(missing, [0] * len(missing), **{**_marker("x", Colour.TRUTH), "clip_on": False})
-    axes.set(xlabel="crawl of the register", ylabel="coverages coverage", ylim=(0, 1.03))
+    axes.set(xlabel="crawl of the register", ylabel="counted coverage", ylim=(0, 1.03))
     crawl_ticks(axes)
 
 

@@ -62,8 +62,8 @@ def test_two_lists_have_bound_and_range_but_no_estimate(archive):
     a, b = _draw(4000, 0.5, 1), _draw(4000, 0.4, 2)
     table = _table(archive("a", {"2024-01-01": a}), archive("b", {"2024-01-01": b}))
     expected = len(a) * len(b) / len(a & b)
-    assert _value(table, "overlap", "coverage_rows") == len(a & b)
-    assert _value(table, "only", "coverage_rows", "a") == len(a - b)
+    assert _value(table, "overlap", "counted") == len(a & b)
+    assert _value(table, "only", "counted", "a") == len(a - b)
     assert _value(table, "population", "bound") == pytest.approx(expected)
     assert np.isnan(_value(table, "population", "petersen"))
     assert _value(table, "population", "petersen", column="status") == "dependence_unknown"
@@ -166,7 +166,7 @@ def test_strata_have_a_population_if_all_lists_have_them(archive):
 def test_sampled_counts_are_multiplied_and_have_intervals(archive):
     a, b = _draw(40_000, 0.5, 1), _draw(40_000, 0.5, 2)
     table = _table(archive("a", {"2024-01-01": a}, one_in=8), archive("b", {"2024-01-01": b}))
-    low, high = (_value(table, "overlap", "coverage_rows", column=f"estimate_{end}") for end in ("low", "high"))
+    low, high = (_value(table, "overlap", "counted", column=f"estimate_{end}") for end in ("low", "high"))
     assert low < len(a & b) < high
     assert _value(table, "population", "bound") == pytest.approx(40_000, rel=0.05)
 
@@ -195,7 +195,7 @@ def test_federal_lists_have_the_given_petersen_values(archive, shared_data):
     for row in expected.to_dict("records"):
         table = _table(*(archive(row[name], lists[row[name]]) for name in ("list_a", "list_b")), register)
         n_a, n_b, both = row["n_a"], row["n_b"], row["both"]
-        assert _value(table, "overlap", "coverage_rows") == both
+        assert _value(table, "overlap", "counted") == both
         assert _value(table, "population", "bound") == pytest.approx(n_a * n_b / both)
         assert _value(table, "coverage", "frame", row["list_a"]) == pytest.approx(row["cov_a_truth"], abs=5e-4)
         assert _value(table, "population", "petersen", column="status") == "dependent"

@@ -18,7 +18,7 @@ def test_matrix_has_the_shares_of_the_row_list():
 
 def test_one_list_has_coverage_and_missing_crawls():
     one = overlap_of_archives().query("lists == 'mine'")
-    earlier = one.query("estimator == 'frame' or estimator == 'coverages'").assign(match="2023-12")
+    earlier = one.query("estimator == 'frame' or estimator == 'counted'").assign(match="2023-12")
     missing = earlier.iloc[[0]].assign(match="2023-11", quantity="missing_crawl", estimate=1.0)
     frame = pd.concat([missing, earlier, one])
     figure = archive_overlap(frame, title=TITLE)
