@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
+from crawl_urn_dagster.estimates.last_crawl import unexpected
 from crawl_urn_dagster.observables.schema import COUNTER_CHANGES
 
 if TYPE_CHECKING:
@@ -150,5 +151,5 @@ def _drifted(labels: Sequence[str], drift: pd.DataFrame) -> Iterator[tuple[str, 
 def _unusual_crawls(tests: pd.DataFrame, last_crawl: pd.DataFrame) -> Iterator[tuple[str, str]]:
     outlying = tests[(tests["test"] == "outlying_crawl") & (tests["verdict"] == "fails")]
     yield from ((str(label), "outlying crawl") for label in outlying["subject"])
-    unusual = last_crawl[last_crawl["verdict"].isin(["below", "above"])]
-    yield from ((str(row["crawl"]), f"unusual {row['quantity']}") for row in unusual.to_dict("records"))
+    rows = unexpected(last_crawl).to_dict("records")
+    yield from ((str(row["crawl"]), f"unusual {row['quantity']}") for row in rows)

@@ -50,9 +50,9 @@ def ground_truth_table(
     order = {label: position for position, label in enumerate(crawls["crawl"])}
     table = counters[counters["crawl"].isin(list(order))]
     table = table.assign(role=table["quantity"].map(role).astype(object))
-    for name, role_rows in (("population", population), ("new", new)):
+    for name, quantities in (("population", population), ("new", new)):
         present = table[table["role"] == name].groupby("crawl")["quantity"].nunique()
-        partial = table["crawl"].isin(present[present < len(set(role_rows))].index)
+        partial = table["crawl"].isin(present[present < len(set(quantities))].index)
         table.loc[partial & (table["role"] == name), "role"] = None
     table = table.sort_values("crawl", key=lambda labels: labels.map(order), kind="stable", ignore_index=True)
     return table[list(GROUND_TRUTH.column_names)]

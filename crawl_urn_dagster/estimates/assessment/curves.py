@@ -74,7 +74,7 @@ def curve_quantities(
 
 
 def _completeness(estimates: Mapping[str, float] | Mapping[str, FloatArray], mean_gap: float) -> FloatArray:
-    """Return the share of the known eligible that a crawl captures, M/V.
+    """Return the share of the known eligible elements that a crawl captures, M/V.
 
     A shell of M elements has V = M / (1 - α(1 - c)) known eligible ones: alive and captured at least once so far.
     """

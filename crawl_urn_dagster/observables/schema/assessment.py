@@ -47,7 +47,7 @@ CLASSES = Table(
     (
         required("class", "VARCHAR", "core, shell, shell_1, long_lived, stable, intermittent, …"),
         *with_interval("share_of_crawl", "share of a crawl that belongs to the class", "fraction"),
-        *with_interval("share_of_living", "share of the known eligible that belongs to the class", "fraction"),
+        *with_interval("share_of_living", "share of the known eligible elements in the class", "fraction"),
         *with_interval("survival", "probability that an element is still eligible at the next crawl", "fraction"),
         *with_interval("mean_life", "mean number of crawls for which an element remains eligible", "crawls"),
         *with_interval("mean_run", "mean number of consecutive crawls that capture an eligible element", "crawls"),

@@ -18,10 +18,11 @@ from crawl_urn_dagster.urn.state_space.states import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from crawl_urn_dagster.urn.data.histories import BoolArray, FloatArray
     from crawl_urn_dagster.urn.open_population.classes import PopulationClass
+    from crawl_urn_dagster.urn.state_space.states import StateProbabilities
 
 #: Number of coming crawls whose captures are expected.
 HORIZON = 12
@@ -134,10 +135,7 @@ def capture_probabilities(courses: Sequence[ClassCourse], seen: BoolArray, ahead
     ahead
         Numbers of crawls ahead, each at least 1.
     """
-    parts = []
-    for low in range(0, max(len(seen), 1), _CHUNK):
-        [last] = follow_states(courses, seen[low : low + _CHUNK], origin=seen.shape[1] - 1)
-        parts.append([capture_probability(courses, last, crawls) for crawls in ahead])
+    parts = [[capture_probability(courses, last, crawls) for crawls in ahead] for last in _last_states(courses, seen)]
     return np.concatenate([np.array(part) for part in parts], axis=1)
 
 
@@ -151,11 +149,14 @@ def probabilities_within(courses: Sequence[ClassCourse], seen: BoolArray, crawls
     crawls
         Number of coming crawls, at least 1.
     """
-    parts = []
+    return np.concatenate([capture_probability_within(courses, last, crawls) for last in _last_states(courses, seen)])
+
+
+def _last_states(courses: Sequence[ClassCourse], seen: BoolArray) -> Iterator[StateProbabilities]:
+    """Yield the states at the last crawl, for some histories after others, which bounds the memory."""
     for low in range(0, max(len(seen), 1), _CHUNK):
         [last] = follow_states(courses, seen[low : low + _CHUNK], origin=seen.shape[1] - 1)
-        parts.append(capture_probability_within(courses, last, crawls))
-    return np.concatenate(parts)
+        yield last
 
 
 def _states_of_chunk(courses: Sequence[ClassCourse], seen: BoolArray) -> ElementStates:

@@ -249,7 +249,7 @@ def upper_limit_of_share(share: float, se: float, eligible: float) -> float:
     Parameters
     ----------
     share, se
-        Estimated share of the eligible and its standard error.
+        Estimated share of the eligible elements and its standard error.
     eligible
         Expected eligible elements.
     """

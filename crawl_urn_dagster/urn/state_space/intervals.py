@@ -233,7 +233,7 @@ def draw_parameters(analysis: Analysis, *, seed: int) -> FloatArray:
 
 
 def observed_quantities(analysis: Analysis) -> tuple[Quantity, Quantity]:
-    """Return the mean completeness of the crawls, and the mean survival of the known eligible over a gap.
+    """Return the mean completeness of the crawls, and the mean survival of the known elements over a gap.
 
     The intervals allow for the error of the population and, as the means of other crawls would differ, for the
     variation between crawls.
