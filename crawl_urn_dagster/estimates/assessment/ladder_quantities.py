@@ -15,6 +15,7 @@ from crawl_urn_dagster.estimates.assessment.result import ElementClass, Quantity
 from crawl_urn_dagster.urn import Interval, Status
 from crawl_urn_dagster.urn.data.autocorrelation import autocorrelation
 from crawl_urn_dagster.urn.data.normal_intervals import DETECTABLE_STANDARD_ERRORS, NORMAL_QUANTILE
+from crawl_urn_dagster.urn.open_population.members import MEMBERS_BY_NAME
 from crawl_urn_dagster.urn.open_population.quantities import (
     Course,
     kappa_over_newborn_coverage,
@@ -99,7 +100,7 @@ def _population(fit: OpenPopulationFit, one_in: int, status: Status) -> Quantity
 def _known_eligible(fit: OpenPopulationFit) -> Course:
     """Return the known elements by crawl, with the last interval over the coverage of new elements."""
     known = fit.courses["known_eligible_by_crawl"]
-    if fit.model.endswith("_fluctuating"):
+    if MEMBERS_BY_NAME[fit.model].trend == "fluctuating":
         return known
     less, more = last_known_over_newborn_coverage(fit.classes)
     low, high = known.low.copy(), known.high.copy()
@@ -128,9 +129,11 @@ def _over_crawls(quantity: Quantity, course: Course) -> Quantity:
 
 def _growing_sibling(found: TestedLadder, fit: OpenPopulationFit) -> OpenPopulationFit | None:
     """Return the model with growth that a model is a special case of, or the model itself if its population changes."""
-    if fit.model.endswith(("_growing", "_fluctuating")):
+    member = MEMBERS_BY_NAME[fit.model]
+    if member.trend != "constant":
         return fit
-    return next((one for one in found.ladder.candidates if one.model == f"{fit.model}_growing"), None)
+    candidates = found.ladder.candidates
+    return next((one for one in candidates if member.is_special_case_of(MEMBERS_BY_NAME[one.model])), None)
 
 
 def _hull(found: TestedLadder, fit: OpenPopulationFit, name: str, c_hat: float) -> Interval:

@@ -13,7 +13,7 @@ import numpy as np
 from crawl_urn_dagster.estimates.assessment.memory import STAGE, uneven_gaps
 from crawl_urn_dagster.urn.elements.posterior import RECENT, population_courses
 from crawl_urn_dagster.urn.open_population.ladder import fit_member
-from crawl_urn_dagster.urn.open_population.members import MEMBERS
+from crawl_urn_dagster.urn.open_population.members import MEMBERS_BY_NAME
 from crawl_urn_dagster.urn.state_space.fitting import MODELS, fit_model
 from crawl_urn_dagster.urn.state_space.likelihood import observe
 from crawl_urn_dagster.urn.state_space.states import mixture_courses
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.estimates.assessment.result import Assessment
     from crawl_urn_dagster.urn.data.histories import CaptureHistoryCounts, FloatArray
     from crawl_urn_dagster.urn.state_space.states import ClassCourse
-
-_LADDER = frozenset(member.name for member in MEMBERS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +63,7 @@ class ElementModel:
         counts = histories.select_crawls(crawls)
         if not counts.distinct_elements:
             return None
-        if self.name in _LADDER:
+        if self.name in MEMBERS_BY_NAME:
             found = fit_member(counts, self.name)
             return None if found is None else population_courses(found.classes)
         gaps = uneven_gaps(self.times[list(crawls)])
@@ -99,7 +97,7 @@ def choose_model(
     """
     labels = list(crawls["crawl"])
     name = assessment.model
-    if name is None or name not in _LADDER | MODELS.keys():
+    if name is None or name not in MEMBERS_BY_NAME.keys() | MODELS.keys():
         fitted = candidates[candidates["stage"] == STAGE].sort_values("criterion")
         if fitted.empty:
             return None

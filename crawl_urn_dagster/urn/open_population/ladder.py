@@ -15,7 +15,7 @@ from crawl_urn_dagster.urn.data.histories import first_and_last
 from crawl_urn_dagster.urn.open_population.class_terms import class_terms
 from crawl_urn_dagster.urn.open_population.classes import PopulationClass
 from crawl_urn_dagster.urn.open_population.likelihood import MixtureLikelihood, history_rows
-from crawl_urn_dagster.urn.open_population.members import MEMBERS, Layout, layout_of
+from crawl_urn_dagster.urn.open_population.members import MEMBERS, MEMBERS_BY_NAME, Layout, layout_of
 from crawl_urn_dagster.urn.open_population.newton import Maximum, covariance_of, maximise_within
 from crawl_urn_dagster.urn.open_population.quantities import (
     Course,
@@ -201,7 +201,7 @@ def climb(
 
 def fit_member(counts: CaptureHistoryCounts, name: str) -> OpenPopulationFit | None:
     """Fit a member of the ladder by its name; None if there are too few crawls or elements for it."""
-    return _Search.prepare(counts).fit_with_starts(next(member for member in MEMBERS if member.name == name))
+    return _Search.prepare(counts).fit_with_starts(MEMBERS_BY_NAME[name])
 
 
 def _qaicc(fit: OpenPopulationFit, c_hat: float) -> float:

@@ -68,6 +68,10 @@ class Member:
         """Number of crawls below which the model is not fitted."""
         return 4 if self.trend == "fluctuating" else 3
 
+    def is_special_case_of(self, other: Member) -> bool:
+        """Whether the other model grows and becomes this one without growth, and without some of its shells."""
+        return other.trend == "growing" and other.stable == self.stable and other.n_shells >= self.n_shells
+
 
 MEMBERS = (
     Member("homogeneous", 1, "none", 1, "constant"),
@@ -101,6 +105,7 @@ MEMBERS = (
         ("long_lived_two_shells", "core_missed_growing", "core_two_shells_growing"),
     ),
 )
+MEMBERS_BY_NAME = {member.name: member for member in MEMBERS}
 
 
 @dataclass(frozen=True, eq=False)

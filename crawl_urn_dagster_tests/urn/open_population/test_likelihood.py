@@ -10,7 +10,7 @@ from crawl_urn_dagster.urn.data.histories import CaptureHistoryCounts
 from crawl_urn_dagster.urn.open_population.class_terms import class_terms
 from crawl_urn_dagster.urn.open_population.classes import PopulationClass
 from crawl_urn_dagster.urn.open_population.likelihood import MixtureLikelihood, history_rows
-from crawl_urn_dagster.urn.open_population.members import MEMBERS, layout_of
+from crawl_urn_dagster.urn.open_population.members import MEMBERS, MEMBERS_BY_NAME, layout_of
 
 N_CRAWLS = 5
 
@@ -86,7 +86,7 @@ def test_derivatives_equal_numerical_differences(layout):
 
 @pytest.mark.parametrize("name", ["homogeneous", "core_shell", "core_shell_growing"])
 def test_sums_of_one_shell_give_the_same_value_and_derivatives(name):
-    layout = layout_of(next(member for member in MEMBERS if member.name == name), N_CRAWLS)
+    layout = layout_of(MEMBERS_BY_NAME[name], N_CRAWLS)
     counts, parameters = _all_histories(), _parameters(layout)
     mixed, single = (
         MixtureLikelihood(layout.designs(), history_rows(counts, is_mixed=mixed)) for mixed in (True, False)

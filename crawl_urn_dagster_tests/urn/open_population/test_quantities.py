@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from crawl_urn_dagster.urn.open_population.classes import PopulationClass
-from crawl_urn_dagster.urn.open_population.members import MEMBERS, layout_of
+from crawl_urn_dagster.urn.open_population.members import MEMBERS_BY_NAME, layout_of
 from crawl_urn_dagster.urn.open_population.quantities import (
     estimate_quantities,
     kappa_over_newborn_coverage,
@@ -13,7 +13,7 @@ from crawl_urn_dagster.urn.open_population.quantities import (
 )
 from crawl_urn_dagster.urn.results.result import Interval
 
-LAYOUT = layout_of(next(member for member in MEMBERS if member.name == "core_shell"), 6)
+LAYOUT = layout_of(MEMBERS_BY_NAME["core_shell"], 6)
 ALPHA, COVERAGE, CORE, SHELL = 0.8, 0.6, 40.0, 60.0
 
 

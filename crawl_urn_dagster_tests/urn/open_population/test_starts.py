@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from crawl_urn_dagster.urn.data.histories import CaptureHistoryCounts
-from crawl_urn_dagster.urn.open_population.members import MEMBERS, layout_of
+from crawl_urn_dagster.urn.open_population.members import MEMBERS, MEMBERS_BY_NAME, layout_of
 from crawl_urn_dagster.urn.open_population.starts import Found, sizes_of, starts_of
 
 
@@ -31,7 +31,7 @@ def test_every_member_has_starts_near_its_bounds(counts):
 
 def test_core_starts_below_the_elements_in_all_crawls(counts):
     sizes = sizes_of(counts)
-    layout = layout_of(next(member for member in MEMBERS if member.name == "core_shell"), counts.n_crawls)
+    layout = layout_of(MEMBERS_BY_NAME["core_shell"], counts.n_crawls)
     (start,) = starts_of(layout, sizes, {})
     core = start[layout.index["stable_eligible"]] * sizes.captured
     assert core == pytest.approx(0.8 * sizes.in_all)
