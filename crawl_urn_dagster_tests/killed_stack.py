@@ -1,4 +1,4 @@
-"""A daemon with its code server and its runs, all killed by SIGKILL at once and started again.
+"""The processes of `dagster dev`: webserver, daemon, code server and runs, all killed by SIGKILL and started again.
 
 Does not assert anything. Linux only, because it finds the processes under /proc.
 """
@@ -11,12 +11,13 @@ from pathlib import Path
 
 import dagster as dg
 import pandas as pd
+import requests
 import yaml
 
 from crawl_urn_dagster.cli import launching
 from crawl_urn_dagster.orchestration.run_processes import was_interrupted
 from crawl_urn_dagster_tests.collections_for_tests import lists_collection, presence_of, write_list
-from crawl_urn_dagster_tests.command import COMMAND, configure, environment
+from crawl_urn_dagster_tests.command import COMMAND, configure, environment, free_port
 from crawl_urn_dagster_tests.pipeline import FIGURES, Pipeline
 from crawl_urn_dagster_tests.servers import Receiver
 
@@ -39,7 +40,7 @@ class KilledStack:
         settings = yaml.safe_load(Path(launching.__file__).with_name("dagster.yaml").read_text())
         (home / "dagster.yaml").write_text(yaml.safe_dump(settings))
         self.instance = dg.DagsterInstance.from_config(str(home))
-        self._process = None
+        self._process, self._port = None, free_port()
 
     def publish(self, number=1):
         """Publish the lists of further crawls."""
@@ -49,9 +50,9 @@ class KilledStack:
         self.n_crawls += number
 
     def start(self):
-        with (self.folder / "daemon.log").open("a") as log:
+        with (self.folder / "dagster.log").open("a") as log:
             self._process = subprocess.Popen(
-                [COMMAND.with_name("dagster-daemon"), "run", "-m", "crawl_urn_dagster.definitions"],
+                [COMMAND.with_name("dagster"), "dev", "-m", "crawl_urn_dagster.definitions", "-p", str(self._port)],
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 cwd=self.folder,
@@ -65,16 +66,27 @@ class KilledStack:
             )
 
     def kill(self):
-        """Kill every process of the session."""
-        while session := [pid for pid in self._pids() if self._session_of(pid) == self._process.pid]:
+        """Kill every process of the session; return their number."""
+        number = len(self._session())
+        while session := self._session():
             for pid in session:
                 os.kill(pid, signal.SIGKILL)
             self._process.wait()
             time.sleep(0.1)
+        return number
 
-    @staticmethod
-    def _pids():
-        return [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
+    def is_serving(self):
+        """Whether the webserver answers with the code location loaded."""
+        query = {"query": '{ workspaceLocationEntryOrError(name: "crawl_urn_dagster.definitions") { __typename } }'}
+        try:
+            answer = requests.post(f"http://127.0.0.1:{self._port}/graphql", json=query, timeout=30)
+        except requests.RequestException:
+            return False
+        return answer.json()["data"]["workspaceLocationEntryOrError"]["__typename"] == "WorkspaceLocationEntry"
+
+    def _session(self):
+        pids = [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
+        return [pid for pid in pids if self._session_of(pid) == self._process.pid]
 
     @staticmethod
     def _session_of(pid):
@@ -84,8 +96,8 @@ class KilledStack:
             return None
         return int(fields[3]) if fields[0] not in "ZX" else None
 
-    def started_runs(self):
-        return self.instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED]))
+    def unfinished_runs(self):
+        return [run for run in self.instance.get_runs(limit=20) if not run.is_finished]
 
     def interrupted_runs(self):
         return {run.run_id for run in self.instance.get_runs() if was_interrupted(run)}
@@ -97,10 +109,9 @@ class KilledStack:
 
     def is_up_to_date(self):
         """Whether a report with all published crawls was written, and no run is unfinished."""
-        unfinished = any(not run.is_finished for run in self.instance.get_runs(limit=20))
         keys = [dg.AssetKey(["killed", name]) for name in ("crawls", "report")]
         crawls, report = (self.instance.get_latest_materialization_event(key) for key in keys)
-        if unfinished or crawls is None or report is None or report.timestamp < crawls.timestamp:
+        if self.unfinished_runs() or crawls is None or report is None or report.timestamp < crawls.timestamp:
             return False
         return crawls.asset_materialization.metadata["dagster/row_count"].value == self.n_crawls
 

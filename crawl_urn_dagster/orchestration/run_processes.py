@@ -1,4 +1,4 @@
-"""Record the process of a run in its tags, and fail runs whose process no longer exists.
+"""Record the process of a run in its tags, fail runs whose process no longer exists, and free their slots of pools.
 
 Dagster's default launcher cannot test whether the process of a run exists, so its run monitoring does not notice a
 crash of the whole machine. Does not request the work again; see `sensors` and `change_detection`.
@@ -34,7 +34,10 @@ PROCESS = "crawl_urn/process"
 INTERRUPTED = "crawl_urn/interrupted"
 _LOCK = "crawl_urn_interrupted_runs.lock"
 _MAX_ENGINE_EVENTS = 100
-_LONGEST_START_SECONDS = 60
+# Time that a launched run may take to record its process: if its process may exist, and if none can be its process.
+_LONGEST_START_SECONDS, _SHORTEST_START_SECONDS = 60, 10
+# Time in which the process of an ended run frees its slots of pools itself.
+_FREED_AFTER_SECONDS = 30
 _LOADED_AT = time.time()
 
 
@@ -135,8 +138,9 @@ def fail_interrupted_runs(instance: dg.DagsterInstance, launched_here: Collectio
     Parameters
     ----------
     launched_here
-        Jobs whose runs the code server of this process launches. Such a run also fails if it was launched before this
-        process existed and has not started within 60 seconds. If it starts later, Dagster ignores it.
+        Jobs whose runs the code server of this process launches. Such a run also fails if it was created or launched
+        before this process existed and has not recorded its process within 60 seconds, or within 10 if no process can
+        be that of the run. If it starts later, Dagster ignores it.
     """
     unfinished = [dg.DagsterRunStatus.NOT_STARTED, dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.STARTED]
     interrupted = []
@@ -154,6 +158,22 @@ def fail_interrupted_runs(instance: dg.DagsterInstance, launched_here: Collectio
     return interrupted
 
 
+def free_slots_of_ended_runs(instance: dg.DagsterInstance) -> None:
+    """Free the slots of pools of runs that ended, unless the process of such a run still exists.
+
+    Run monitoring does so only if ``free_slots_after_run_end_seconds`` is set; a cancelled run would otherwise
+    occupy its pool forever (dagster #33643).
+    """
+    storage = instance.event_log_storage
+    for run_id in storage.get_concurrency_run_ids() if storage.supports_global_concurrency_limits else ():
+        record = instance.get_run_record_by_id(run_id)
+        if record is not None:
+            process, ended = recorded_process(record.dagster_run), record.end_time
+            if not ended or ended > time.time() - _FREED_AFTER_SECONDS or (process and not process_is_gone(process)):
+                continue
+        storage.free_concurrency_slots_for_run(run_id)
+
+
 def _interruption(instance: dg.DagsterInstance, run: dg.DagsterRun, launched_here: Collection[str]) -> str | None:
     """Explain why the process of a run no longer exists; None: it may exist."""
     process = recorded_process(run)
@@ -163,13 +183,43 @@ def _interruption(instance: dg.DagsterInstance, run: dg.DagsterRun, launched_her
         host = process.host.partition(" ")[0]
         cause = "The machine was restarted" if process.boot != _boot() else "The process was killed"
         return f"Process {process.pid} on {host} no longer exists, and it did not end this run. {cause}."
-    if run.status != dg.DagsterRunStatus.STARTING or run.job_name not in launched_here or GRPC_INFO_TAG not in run.tags:
+    return _failed_start(instance, run) if run.job_name in launched_here else None
+
+
+def _failed_start(instance: dg.DagsterInstance, run: dg.DagsterRun) -> str | None:
+    """Explain why a run without a recorded process has none; None: it may have one, or may get one."""
+    longest: float = _LONGEST_START_SECONDS
+    if run.status == dg.DagsterRunStatus.NOT_STARTED:
+        # The daemon and the UI create a run and queue it at once.
+        record = instance.get_run_record_by_id(run.run_id)
+        since, event = record.create_timestamp.timestamp() if record else None, "created, but not queued,"
+    elif GRPC_INFO_TAG in run.tags:
+        since, event = instance.get_run_stats(run.run_id).launch_time, "launched"
+        if since is not None and not _may_have_spawned(since):
+            longest = _SHORTEST_START_SECONDS
+        elif run.status == dg.DagsterRunStatus.STARTED:
+            return None
+    else:
         return None
-    launched = instance.get_run_stats(run.run_id).launch_time
-    if launched is None or launched > min(_LOADED_AT, time.time() - _LONGEST_START_SECONDS):
+    if since is None or since > min(_LOADED_AT, time.time() - longest):
         return None
-    at = datetime.fromtimestamp(launched, timezone.utc)
-    return f"The run was launched at {at:%Y-%m-%d %H:%M:%S} UTC by a code server that was replaced, and did not start."
+    at = datetime.fromtimestamp(since, timezone.utc)
+    return f"The run was {event} at {at:%Y-%m-%d %H:%M:%S} UTC by a process that was replaced, and has no process."
+
+
+def _may_have_spawned(since: float) -> bool:
+    """Return whether a process may exist that a code server has started for a run since a time."""
+    boot = next((line for line in _read(Path("/proc/stat")).splitlines() if line.startswith("btime ")), None)
+    if boot is None:
+        return True
+    for folder in Path("/proc").glob("[0-9]*"):
+        started = _start_of_process(int(folder.name))
+        # A code server starts the process of a run by the module `multiprocessing`. Boot times are whole seconds.
+        if started and "multiprocessing.spawn" in _read(folder / "cmdline"):
+            seconds = int(boot.split()[1]) + int(started) / os.sysconf("SC_CLK_TCK")
+            if seconds > since - 2:
+                return True
+    return False
 
 
 @cache

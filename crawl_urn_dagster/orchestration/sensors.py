@@ -23,7 +23,7 @@ from crawl_urn_dagster.orchestration.change_detection import (
     unfinished_run,
 )
 from crawl_urn_dagster.orchestration.partitions import crawl_partitions
-from crawl_urn_dagster.orchestration.run_processes import fail_interrupted_runs
+from crawl_urn_dagster.orchestration.run_processes import fail_interrupted_runs, free_slots_of_ended_runs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.orchestration.resources import CollectionHome
 
 _FOLLOW_SECONDS = 30
+_INTERRUPTED_SECONDS = 15
 
 
 def new_crawl_sensor(
@@ -75,13 +76,14 @@ def interrupted_run_sensor(
         name=f"_interrupted_runs_{collections[0].name}",
         jobs=jobs,
         description="Fails runs whose process no longer exists, frees their pools, and requests their work again.",
-        minimum_interval_seconds=_FOLLOW_SECONDS,
+        minimum_interval_seconds=_INTERRUPTED_SECONDS,
         default_status=dg.DefaultSensorStatus.RUNNING,
     )
     def interrupted_runs(context: dg.SensorEvaluationContext) -> list[dg.RunRequest] | dg.SkipReason:
         launched_here = {job for one in collections for job in job_names(one)}
         for run in fail_interrupted_runs(context.instance, launched_here):
             context.log.warning(f"Run {run.run_id} of {run.job_name} was interrupted.")
+        free_slots_of_ended_runs(context.instance)
         requests = repeat_interrupted_runs(context.instance, collections)
         return requests or dg.SkipReason("No run was interrupted a short time ago.")
 

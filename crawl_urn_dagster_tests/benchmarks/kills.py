@@ -1,8 +1,9 @@
 """Kill all processes of an unattended collection at random moments, and measure how it recovers.
 
-Run ``python -m crawl_urn_dagster_tests.benchmarks.kills FOLDER --kills 20``. A crawl is published, and the daemon, its
-code server and the runs are killed by SIGKILL at a random moment of the ingest and the update, and started again. Each
-group of kills ends with the seconds from the last restart until the collection is up to date.
+Run ``python -m crawl_urn_dagster_tests.benchmarks.kills FOLDER --kills 20``. A crawl is published, and `dagster dev`
+with its webserver, daemon, code server and runs is killed by SIGKILL at a random moment of the ingest and the update,
+and started again. Each kill ends with the seconds from the restart until the UI answers and, at the end of each group,
+until the collection is up to date.
 """
 
 import argparse
@@ -37,12 +38,15 @@ def main() -> None:
         stack.wait_until(lambda: not stack.is_up_to_date(), 60)
         wait = rng.uniform(*options.between)
         time.sleep(wait)
-        stack.kill()
-        running = [run.job_name for run in stack.started_runs()]
+        killed = stack.kill()
+        running = [f"{run.job_name} ({run.status.value.lower()})" for run in stack.unfinished_runs()]
+        restart = time.monotonic()
         stack.start()
-        line = f"kill {number}: after {wait:.1f} s, in {', '.join(running) or 'no run'}"
+        line = f"kill {number}: {killed} processes after {wait:.1f} s, in {', '.join(running) or 'no run'}"
+        line += f"; UI after {stack.wait_until(stack.is_serving, 300):.0f} s"
         if number % options.kills_per_crawl == 0:
-            line += f"; up to date {stack.wait_until(stack.is_up_to_date, 900):.0f} s after the restart"
+            stack.wait_until(stack.is_up_to_date, 900)
+            line += f"; up to date {time.monotonic() - restart:.0f} s after the restart"
         print(line, flush=True)
     interrupted = stack.interrupted_runs()
     stack.wait_until(lambda: len(stack.reported_interruptions()) >= len(interrupted), 120)

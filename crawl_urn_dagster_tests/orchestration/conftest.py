@@ -1,5 +1,9 @@
-"""Collections whose sources are polled."""
+"""Collections whose sources are polled, an instance with pools, and a process."""
 
+import subprocess
+import sys
+
+import dagster as dg
 import pytest
 
 from crawl_urn_dagster.config.collection import Collection
@@ -37,3 +41,20 @@ def lists(tmp_path):
     for crawl in CRAWLS:
         write_list(tmp_path, crawl, ["a", "b", crawl])
     return Pipeline(lists_collection(tmp_path, automation=AT_ONCE), tmp_path)
+
+
+@pytest.fixture
+def instance(tmp_path):
+    with dg.DagsterInstance.local_temp(
+        str(tmp_path), overrides={"concurrency": {"pools": {"default_limit": 1}}}
+    ) as instance:
+        yield instance
+
+
+@pytest.fixture
+def sleeper():
+    """A process that lives until it is killed."""
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    yield process
+    process.kill()
+    process.wait()

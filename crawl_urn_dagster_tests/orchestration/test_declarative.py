@@ -127,6 +127,15 @@ def test_each_crawl_and_revision_is_materialised_once(lists, tmp_path):
     assert lists.materialisations("split", "presence") == {CRAWLS[0]: 1, CRAWLS[1]: 2, CRAWLS[2]: 1, "2024-04-01": 1}
     assert lists.settle() == Counter()
 
+    lists.cursor = None  # the sensor was reset
+    assert lists.settle() == Counter()
+    write_list(tmp_path, "2024-05-01", ["a", "b", "newer"])
+    lists.poll()
+    lists.cursor = None
+    assert lists.settle()["crawls"] == 1
+    assert lists.materialisations("split", "presence")["2024-05-01"] == 1
+    assert lists.settle() == Counter()
+
 
 @pytest.mark.slow
 def test_conditions_may_be_evaluated_before_the_first_poll(lists):

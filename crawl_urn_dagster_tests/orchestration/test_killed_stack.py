@@ -20,6 +20,7 @@ def stack(tmp_path):
     stack.close()
 
 
+# Dagster #4319: after a reboot, runs stay STARTED forever.
 def test_work_of_a_killed_stack_is_repeated(stack):
     update = dg.RunsFilter(job_name="killed_update", statuses=[dg.DagsterRunStatus.STARTED])
     stack.wait_until(lambda: stack.instance.get_runs(update), 300)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.observables.presence import PresenceFolder
 from crawl_urn_dagster.orchestration.partitions import INGEST, plan_ingest
 from crawl_urn_dagster.sources.calendar import check_label
@@ -205,3 +206,30 @@ def test_every_label_names_a_partition_and_a_file(ingested, label):
     folder = PresenceFolder(ingested.home.path / "labels")
     list(folder.write([], {label: "1"}))
     assert folder.read(label).crawl == label
+
+
+@pytest.mark.slow
+# Dagster #21333 and #18145: special characters in keys break ranges of partitions and paths of files.
+def test_labels_equal_after_cleaning_are_different_crawls(tmp_path):
+    labels = [f"a{sign}b" for sign in (" ", "-", "--", "_", "..", ":", "+")] + ["x" * 64]
+    crawls = [f"{label},element {number}\n" for number, label in enumerate(labels)]
+    (tmp_path / "crawls.csv").write_text("crawl,element\n" + "".join(crawls))
+    dates = [f"{label},20{number:02}-01-01\n" for number, label in enumerate(labels)]
+    (tmp_path / "calendar.csv").write_text("id,from\n" + "".join(dates))
+    source = {"type": "presence_list", "path": str(tmp_path / "crawls.csv"), "calendar": str(tmp_path / "calendar.csv")}
+    collection = {"name": "odd", "granularity": "other", "source": source}
+    pipeline = Pipeline(Collection.model_validate(collection), tmp_path)
+    pipeline.ingest()
+    assert pipeline.plan_ingest() is None
+    assert sorted(pipeline.instance.get_dynamic_partitions("odd_crawls")) == sorted(labels)
+    content = [pipeline.home.presence.read(label).content for label in labels]
+    assert len(set(content)) == len(labels)
+    # A range of partitions in the tags of a run contains exactly the crawls between its ends.
+    for label in labels[1::2]:
+        pipeline.home.presence.read(label).path.unlink()
+    found = pipeline.plan_ingest()
+    assert found.crawls == tuple(labels[1::2])
+    for tags in found.run_tags:
+        assert pipeline.execute("ingest", tags).success
+    assert pipeline.plan_ingest() is None
+    assert [pipeline.home.presence.read(label).content for label in labels] == content

@@ -4,12 +4,14 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import dagster as dg
 import pytest
 
 from crawl_urn_dagster.orchestration import run_processes
 from crawl_urn_dagster.orchestration.change_detection import repeat_interrupted_runs
+from crawl_urn_dagster.orchestration.dagster_internals import GRPC_INFO_TAG
 from crawl_urn_dagster.orchestration.run_processes import (
     INTERRUPTED,
     PROCESS,
@@ -23,23 +25,6 @@ from crawl_urn_dagster_tests.collections_for_tests import histories, tables_coll
 from crawl_urn_dagster_tests.orchestration.polling import sensor_message
 
 POOL = "tabled_duckdb"
-
-
-@pytest.fixture
-def instance(tmp_path):
-    with dg.DagsterInstance.local_temp(
-        str(tmp_path), overrides={"concurrency": {"pools": {"default_limit": 1}}}
-    ) as instance:
-        yield instance
-
-
-@pytest.fixture
-def sleeper():
-    """A process that lives until it is killed."""
-    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-    yield process
-    process.kill()
-    process.wait()
 
 
 def add_run(instance, job="tabled_update", **tags):
@@ -149,3 +134,63 @@ def test_run_records_its_process(lists):
     (run,) = lists.instance.get_runs()
     assert process_of(lists.instance, run).pid == os.getpid()
     assert not process_is_gone(process_of(lists.instance, run))
+
+
+@pytest.fixture
+def later(monkeypatch):
+    """Advance the clock by 45 s, and load another code server in the meantime."""
+
+    def advance():
+        now = time.time()
+        monkeypatch.setattr(run_processes, "_LOADED_AT", now + 30)
+        monkeypatch.setattr(time, "time", lambda: now + 45)
+
+    return advance
+
+
+def add_launched_run(instance, event):
+    run = instance.add_run(dg.DagsterRun(job_name="tabled_update", tags={GRPC_INFO_TAG: "{}"}))
+    for kind in (dg.DagsterEventType.PIPELINE_STARTING, event):
+        instance.report_dagster_event(dg.DagsterEvent(kind.value, run.job_name), run.run_id)
+    return run
+
+
+@pytest.fixture
+def spawned():
+    """A process like that of a run that is starting."""
+    code = "import multiprocessing.spawn, time; time.sleep(600)"
+    process = subprocess.Popen([sys.executable, "-c", code])
+    yield process
+    process.kill()
+    process.wait()
+
+
+@pytest.mark.parametrize("event", [dg.DagsterEventType.PIPELINE_STARTING, dg.DagsterEventType.PIPELINE_START])
+def test_launched_run_without_any_process_fails_at_once(instance, later, monkeypatch, event):
+    monkeypatch.setattr(run_processes, "_may_have_spawned", lambda _: False)
+    run = add_launched_run(instance, event)
+    assert fail_interrupted_runs(instance, {"tabled_update"}) == []  # its code server may still start it
+    later()
+    assert fail_interrupted_runs(instance) == []  # another machine may have launched it
+    (failed,) = fail_interrupted_runs(instance, {"tabled_update"})
+    assert failed.run_id == run.run_id
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="finds processes under /proc")
+def test_launched_run_that_may_have_a_process_is_waited_for(instance, later, spawned):
+    add_launched_run(instance, dg.DagsterEventType.PIPELINE_STARTING)
+    later()
+    assert fail_interrupted_runs(instance, {"tabled_update"}) == []
+    assert run_processes._may_have_spawned(time.time() - 60)
+    spawned.kill()
+    spawned.wait()
+    assert not run_processes._may_have_spawned(time.time() + 60)
+
+
+def test_created_run_that_was_never_queued_fails(instance, monkeypatch):
+    run = instance.add_run(dg.DagsterRun(job_name="tabled_update"))
+    now = time.time()
+    monkeypatch.setattr(run_processes, "_LOADED_AT", now + 30)
+    for seconds, expected in ((45, []), (75, [run.run_id])):
+        monkeypatch.setattr(time, "time", lambda seconds=seconds: now + seconds)
+        assert [one.run_id for one in fail_interrupted_runs(instance, {"tabled_update"})] == expected

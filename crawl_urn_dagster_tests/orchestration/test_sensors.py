@@ -109,7 +109,22 @@ def test_withdrawn_crawl_is_excluded_without_ingest(lists, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "label", ["../2024-05", "2024'05", "2024\x0705", "2024-05'); DROP TABLE crawls; --", "x" * 65], ids=range(5)
+    "label",
+    [
+        "../2024-05",
+        "2024'05",
+        "2024\x0705",
+        "2024-05'); DROP TABLE crawls; --",
+        "x" * 65,
+        "2024/05",
+        "-2024-05",
+        "2024…05",
+        "２０２４",
+        "[2024",
+        "2024|05",
+        "2024%2F05",
+    ],
+    ids=range(12),
 )
 def test_hostile_label_is_rejected_before_any_write(tmp_path, label):
     path = tmp_path / "listed.csv"
