@@ -8,6 +8,7 @@ from __future__ import annotations
 from crawl_urn_dagster.figures.catalogue import own_figure
 from crawl_urn_dagster.report.archives import archives_section
 from crawl_urn_dagster.report.blocks import Page, Picture, Section
+from crawl_urn_dagster.report.charts import crawl_moments
 from crawl_urn_dagster.report.content import Content
 from crawl_urn_dagster.report.curves import curves_section
 from crawl_urn_dagster.report.data_quality import data_quality_section
@@ -64,4 +65,4 @@ def report_page(content: Content) -> Page:
     sections = [section for make in _SECTIONS if (section := make(content)) is not None]
     own = content.figures(*(own_figure(entry_point) for entry_point in content.collection.figures))
     sections += [Section("Figures of other packages", own)] if own else []
-    return Page(title, lead(content), sections)
+    return Page(title, lead(content), sections, crawl_moments(content.crawls))

@@ -1,4 +1,4 @@
-"""Building blocks of a page: paragraphs, callouts, pictures, folded parts and sections.
+"""Building blocks of a page: paragraphs, callouts, charts, pictures, folded parts and sections.
 
 Does not render them; see `pages`.
 """
@@ -9,6 +9,82 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+class Moments(NamedTuple):
+    """The horizontal positions of a chart: crawls, or windows of crawls.
+
+    Attributes
+    ----------
+    labels
+        Label of each position, as plain text.
+    times
+        Seconds since 1970, ascending.
+    """
+
+    labels: Sequence[str]
+    times: Sequence[float]
+
+
+class Series(NamedTuple):
+    """A line or points of a chart.
+
+    Attributes
+    ----------
+    name
+        Name, as plain text.
+    points
+        Value at each position; None: unknown.
+    low, high
+        Ends of the interval at each position; empty: no interval.
+    is_line
+        Whether the values are joined.
+    is_hollow
+        Whether the points are hollow.
+    """
+
+    name: str
+    points: Sequence[float | None]
+    low: Sequence[float | None] = ()
+    high: Sequence[float | None] = ()
+    is_line: bool = True
+    is_hollow: bool = False
+
+
+class Chart(NamedTuple):
+    """A chart that shows its values when pointed at; only HTML shows it, on screen and with scripts.
+
+    Attributes
+    ----------
+    title
+        Subject of the chart, as plain text.
+    series
+        Lines and points.
+    is_share
+        Whether the values are fractions, which are shown in percent.
+    moments
+        Horizontal positions; None: the crawls of the page.
+    """
+
+    title: str
+    series: Sequence[Series]
+    is_share: bool = False
+    moments: Moments | None = None
+
+
+class LagChart(NamedTuple):
+    """A chart of the containment of crawls in later crawls, by lag.
+
+    Attributes
+    ----------
+    title
+        Subject of the chart, as plain text.
+    rows
+        One row per crawl of the page: its containment at lag 1, 2 and so on; None: unknown.
+    """
+
+    title: str
+    rows: Sequence[Sequence[float | None]]
 
 
 class Picture(NamedTuple):
@@ -22,12 +98,15 @@ class Picture(NamedTuple):
         Bytes of the PNG file, for HTML.
     caption, alt
         Caption, and description for readers who do not see the figure, as plain text.
+    charts
+        Charts of the same numbers, which stand for the figure on a screen.
     """
 
     path: str | None
     png: bytes
     caption: str
     alt: str
+    charts: Sequence[Chart | LagChart] = ()
 
 
 class Folded(NamedTuple):
@@ -86,7 +165,7 @@ class Callout(NamedTuple):
 
 
 #: A string is Markdown; text from data in it is escaped with `markdown.escape`.
-Block: TypeAlias = "str | Callout | Picture | Folded | Section"
+Block: TypeAlias = "str | Callout | Chart | LagChart | Picture | Folded | Section"
 
 
 class Page(NamedTuple):
@@ -100,8 +179,11 @@ class Page(NamedTuple):
         Blocks before the first section.
     sections
         Sections in order.
+    crawls
+        The crawls, for charts; None: the page has no charts.
     """
 
     title: str
     lead: Sequence[Block]
     sections: Sequence[Section]
+    crawls: Moments | None = None

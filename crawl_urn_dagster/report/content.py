@@ -16,6 +16,7 @@ from crawl_urn_dagster.estimates.diagnosis import read_verdict
 from crawl_urn_dagster.estimates.headline import read_headline
 from crawl_urn_dagster.formatting import replace_element_noun
 from crawl_urn_dagster.observables.quality import IN_CALENDAR
+from crawl_urn_dagster.report.charts import charts_of
 from crawl_urn_dagster.report.markdown import escape
 from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES
 from crawl_urn_dagster.urn.curves.model import DAYS_PER_YEAR
@@ -134,8 +135,12 @@ class Content:
         return float(self.crawls["elements"].astype("Float64").astype("float64").mean())
 
     def figures(self, *names: str) -> list[Picture]:
-        """Return those of the named figures that are shown."""
-        return [self.pictures[name] for name in names if name in self.pictures]
+        """Return those of the named figures that are shown, with charts of the same numbers."""
+        return [
+            self.pictures[name]._replace(charts=charts_of(name, self.frames, self.noun))
+            for name in names
+            if name in self.pictures
+        ]
 
     @cached_property
     def fit(self) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import pandas as pd
 from crawl_urn_dagster.estimates.last_crawl import QUANTITY_NAMES, RELEVANT_FACTOR
 from crawl_urn_dagster.formatting import count_noun, format_number
 from crawl_urn_dagster.report.blocks import Block, Folded, Section
+from crawl_urn_dagster.report.charts import crawl_counts
 from crawl_urn_dagster.report.markdown import (
     escape,
     format_cell,
@@ -38,7 +39,8 @@ def latest_crawl_section(content: Content) -> Section:
     if len(crawls) > 1:
         days = round((crawls["years"].iloc[-1] - crawls["years"].iloc[-2]) * DAYS_PER_YEAR)
         text += f", {format_cell(days)} days after the previous crawl, {dated_label(crawls.iloc[-2])}"
-    return Section("Latest crawl", [f"{text}. {_compare_latest_crawl(content)}"])
+    chart = crawl_counts(content.frames, content.noun)
+    return Section("Latest crawl", [f"{text}. {_compare_latest_crawl(content)}", *([chart] if chart else [])])
 
 
 def _compare_latest_crawl(content: Content) -> str:

@@ -1,7 +1,7 @@
 """Render a page as Markdown and as one self-contained HTML file.
 
-Does not style the HTML; see `page.html`. The HTML is safe to open: it contains no raw HTML from Markdown and no script,
-and it loads nothing from the network.
+Does not style the HTML; see `page.html`. The HTML is safe to open: it contains no raw HTML from Markdown, runs no
+script but that of its charts (`scripts`), and loads nothing from the network.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
-from crawl_urn_dagster.report.blocks import Block, Callout, Folded, Page, Picture, Section
+from crawl_urn_dagster.report.blocks import Block, Callout, Chart, Folded, LagChart, Page, Picture, Section
 from crawl_urn_dagster.report.markdown import escape
+from crawl_urn_dagster.report.scripts import PageScript, chart_element, crawls_attribute, page_script
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -57,6 +58,8 @@ def _markdown(blocks: Sequence[Block], *, depth: int) -> Iterator[str]:
             if block.path is not None:
                 yield f"![{escape(block.alt)}]({block.path})"
                 yield f"*{escape(block.caption)}*"
+        elif isinstance(block, Chart | LagChart):
+            continue  # Markdown has no scripts
         elif isinstance(block, Folded):
             yield f"<details>\n<summary>{escape_html(block.summary)}</summary>"
             yield from _markdown(block.blocks, depth=depth)
@@ -69,7 +72,7 @@ def _markdown(blocks: Sequence[Block], *, depth: int) -> Iterator[str]:
 
 
 def to_html(page: Page) -> str:
-    """Return a page as HTML with its style and pictures, whose policy forbids scripts and network access.
+    """Return a page as HTML with its style, pictures and charts, whose policy forbids other scripts and the network.
 
     Parameters
     ----------
@@ -83,7 +86,9 @@ def to_html(page: Page) -> str:
         body += [f'<section id="{_anchor(section)}">', _linked_heading(section)]
         body += [*_html(section.shown, renderer, depth=3), "</section>"]
     template = Template(_TEMPLATE.read_text(encoding="utf-8"))
-    return template.substitute(title=escape_html(page.title), body="\n".join(body))
+    added, crawls = (PageScript(), "") if page.crawls is None else (page_script(), crawls_attribute(page.crawls))
+    title = escape_html(page.title)
+    return template.substitute(title=title, body="\n".join(body), crawls=crawls, **added._asdict())
 
 
 def _linked_heading(section: Section) -> str:
@@ -98,12 +103,15 @@ def _html(blocks: Sequence[Block], renderer: MarkdownIt, *, depth: int) -> Itera
         if isinstance(block, str):
             yield renderer.render(block)
         elif isinstance(block, Picture):
+            yield from map(chart_element, block.charts)
             data = base64.b64encode(block.png).decode("ascii")
             yield (
                 '<figure><div class="wide" tabindex="0">'
                 f'<img alt="{escape_html(block.alt)}" src="data:image/png;base64,{data}"></div>'
                 f"<figcaption>{escape_html(block.caption)}</figcaption></figure>"
             )
+        elif isinstance(block, Chart | LagChart):
+            yield chart_element(block)
         elif isinstance(block, Folded):
             yield f"<details><summary>{escape_html(block.summary)}</summary>"
             yield from _html(block.blocks, renderer, depth=depth)

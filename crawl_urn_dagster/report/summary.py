@@ -15,6 +15,7 @@ from crawl_urn_dagster.estimates.assessment.verdicts import Quotable
 from crawl_urn_dagster.formatting import UNKNOWN, count_noun
 from crawl_urn_dagster.report.answers import answers_table
 from crawl_urn_dagster.report.blocks import Callout, Section
+from crawl_urn_dagster.report.charts import completeness
 from crawl_urn_dagster.report.markdown import (
     escape,
     format_cell,
@@ -111,7 +112,7 @@ def _classes(content: Content) -> list[str]:
     return [f"Classes of model {escape(content.assessment.model)}; life, run and absence are numbers of crawls.", table]
 
 
-def _last_crawls(content: Content) -> list[str]:
+def _last_crawls(content: Content) -> list[Block]:
     """Return population and completeness of the last crawls."""
     population = content.frames["population"]
     if population.empty:
@@ -125,7 +126,7 @@ def _last_crawls(content: Content) -> list[str]:
             "crawl completeness": [format_estimate(row, "completeness", share=True) for row in rows.to_dict("records")],
         }
     )
-    return [markdown_table(frame, formatted=list(frame.columns[2:]), source="population")]
+    return [markdown_table(frame, formatted=list(frame.columns[2:]), source="population"), completeness(content.frames)]
 
 
 def _warnings(content: Content) -> list[str]:

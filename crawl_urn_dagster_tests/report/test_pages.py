@@ -1,13 +1,14 @@
 """Pages as Markdown and HTML, and the safety of the HTML."""
 
 import base64
+import hashlib
 import re
 from html.parser import HTMLParser
 
 import pytest
 
 from crawl_urn_dagster.report import Page, Picture, to_html, to_markdown
-from crawl_urn_dagster.report.blocks import Folded, Section
+from crawl_urn_dagster.report.blocks import Folded, Moments, Section
 from crawl_urn_dagster.report.markdown import escape
 
 HOSTILE = "<script>alert(1)</script> [x](javascript:alert(1)) ![y](http://evil.example/p.png) `$title` | </table>"
@@ -49,10 +50,21 @@ def test_html_in_data_is_shown_as_text(page):
         assert attributes.get("href", "#").startswith("#")
 
 
-def test_policy_forbids_scripts_and_the_network(page):
+def policy_of(page):
     elements = Elements(to_html(page)).found
     (policy,) = (one["content"] for _, one in elements if one.get("http-equiv") == "Content-Security-Policy")
-    assert policy == "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+    return policy
+
+
+def test_policy_allows_only_the_script_of_charts(page):
+    with_charts = page._replace(crawls=Moments(["a"], [0]))
+    (script,) = re.findall("<script>(.*?)</script>", to_html(with_charts), flags=re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert policy_of(with_charts) == f"{policy_of(page)}; script-src 'sha256-{digest}'"
+
+
+def test_policy_forbids_scripts_and_the_network(page):
+    assert policy_of(page) == "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
     style = re.search("<style>(.*?)</style>", to_html(page), flags=re.DOTALL)[1]
     assert "url(" not in style
     assert "@import" not in style

@@ -137,7 +137,11 @@ def test_browser_shows_the_whole_page(html_file, browser, width):
     page.on("console", lambda message: complaints.append(message.text))
     page.goto(html_file.as_uri())
     assert page.evaluate("document.documentElement.scrollWidth") == width
-    assert page.evaluate("document.scripts.length") == 0
+    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+    page.locator(".uplot").last.wait_for()
+    assert page.locator(".uplot").count() == page.locator(".interactive").count() > 5
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    page.evaluate("document.querySelectorAll('.replaced').forEach(one => one.classList.add('shown'))")
     assert page.evaluate("[...document.images].every(image => image.complete && image.naturalWidth > 300)")
     narrow = "[...document.querySelectorAll('table')].filter(table => !table.closest('.wide')).length"
     assert page.evaluate(narrow) == 0
