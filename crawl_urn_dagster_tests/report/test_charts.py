@@ -1,4 +1,4 @@
-"""Charts of a report show the numbers of the tables, and respond in a browser to pointer and keyboard.
+"""Charts of a report show the numbers of the tables, and respond in a browser to pointer and keyboard."""
 
 import html
 import json
