@@ -138,6 +138,7 @@ CATALOGUE = {
         "drift",
         "Control charts of core, survival and coverage.",
         ("control_chart", "drift", "crawls"),
+        optional_tables=("population",),
         has_parameters=True,
     ),
     "planning_curves": Entry(

@@ -5,20 +5,22 @@ Does not draw fits of all crawls (`fitted`) or capture-recapture estimates of si
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from crawl_urn_dagster.estimates.fits import joint_core_shell
 from crawl_urn_dagster.figures.axes import date_axis, message_figure
-from crawl_urn_dagster.figures.labels import crawl_range, describe_fit, has_point_estimate, rows_of_fit
+from crawl_urn_dagster.figures.labels import crawl_range, describe_fit, element_unit, has_point_estimate, rows_of_fit
 from crawl_urn_dagster.figures.style import Colour, in_style, new_figure, plain_text, tint
 from crawl_urn_dagster.formatting import count_noun
-from crawl_urn_dagster.observables.schema import SYMBOLS
+from crawl_urn_dagster.observables.schema import CONTROL_CHART, SYMBOLS
 from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES, UNREPORTED_STATUSES
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -31,13 +33,16 @@ _PANELS = {
     "coverage": (Colour.DISCOVERY, "shell\ncoverage, c"),
 }
 _CHARTS = {
-    "core": (Colour.JOINT, "κ of each crawl"),
-    "survival": (Colour.CONTAINMENT, "α of the gap before it"),
-    "coverage": (Colour.DISCOVERY, "c of each crawl"),
-    "completeness": (Colour.JOINT, "completeness"),
-    "population": (Colour.CONTAINMENT, "known eligible\nelements"),
+    "core": (Colour.JOINT, "core fraction\nof the urn, κ"),
+    "survival": (Colour.CONTAINMENT, "shell survival\nsince the last\ncrawl, α"),
+    "coverage": (Colour.DISCOVERY, "shell\ncoverage, c"),
+    "completeness": (Colour.JOINT, "crawl\ncompleteness"),
+    "population": (Colour.CONTAINMENT, "known eligible"),
 }
+_SHARES = ("core", "survival", "coverage", "completeness")
+_AVERAGE = ("average", "average_low", "average_high")
 _MIN_RANGE = 0.01  # of an axis of a chart whose points are all equal
+_MOST_REACH = 2.0  # ranges of the points by which control limits may widen an axis at each end
 
 
 @in_style
@@ -92,57 +97,114 @@ def parameters_over_time_caption(history: pd.DataFrame, drift: pd.DataFrame, cra
 
 
 @in_style
-def control_charts(chart: pd.DataFrame, drift: pd.DataFrame, crawls: pd.DataFrame, *, title: str) -> Figure:
-    """Draw the per-crawl estimates of every chart, and their moving averages with control limits."""
+def control_charts(
+    chart: pd.DataFrame,
+    drift: pd.DataFrame,
+    crawls: pd.DataFrame,
+    *,
+    title: str,
+    population: pd.DataFrame | None = None,
+) -> Figure:
+    """Draw the per-crawl estimates of every chart, and their moving averages with control limits.
+
+    Before the end of the reference period, completeness and population of its crawls are drawn, if they are known.
+    """
+    heading = "control charts"
     if chart.empty:
-        reasons = drift["reason"].dropna()
-        return message_figure(title, "control charts", ": ".join(["not tested", *reasons.iloc[:1]]))
-    drawn = {name: style for name, style in _CHARTS.items() if name in set(chart["chart"])}
-    figure = new_figure(
-        height=1.1 + 1.3 * len(drawn),
-        title=title,
-        heading="control charts\npoints: estimate of each crawl, hollow in the reference period; line: moving average; "
-        "grey: control limits of the moving average",
-    )
-    all_axes = np.atleast_1d(figure.subplots(len(drawn), 1, sharex=True))
-    for axes, (name, (colour, label)) in zip(all_axes, drawn.items(), strict=True):
-        rows = chart[chart["chart"] == name].merge(crawls[["crawl", "years"]], on="crawl")
-        reference, monitored = (rows[rows["phase"] == phase] for phase in ("reference", "monitored"))
-        style = {"color": Colour.MISSING, "markersize": 3, "markerfacecolor": "white", "markeredgewidth": 0.8}
-        axes.plot(reference["years"], reference["value"], "o", **style)
-        axes.plot(monitored["years"], monitored["value"], "o", color=tint(colour), markersize=2.5)
-        low, average, high = (
-            monitored[column].to_numpy(dtype=np.float64) for column in ("average_low", "average", "average_high")
+        untested = f"not tested: {_untested_reason(drift)}"
+        chart = _reference_so_far(population)
+        if chart.empty:
+            return message_figure(title, heading, untested)
+        explained = f"{plain_text(untested, at_most=200)}; hollow: reference period so far"
+    else:
+        explained = (
+            "points: estimate of each crawl, hollow in the reference period; line: moving average; "
+            "grey: control limits of the moving average"
         )
-        axes.fill_between(monitored["years"], low, high, color=Colour.MISSING, alpha=0.25, linewidth=0)
-        axes.plot(monitored["years"], average, "-", color=colour)
-        alarm = _is_true(monitored["alarm"]).to_numpy(dtype=bool)
-        axes.plot(monitored["years"][alarm], average[alarm], "x", color="black", label="alarm")
-        if alarm.any():
-            axes.legend(loc="best")
-        axes.set_ylabel(label)
-        _frame_points(axes, np.concatenate([rows["value"], average]), low, high)
+    drawn = [name for name in _CHARTS if name in set(chart["chart"])]
+    figure = new_figure(height=1.1 + 1.3 * len(drawn), title=title, heading=f"{heading}\n{explained}")
+    all_axes = np.atleast_1d(figure.subplots(len(drawn), 1, sharex=True))
+    for axes, name in zip(all_axes, drawn, strict=True):
+        _draw_chart(axes, name, chart[chart["chart"] == name].merge(crawls[["crawl", "years"]], on="crawl"))
+    figure.align_ylabels(all_axes)
     date_axis(all_axes[-1], crawls)
     return figure
 
 
-def _frame_points(axes: Axes, shown: FloatArray, low: FloatArray, high: FloatArray) -> None:
-    """Limit an axis to its points; much wider control limits extend beyond it."""
+def _untested_reason(drift: pd.DataFrame) -> str:
+    return str(next(iter(drift["reason"].dropna()), "no model may be quoted"))
+
+
+def _reference_so_far(population: pd.DataFrame | None) -> pd.DataFrame:
+    """Return rows of table `control_chart` with completeness and population of the crawls so far, without averages."""
+    columns = list(CONTROL_CHART.column_names)
+    if population is None or population.empty:
+        return pd.DataFrame(columns=columns)
+    parts = [
+        pd.DataFrame({"chart": name, "crawl": population["crawl"], "value": population[name].astype("float64")})
+        for name in ("completeness", "population")
+    ]
+    return pd.concat(parts, ignore_index=True).assign(phase="reference").reindex(columns=columns)
+
+
+def _draw_chart(axes: Axes, name: str, rows: pd.DataFrame) -> None:
+    """Draw the points, moving average and control limits of one chart; marks at the edge are values beyond it."""
+    colour, label = _CHARTS[name]
+    divisor = 1.0
+    if name == "population":
+        divisor, unit = element_unit(float(rows["value"].max()))
+        label = f"{label}\n{unit}"
+    scaled = {column: rows[column].to_numpy(dtype=np.float64) / divisor for column in ("value", *_AVERAGE)}
+    years, is_monitored = rows["years"].to_numpy(), (rows["phase"] == "monitored").to_numpy()
+    bottom, top = _frame(scaled, is_share=name in _SHARES)
+    value, average = scaled["value"], scaled["average"]
+    hollow: dict[str, Any] = {"color": Colour.MISSING, "markersize": 3, "markerfacecolor": "white", "markeredgewidth": 0.8}
+    axes.plot(years[~is_monitored], value[~is_monitored], "o", **hollow)
+    axes.plot(years[is_monitored], value[is_monitored], "o", color=tint(colour), markersize=2.5)
+    low, high = (scaled[end][is_monitored] for end in ("average_low", "average_high"))
+    axes.fill_between(years[is_monitored], low, high, color=Colour.MISSING, alpha=0.25, linewidth=0)
+    axes.plot(years[is_monitored], average[is_monitored], "-", color=colour)
+    is_alarm = is_monitored & _is_true(rows["alarm"]).to_numpy(dtype=bool)
+    axes.plot(years[is_alarm], average[is_alarm], "x", color="black", label="alarm")
+    if is_alarm.any():
+        axes.legend(loc="best")
+    for edge, beyond, marker in ((bottom, value < bottom, "v"), (top, value > top, "^")):
+        if beyond.any():
+            axes.plot(
+                years[beyond], np.full(beyond.sum(), edge), marker, color=tint(colour), markersize=4, clip_on=False
+            )
+    axes.set_ylabel(label)
+    if bottom < top:
+        axes.set_ylim(bottom, top)
+
+
+def _frame(scaled: Mapping[str, FloatArray], *, is_share: bool) -> tuple[float, float]:
+    """Return the ends of an axis with all points and control limits, but no limits far beyond the points.
+
+    An axis of shares ends at 0 and 1, although the estimate of one crawl may be beyond. Equal if no value is known.
+    """
+    shown = np.concatenate([scaled["value"], scaled["average"]])
     known = shown[np.isfinite(shown)]
     if not known.size:
-        return
-    reach = max(np.ptp(known), _MIN_RANGE)
-    bottom = max(known.min() - reach, np.nanmin([known.min(), *low]))
-    top = min(known.max() + reach, np.nanmax([known.max(), *high]))
+        return 0.0, 0.0
+    reach = _MOST_REACH * max(np.ptp(known), _MIN_RANGE)
+    bottom = max(known.min() - reach, np.nanmin([known.min(), *scaled["average_low"]]))
+    top = min(known.max() + reach, np.nanmax([known.max(), *scaled["average_high"]]))
     margin = 0.05 * max(top - bottom, _MIN_RANGE)
-    axes.set_ylim(bottom - margin, top + margin)
+    bottom, top = float(bottom - margin), float(top + margin)
+    return (max(bottom, 0.0), min(top, 1.0)) if is_share else (bottom, top)
 
 
-def control_charts_caption(chart: pd.DataFrame, drift: pd.DataFrame, crawls: pd.DataFrame) -> tuple[str, str]:
+def control_charts_caption(
+    chart: pd.DataFrame, drift: pd.DataFrame, crawls: pd.DataFrame, *, population: pd.DataFrame | None = None
+) -> tuple[str, str]:
     """Return the caption and the alternative text."""
     if chart.empty:
-        found = "Drift could not be tested, so nothing is drawn."
-        return found, found
+        found = "Drift could not be tested"
+        if _reference_so_far(population).empty:
+            return f"{found}, so nothing is drawn.", f"{found}, so nothing is drawn."
+        text = f"{crawl_range(crawls)}. {found}: {_untested_reason(drift)}. Hollow points: the reference period so far."
+        return text, f"Completeness and population of each crawl over time. {found}."
     reference, monitored = (
         count_noun(chart.loc[chart["phase"] == phase, "crawl"].nunique(), "crawl")
         for phase in ("reference", "monitored")
@@ -150,9 +212,13 @@ def control_charts_caption(chart: pd.DataFrame, drift: pd.DataFrame, crawls: pd.
     alarms = chart.loc[_is_true(chart["alarm"]), "chart"].value_counts()
     counts = ", ".join(f"{name}, {count_noun(n, 'crawl')}" for name, n in alarms.items())
     found = f"{f'Alarms: {counts}' if counts else 'No alarm was raised'}. {_drift_summary(drift)}"
+    shares = chart.loc[chart["chart"].isin(_SHARES), "value"].astype("float64")
+    is_beyond = ((shares < 0) | (shares > 1)).any()
+    triangles = "Triangles: estimates of a crawl below 0 or above 1. " if is_beyond else ""
     text = (
         f"{crawl_range(crawls)}. Hollow points: reference period, {reference}; filled: monitoring period, {monitored}. "
-        "Lines: moving average. Grey band: control limits of the moving average (may extend beyond the axes). "
+        "Lines: moving average. Grey band: control limits of the moving average (limits far beyond the points extend "
+        f"beyond the axes). {triangles}"
         f"{'Crosses: alarms. ' if counts else ''}The nominal false-alarm rate is 2 % per 24 crawls, of core, survival "
         f"and coverage together, and of completeness and population each. {found}"
     )

@@ -124,3 +124,32 @@ def test_caption_names_the_parameters_that_were_not_tested(crawls):
     )
     text, _ = control_charts_caption(chart_of(crawls), tested, crawls)
     assert text.endswith("No drift was found; κ could not be tested.")
+
+
+def test_unfinished_reference_period_shows_population(crawls):
+    values = {"completeness": 0.8, "population": 25_000.0}
+    population = crawls[["crawl"]].assign(**values)
+    reason = drift_of(crawls, attributed=None, drifted=None, reason="a reference period of 24 crawls needs 25 crawls")
+    tables_of_chart = (chart_of(crawls).iloc[:0], reason, crawls)
+    figure = control_charts(*tables_of_chart, title=TITLE, population=population)
+    assert [axes.get_lines()[0].get_ydata().tolist() for axes in figure.axes] == [[0.8] * N, [25.0] * N]
+    assert "not tested: a reference period of 24 crawls needs 25 crawls" in " ".join(text_of(figure).split())
+    assert faults(figure) == []
+    text, _ = control_charts_caption(*tables_of_chart, population=population)
+    assert "Hollow points: the reference period so far." in text
+
+
+@without_layout()
+def test_axis_of_a_share_ends_at_one_and_marks_estimates_beyond(crawls):
+    chart = chart_of(crawls)
+    survival = chart["chart"] == "survival"
+    chart.loc[survival, "value"] = [0.7, 1.2, *[0.8] * (N - 2)]
+    _, axes, _ = control_charts(chart, drift_of(crawls), crawls, title=TITLE).axes
+    assert axes.get_ylim()[1] == 1
+    (beyond,) = (line for line in axes.get_lines() if line.get_marker() == "^")
+    assert beyond.get_xydata().tolist() == [[crawls["years"][1], 1]]
+    assert (
+        "Triangles: estimates of a crawl below 0 or above 1."
+        in control_charts_caption(chart, drift_of(crawls), crawls)[0]
+    )
+    assert "Triangles" not in control_charts_caption(chart_of(crawls), drift_of(crawls), crawls)[0]
