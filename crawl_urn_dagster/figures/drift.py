@@ -158,7 +158,12 @@ def _draw_chart(axes: Axes, name: str, rows: pd.DataFrame) -> None:
     years, is_monitored = rows["years"].to_numpy(), (rows["phase"] == "monitored").to_numpy()
     bottom, top = _frame(scaled, is_share=name in _SHARES)
     value, average = scaled["value"], scaled["average"]
-    hollow: dict[str, Any] = {"color": Colour.MISSING, "markersize": 3, "markerfacecolor": "white", "markeredgewidth": 0.8}
+    hollow: dict[str, Any] = {
+        "color": Colour.MISSING,
+        "markersize": 3,
+        "markerfacecolor": "white",
+        "markeredgewidth": 0.8,
+    }
     axes.plot(years[~is_monitored], value[~is_monitored], "o", **hollow)
     axes.plot(years[is_monitored], value[is_monitored], "o", color=tint(colour), markersize=2.5)
     low, high = (scaled[end][is_monitored] for end in ("average_low", "average_high"))

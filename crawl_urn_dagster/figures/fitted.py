@@ -1,6 +1,6 @@
-"""Draw each observable with the curves of all fits, including those of the other observable.
+"""Draw each observable with the curves of all fits, including those of the other observable, above their residuals.
 
-Does not fit, compute the curves of an urn (`urn`) or draw figures without a model (`observed`).
+Does not fit, select points (`fit_panels`), compute curves (`urn`) or draw figures without a model (`observed`).
 """
 
 from __future__ import annotations
@@ -9,52 +9,53 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from crawl_urn_dagster.estimates import fits as registry
 from crawl_urn_dagster.figures.axes import crawl_ticks
+from crawl_urn_dagster.figures.fit_panels import fit_panels, mean_gap
 from crawl_urn_dagster.figures.labels import (
     INTERVAL_NOTE,
     crawl_range,
     describe_fit,
     explain_symbols,
     fit_definition,
+    fit_label,
     fit_name,
     format_estimate,
-    format_estimates,
     has_valid_parameters,
     model_name,
     rows_of_fit,
     status_note,
+    status_reason,
     wrap_label,
 )
 from crawl_urn_dagster.figures.style import (
     CLOUD_POINT,
     Colour,
-    elements,
     in_style,
     is_narrow,
     line_height,
     new_figure,
-    panels,
     points,
 )
 from crawl_urn_dagster.formatting import count_noun
 from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES, UNREPORTED_STATUSES, CoreShellUrn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from crawl_urn_dagster.figures.fit_panels import Panel
     from crawl_urn_dagster.figures.labels import Row
     from crawl_urn_dagster.urn.data.histories import FloatArray
 
-_PANELS_HEIGHT, _PANEL_HEIGHT_NARROW = 3.2, 2.4  # inches, including the title
-_CURVE_POINTS = 200
+_PANELS_HEIGHT, _PANEL_HEIGHT_NARROW = 2.9, 2.2  # inches, including the title
+_STRIP_HEIGHT = 0.9  # inches
 _MARKERS_ON_CURVE = 5
 _POINT_SIZES = {"crawl": 5.0, "year": CLOUD_POINT}
 
@@ -81,20 +82,6 @@ _LOOKS = {
 _OTHER_LOOK = _Look(Colour.MISSING, "P", 0.8, 0.4)  # of a fit that is registered from outside
 
 
-@dataclass(frozen=True, eq=False)
-class _Panel:
-    """An observable: its points, the abscissae of its curves, and its labels."""
-
-    projection: str
-    clock: str
-    x: FloatArray
-    observed: FloatArray
-    grid: FloatArray
-    point: str
-    x_label: str
-    y_label: str
-
-
 @in_style
 def _draw_fits(
     parameters: pd.DataFrame,
@@ -111,37 +98,63 @@ def _draw_fits(
     The points are those that were fitted. On clock ``crawl`` they are means over all pairs of a lag and over all start
     crawls. On clock ``year`` they are every pair and every window, and discovery curves are drawn for crawls at the
     mean gap, although each window was fitted with its own gaps. A fit whose status is not ok is dashed. A fit that is
-    not reported (model_violation, too_few_points, not_converged) is named in the legend and has no curve. Containment
-    has the curve of the exact form. The form of the paper has the same curve; the legend gives its κ, which is the core
-    share μ of the exact form.
+    not reported (model_violation, too_few_points, not_converged) is named in the legend and has no curve. The form of
+    the paper has the curve of the exact form, and is only in the caption. The caption has all numbers.
+
+    Below each panel are the residuals of the fits to its observable; on clock ``year``, with one point per pair or
+    window, of one fit.
 
     Raises
     ------
     ValueError
         If both observables are missing, or for another clock.
     """
-    shown = _panels(crawls, clock, **observables)
+    shown = fit_panels(crawls, clock, **observables)
     rows = _fit_rows(parameters, model, clock) + _truth_rows(truth, clock)
+    unreported = list(_unreported_keys(rows))
+    columns = 1 if unreported or is_narrow() else 2
+    drawn = [row for row in rows if row["status"] not in UNREPORTED_STATUSES and not _repeats_exact_curve(row)]
     key = [
-        *(Line2D([], [], **_point_style(panel), label=wrap_label(panel.point)) for panel in shown),
-        *(_fit_key(row) for row in rows if row["status"] not in UNREPORTED_STATUSES),
-        *_unreported_keys(rows),
+        *(Line2D([], [], **_point_style(panel), label=wrap_label(panel.point, columns)) for panel in shown),
+        *(_fit_key(row, columns) for row in drawn),
+        *unreported,
     ]
     if not rows:
         key.append(_text_key("no fit"))
     has_gaps = clock == "year" and any(panel.projection == "discovery_curve" for panel in shown)
-    gap_note = f"; discovery curves at the mean gap, {_mean_gap(crawls):.3f} years" if has_gaps else ""
-    symbols = "" if is_narrow() else _explain_symbols(rows, clock)
-    text_lines = 1 + sum(1 + text.count("\n") for text in (symbols, *(str(line.get_label()) for line in key)))
+    gap_note = f"; discovery curves at the mean gap, {mean_gap(crawls):.3f} years" if has_gaps else ""
+    text_lines = 1 + sum(1 + str(line.get_label()).count("\n") for line in key) // columns
+    has_strips = any(_residual_rows(panel, rows) for panel in shown)
+    stacked = len(shown) if is_narrow() else 1
     figure = new_figure(
-        height=(_PANEL_HEIGHT_NARROW * len(shown) if is_narrow() else _PANELS_HEIGHT) + line_height() * text_lines,
+        height=(_PANEL_HEIGHT_NARROW if is_narrow() else _PANELS_HEIGHT) * stacked
+        + (_STRIP_HEIGHT * stacked if has_strips else 0)
+        + line_height() * text_lines,
         title=title,
         heading=f"{model_name(model)}, fits per {clock}\n{crawl_range(crawls)}{gap_note}",
     )
-    for axes, panel in zip(panels(figure, len(shown)), shown, strict=True):
+    for (axes, strip), panel in zip(_axes_with_strips(figure, len(shown), has_strips), shown, strict=True):
         _draw(axes, panel, rows)
-    figure.legend(handles=key, loc="outside lower left", title=symbols, alignment="left", handlelength=3)
+        if strip is not None:
+            _draw_residuals(strip, panel, rows)
+            axes.tick_params(labelbottom=False)
+        (axes if strip is None else strip).set_xlabel(panel.x_label)
+    figure.legend(handles=key, loc="outside lower left", ncols=columns, alignment="left", handlelength=3)
     return figure
+
+
+def _axes_with_strips(figure: Figure, n: int, has_strips: bool) -> Sequence[tuple[Axes, Axes | None]]:
+    """Make n axes in a row, or stacked vertically in one column, each above axes for its residuals."""
+    parts = 1 + has_strips
+    rows, columns = (n * parts, 1) if is_narrow() else (parts, n)
+    heights = ([_PANELS_HEIGHT - 0.5, _STRIP_HEIGHT] if has_strips else [1]) * (rows // parts)
+    grid = figure.add_gridspec(rows, columns, height_ratios=heights)
+    cells = [grid[at * parts, 0] if is_narrow() else grid[0, at] for at in range(n)]
+    panels = [figure.add_subplot(cell) for cell in cells]
+    if not has_strips:
+        return [(axes, None) for axes in panels]
+    below = [grid[at * parts + 1, 0] if is_narrow() else grid[1, at] for at in range(n)]
+    return [(axes, figure.add_subplot(cell, sharex=axes)) for axes, cell in zip(panels, below, strict=True)]
 
 
 def _fits_caption(
@@ -154,16 +167,18 @@ def _fits_caption(
     **observables: pd.DataFrame | None,
 ) -> tuple[str, str]:
     """Return the caption and the alternative text."""
-    shown = _panels(crawls, clock, **observables)
+    shown = fit_panels(crawls, clock, **observables)
     rows = _fit_rows(parameters, model, clock) + _truth_rows(truth, clock)
     fits = "; ".join(f"{fit_name(row)}: {_describe(row)}" for row in rows) or "no fit"
     statuses = {row["status"] for row in rows} - {*UNREPORTED_STATUSES, "ok"}
     dashed = " Dashed: a fit whose status is not ok." if statuses else ""
     only = " A fit that is not identified is drawn only for its data." if "not_identified" in statuses else ""
+    strips = _describe_strips(shown, rows, clock)
     text = (
         f"{crawl_range(crawls)}; fits per {clock}. Fits: {fits}. {INTERVAL_NOTE} "
         f"Points: {', '.join(panel.point for panel in shown)}. Each fit has its own markers and is drawn for every "
-        f"observable that it predicts.{only}{dashed} Symbols: {_explain_symbols(rows, clock)}.".replace("\n", " ")
+        f"observable that it predicts.{only}{dashed}{strips} "
+        f"Symbols: {_explain_symbols(rows, clock)}.".replace("\n", " ")
     )
     n_drawn = sum(row["status"] not in UNREPORTED_STATUSES for row in rows)
     observed = " and ".join(panel.projection.replace("_", " ") for panel in shown)
@@ -179,78 +194,26 @@ core_shell_fits_caption = partial(_fits_caption, model="core_shell")
 
 
 def _describe(row: Row) -> str:
-    """Describe a fit; one with the same curve as another fit by its own parameter alone."""
-    if _repeats_exact_curve(row) and row["status"] not in NO_POINT_ESTIMATE_STATUSES:
-        return f"the same curve, {format_estimate(row, 'kappa')}"
-    return describe_fit(row)
+    """Describe a fit with its warning; one with the same curve as another fit by its own parameter alone."""
+    if row["status"] in NO_POINT_ESTIMATE_STATUSES:
+        return describe_fit(row)
+    if _repeats_exact_curve(row):
+        status = "" if row["status"] == "ok" else f" (status {row['status']})"
+        return f"the same curve, {format_estimate(row, 'kappa')}{status}"
+    reason = "" if row["status"] == "ok" else status_reason(row).rstrip(".")
+    return f"{describe_fit(row)}{f': {reason}' if reason else ''}"
+
+
+def _describe_strips(shown: list[Panel], rows: list[Row], clock: str) -> str:
+    fits = list(dict.fromkeys(fit_name(row) for panel in shown for row in _residual_rows(panel, rows)))
+    if not fits:
+        return ""
+    of_fit = f"the {fits[0]}" if clock == "year" and len(fits) == 1 else "each fit to the observable"
+    return f" Lower panels: observed minus fitted values of {of_fit}."
 
 
 def _explain_symbols(rows: list[Row], clock: str) -> str:
     return explain_symbols(has_core=any(not pd.isna(row["kappa"]) for row in rows), clock=clock)
-
-
-def _panels(
-    crawls: pd.DataFrame,
-    clock: str,
-    *,
-    containment: pd.DataFrame | None = None,
-    discovery_curve: pd.DataFrame | None = None,
-) -> list[_Panel]:
-    if clock not in ("crawl", "year"):
-        raise ValueError(f"clock: found {clock!r}, expected 'crawl' or 'year'")
-    panels = []
-    if containment is not None:
-        panels.append(_containment_panel(containment, clock))
-    if discovery_curve is not None:
-        panels.append(_discovery_panel(discovery_curve, clock, _mean_gap(crawls)))
-    if not panels:
-        raise ValueError("both containment and discovery_curve are missing; pass at least one of these tables")
-    return panels
-
-
-def _containment_panel(containment: pd.DataFrame, clock: str) -> _Panel:
-    known = containment.dropna(subset="containment")
-    if clock == "crawl":
-        known = known.groupby("lag_crawls")["containment"].mean().reset_index()
-    lag = known[f"lag_{clock}s"].to_numpy(dtype=np.float64)
-    return _Panel(
-        projection="containment",
-        clock=clock,
-        x=lag,
-        observed=known["containment"].to_numpy(dtype=np.float64),
-        grid=np.linspace(lag.min(), lag.max(), _CURVE_POINTS) if lag.size else lag,
-        point=f"mean over the pairs of crawls of a lag ({count_noun(lag.size, 'lag')})"
-        if clock == "crawl"
-        else f"pair of crawls ({count_noun(lag.size, 'pair')})",
-        x_label=f"lag ({clock}s)",
-        y_label="containment: share of the\nearlier crawl in the later",
-    )
-
-
-def _discovery_panel(discovery_curve: pd.DataFrame, clock: str, gap_years: float) -> _Panel:
-    known = discovery_curve[discovery_curve["window_crawls"] > 1].dropna(subset="ratio")
-    if clock == "crawl":
-        known = known.groupby("window_crawls")["ratio"].mean().reset_index()
-        elapsed, gap = known["window_crawls"].to_numpy(dtype=np.float64) - 1, 1.0
-    else:
-        elapsed, gap = known["elapsed_years"].to_numpy(dtype=np.float64), gap_years
-    return _Panel(
-        projection="discovery_curve",
-        clock=clock,
-        x=elapsed,
-        observed=known["ratio"].to_numpy(dtype=np.float64),
-        grid=gap * np.arange(np.ceil(elapsed.max() / gap) + 1) if elapsed.any() else np.empty(0),
-        point=f"mean over the start crawls ({count_noun(elapsed.size, 'window length')})"
-        if clock == "crawl"
-        else f"window of crawls ({count_noun(elapsed.size, 'window')})",
-        x_label=f"{clock}s after the start crawl{', T' if clock == 'crawl' else ''}",
-        y_label=f"distinct {elements()} / size of\nstart crawl, U(s, T)/U(s, 0)",
-    )
-
-
-def _mean_gap(crawls: pd.DataFrame) -> float:
-    """Return the mean gap between consecutive crawls in years; 0 for one crawl."""
-    return float(crawls["years"].max() - crawls["years"].min()) / max(len(crawls) - 1, 1)
 
 
 def _fit_rows(parameters: pd.DataFrame, model: str, clock: str) -> list[Row]:
@@ -282,40 +245,74 @@ def _repeats_exact_curve(row: Row) -> bool:
     return bool(row["projection"] == "containment" and row["form"] == "paper")
 
 
-def _curve(observable: str, row: Row, grid: FloatArray) -> FloatArray | None:
-    """Return the curve of a fit for an observable; None if the fit has no curve for it or is not reported."""
+def _has_curve(panel: Panel, row: Row) -> bool:
+    """Return whether a fit is reported and has a curve for an observable."""
+    observable = panel.projection
     if (
         row["status"] in UNREPORTED_STATUSES
         or _repeats_exact_curve(row)
         or not has_valid_parameters(row)
-        or not grid.size
+        or not panel.grid.size
+        or observable not in projection_look(row["projection"]).drawn_for
     ):
-        return None
-    if observable not in projection_look(row["projection"]).drawn_for:
-        return None
-    if row["status"] == "not_identified" and not _is_fitted_to(row, observable):
-        return None  # many curves for this observable belong to equally good fits of the other one
-    urn = CoreShellUrn(0.0 if pd.isna(row["kappa"]) else row["kappa"], row["alpha"], row["coverage"])
+        return False
+    # Many curves for the other observable belong to equally good fits.
+    return bool(row["status"] != "not_identified" or _is_fitted_to(row, observable))
+
+
+def _curve(panel: Panel, row: Row) -> FloatArray:
+    urn = _urn(row)
     if row["projection"] == "discovery_tail":
         line = urn.shell.asymptote()
-        return line.nu_inf * grid + line.intercept
-    return urn.containment(grid) if observable == "containment" else urn.discovery_curve_at(grid)
+        return line.nu_inf * panel.grid + line.intercept
+    return panel.curve(urn)
 
 
-def _draw(axes: Axes, panel: _Panel, rows: list[Row]) -> None:
+def _urn(row: Row) -> CoreShellUrn:
+    return CoreShellUrn(0.0 if pd.isna(row["kappa"]) else row["kappa"], row["alpha"], row["coverage"])
+
+
+def _residual_rows(panel: Panel, rows: list[Row]) -> list[Row]:
+    """Return the fits whose residuals are drawn below a panel: those to its points, and the truth.
+
+    On clock ``year``, where the points of several fits would hide each other, it is the selected or else the first fit.
+    """
+    fitted = [row for row in rows if row["projection"] in (panel.projection, "joint", "truth")]
+    drawn = [row for row in fitted if _has_curve(panel, row)]
+    if panel.clock == "crawl":
+        return drawn
+    return sorted(drawn, key=lambda row: row.get("headline") is not True)[:1]
+
+
+def _draw(axes: Axes, panel: Panel, rows: list[Row]) -> None:
     axes.plot(panel.x, panel.observed, **_point_style(panel))
     for row in rows:
-        curve = _curve(panel.projection, row, panel.grid)
-        if curve is not None:
-            step = 1 + curve.size // _MARKERS_ON_CURVE
+        if _has_curve(panel, row):
+            step = 1 + panel.grid.size // _MARKERS_ON_CURVE
             first = int(step * projection_look(row["projection"]).offset)
-            axes.plot(panel.grid, curve, **_curve_style(row), markevery=(first, step))
+            axes.plot(panel.grid, _curve(panel, row), **_curve_style(row), markevery=(first, step))
     if panel.clock == "crawl":
         crawl_ticks(axes)
-    axes.set(xlabel=panel.x_label, ylabel=panel.y_label)
+    axes.set_ylabel(panel.y_label)
 
 
-def _point_style(panel: _Panel) -> dict[str, Any]:
+def _draw_residuals(axes: Axes, panel: Panel, rows: list[Row]) -> None:
+    """Draw observed minus fitted values over the points of a panel."""
+    axes.axhline(0, color=Colour.MISSING, linewidth=0.8)
+    for row in _residual_rows(panel, rows):
+        residual = panel.observed - panel.predict(_urn(row))
+        if panel.clock == "crawl":
+            step = 1 + panel.x.size // _MARKERS_ON_CURVE
+            first = int(step * projection_look(row["projection"]).offset)
+            axes.plot(panel.x, residual, **{**_curve_style(row), "markersize": 3.5}, markevery=(first, step))
+        else:
+            look = projection_look(row["projection"])
+            axes.plot(panel.x, residual, **points(look.color, marker="o", size=CLOUD_POINT))
+    axes.yaxis.set_major_locator(MaxNLocator(3))
+    axes.set_ylabel("observed\n− fitted")
+
+
+def _point_style(panel: Panel) -> dict[str, Any]:
     look = projection_look(panel.projection)
     return points(look.color, marker=look.marker, size=_POINT_SIZES[panel.clock])
 
@@ -325,24 +322,17 @@ def _curve_style(row: Row) -> dict[str, Any]:
     return {
         "color": look.color,
         "marker": look.marker,
-        "markersize": 5.5,
+        "markersize": 4.5,
         "markerfacecolor": "white",
         "linewidth": look.width,
         "linestyle": "-" if row["status"] == "ok" else "--",
     }
 
 
-def _fit_key(row: Row) -> Line2D:
-    """Return the legend entry of a fit or of the truth with its parameters; without a line if they are invalid."""
-    if _repeats_exact_curve(row):
-        known = "" if row["status"] == "not_identified" else format_estimate(row, "kappa") or "no estimate"
-        status = "" if row["status"] == "ok" else f" ({row['status']})"
-        return _text_key(wrap_label(", ".join(filter(None, (f"{fit_name(row)}: the same curve", known))) + status))
-    if row["status"] == "not_identified":
-        label = wrap_label(f"{fit_name(row)}: {describe_fit(row)}")
-    else:
-        values = format_estimates(row) or "no estimate"
-        label = "\n".join(filter(None, (wrap_label(fit_name(row)), values, status_note(row))))
+def _fit_key(row: Row, columns: int) -> Line2D:
+    """Return the legend entry of a fit or of the truth with its status; without a line if its values are invalid."""
+    status = "" if row["status"] == "ok" else f" ({row['status']})"
+    label = wrap_label(f"{fit_label(row)}{status}", columns)
     return Line2D([], [], **_curve_style(row), label=label) if has_valid_parameters(row) else _text_key(label)
 
 
@@ -352,9 +342,9 @@ def _text_key(label: str) -> Line2D:
 
 def _unreported_keys(rows: list[Row]) -> Iterator[Line2D]:
     """Return one legend entry per reason for which fits are not reported."""
-    fits_by_note: dict[str, list[str]] = {}
+    fits_by_note: dict[str, dict[str, None]] = {}
     for row in rows:
         if row["status"] in UNREPORTED_STATUSES:
-            fits_by_note.setdefault(status_note(row), []).append(fit_name(row))
+            fits_by_note.setdefault(status_note(row), {})[fit_label(row)] = None
     for note, names in fits_by_note.items():
         yield _text_key(f"{wrap_label('not reported: ' + '; '.join(names))}\n{note}")

@@ -50,11 +50,16 @@ def fit_definition(row: Row) -> AnyDefinition | None:
 
 def fit_name(row: Row) -> str:
     """Name the fit of a row of `parameters` by its label in the registry, with its form if the model has several."""
+    form = _FORMS.get(row["form"], f", form {row['form']}") if row["model"] == "core_shell" else ""
+    return fit_label(row) + form
+
+
+def fit_label(row: Row) -> str:
+    """Name the fit of a row of `parameters` by its label in the registry, without its form."""
     if row["projection"] == "truth":
         return "truth of the simulation"
     definition = fit_definition(row)
-    label = f"fit of {row['projection']}".replace("_", " ") if definition is None else definition.label
-    return label + (_FORMS.get(row["form"], f", form {row['form']}") if row["model"] == "core_shell" else "")
+    return f"fit of {row['projection']}".replace("_", " ") if definition is None else definition.label
 
 
 def rows_of_fit(rows: pd.DataFrame, definition: FitDefinition) -> pd.DataFrame:
@@ -138,15 +143,23 @@ def status_note(row: Row) -> str:
 
     One column has no space for the reason.
     """
-    if pd.isna(row.get("reason")) or is_narrow():
+    reason = status_reason(row)
+    if not reason or is_narrow():
         return "" if row["status"] == "ok" else str(row["status"])
-    reason = re.sub(r"\belements\b", elements(), plain_text(row["reason"], at_most=1000))
     return wrap_label(f"{row['status']}: {reason}")
 
 
-def wrap_label(text: str) -> str:
-    """Break a text into at most three lines that fit a legend; the rest is cut off."""
-    return "\n".join(textwrap.wrap(text, line_characters() - 6, break_on_hyphens=False, max_lines=3, placeholder=" …"))
+def status_reason(row: Row) -> str:
+    """Return the reason of a status with the noun of the collection; empty without one."""
+    if pd.isna(row.get("reason")):
+        return ""
+    return re.sub(r"\belements\b", elements(), plain_text(row["reason"], at_most=1000))
+
+
+def wrap_label(text: str, columns: int = 1) -> str:
+    """Break a text into at most three lines that fit a legend of so many columns; the rest is cut off."""
+    width = line_characters() // columns - 6
+    return "\n".join(textwrap.wrap(text, width, break_on_hyphens=False, max_lines=3, placeholder=" …"))
 
 
 def explain_symbols(*, has_core: bool, clock: str) -> str:
