@@ -10,22 +10,19 @@ n sampled elements, because the elements are independent.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.special import expit, gammaincinv, logit, ndtr
 
 from crawl_urn_dagster.urn.curves.expectations import ElementClass
 from crawl_urn_dagster.urn.data.histories import unions_from_recaptures
+from crawl_urn_dagster.urn.uncertainty.shell_samples import Sample, count_captures, sample_shell, stack_captures
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from crawl_urn_dagster.urn.data.counts import Counts
     from crawl_urn_dagster.urn.data.histories import FloatArray
     from crawl_urn_dagster.urn.fits.joint import JointFit
-
-_Number = TypeVar("_Number", bound=np.generic)
 
 # Shell elements that are sampled one by one. Counts are then in the hundreds, so their noise is nearly normal.
 _SAMPLED = 2_000
@@ -75,25 +72,6 @@ class Noise(NamedTuple):
 
     coverage: Series
     survival: Series
-
-
-class _Sample(NamedTuple):
-    """Counts of a shell, or of many shells on a leading axis.
-
-    Attributes
-    ----------
-    sizes
-        Elements in each crawl, shape (..., crawls).
-    overlaps, recaptures
-        Elements in i and j, and elements in i whose first return is j, shape (..., crawls, crawls); 0 unless i < j.
-    in_all
-        Elements in all crawls, shape (...).
-    """
-
-    sizes: FloatArray
-    overlaps: FloatArray
-    recaptures: FloatArray
-    in_all: FloatArray
 
 
 class _SketchErrors(NamedTuple):
@@ -182,25 +160,28 @@ def draw(fit: JointFit, noise: Noise, n_replicates: int, *, seed: int, published
     urn = ElementClass(times, np.full((1, n_crawls), float(sampled)), coverages, np.array(alpha))
     n_marks = _MARKS if counts.relative_error else 0
     drawn = [
-        _sample(rng, c, alpha**gaps, sampled, births_vary=k > 1, n_marks=n_marks)
+        sample_shell(rng, c, alpha**gaps, sampled, births_vary=k > 1, n_marks=n_marks)
         for c, gaps in zip(coverages, np.diff(times), strict=True)
     ]
-    samples = [sample for sample, _ in drawn]
-    whole = _Sample(
+    samples = count_captures(*stack_captures([captures for captures, _ in drawn]))
+    whole = Sample(
         *(
-            scale * expected + np.sqrt(scale) * (np.stack(sample) - expected)
-            for expected, sample in zip(_expected(urn), zip(*samples, strict=True), strict=True)
+            scale * expected + np.sqrt(scale) * (sample - expected)
+            for expected, sample in zip(_expected(urn), samples, strict=True)
         )
     )
     cores = core / k + np.sqrt(core / k * (1 - 1 / k)) * rng.standard_normal(n_replicates)
     errors = None
     if counts.relative_error:
-        with_core = [_sketch_errors(rng, *one, float(core / k / scale)) for one in drawn]
+        with_core = [
+            _sketch_errors(rng, Sample(*(part[row] for part in samples)), smallest, float(core / k / scale))
+            for row, (_, smallest) in enumerate(drawn)
+        ]
         errors = _SketchErrors(*(counts.relative_error * np.stack(one) for one in zip(*with_core, strict=True)))
     return _published(counts, np.maximum(cores, 0), whole, errors)
 
 
-def _published(counts: Counts, core: FloatArray, shell: _Sample, errors: _SketchErrors | None) -> Replicates:
+def _published(counts: Counts, core: FloatArray, shell: Sample, errors: _SketchErrors | None) -> Replicates:
     """Add the core to the counts of a shell; then scale, sketch and omit counts as the collection does."""
     k = counts.one_in
     everywhere = core[:, None, None]
@@ -221,65 +202,17 @@ def _published(counts: Counts, core: FloatArray, shell: _Sample, errors: _Sketch
     return Replicates(replicated, k * (core + shell.in_all))
 
 
-def _expected(urn: ElementClass) -> _Sample:
-    """Return the expectation of `_sample`, for urns on a leading axis."""
+def _expected(urn: ElementClass) -> Sample:
+    """Return the expectation of `count_captures`, for urns on a leading axis."""
     captured = urn.size * urn.coverage
     n_crawls = captured.shape[-1]
     i, j = np.triu_indices(n_crawls, k=1)
     overlaps, recaptures = np.zeros((2, len(captured), n_crawls, n_crawls))
     overlaps[:, i, j], recaptures[:, i, j] = urn.intersections(i, j), urn.recaptures(i, j)
-    return _Sample(captured, overlaps, recaptures, urn.in_all())
+    return Sample(captured, overlaps, recaptures, urn.in_all())
 
 
-def _sample(
-    rng: np.random.Generator,
-    coverage: FloatArray,
-    survival: FloatArray,
-    n: int,
-    *,
-    births_vary: bool,
-    n_marks: int,
-) -> tuple[_Sample, FloatArray]:
-    """Sample an urn of n elements, or of n on average, and sketch each crawl, shape (crawls, marks).
-
-    Each birth replaces a death. In a sample of a larger urn the number of births is Poisson and independent of the
-    deaths. An element has exponentially distributed marks, and the sketch of a crawl is the smallest of each mark.
-    """
-    n_crawls = len(coverage)
-    sizes, overlaps, recaptures = np.zeros(n_crawls), np.zeros((n_crawls, n_crawls)), np.zeros((n_crawls, n_crawls))
-    # For each element or free place, the crawls that captured it, and the index of the last such crawl plus 1. Crawls
-    # are rows because products over all elements are then twice as fast.
-    alive = np.ones(rng.poisson(n) if births_vary else n, dtype=bool)
-    seen, last = np.zeros((n_crawls, len(alive)), dtype=np.float32), np.zeros(len(alive), dtype=np.intp)
-    marks, smallest = rng.standard_exponential((len(alive), n_marks)), np.zeros((n_crawls, n_marks))
-    for crawl in range(n_crawls):
-        caught = np.flatnonzero(alive & (rng.random(len(alive)) < coverage[crawl]))
-        sizes[crawl] = len(caught)
-        seen[crawl, caught] = 1
-        overlaps[:crawl, crawl] = seen[:crawl] @ seen[crawl]
-        recaptures[:, crawl] = np.bincount(last[caught], minlength=n_crawls + 1)[1:]
-        last[caught] = crawl + 1
-        smallest[crawl] = marks[caught].min(axis=0, initial=np.inf)
-        if crawl < n_crawls - 1:
-            dead = alive & (rng.random(len(alive)) >= survival[crawl])
-            births = int(rng.poisson(n * (1 - survival[crawl])) if births_vary else np.count_nonzero(dead))
-            alive &= ~dead
-            more = max(births - int(np.count_nonzero(~alive)), 0)
-            alive, last, marks = (_with_rows(table, more) for table in (alive, last, marks))
-            seen = np.pad(seen, ((0, 0), (0, more))) if more else seen
-            born = np.flatnonzero(~alive)[:births]
-            alive[born], last[born] = True, 0
-            seen[: crawl + 1, born] = 0
-            marks[born] = rng.standard_exponential((births, n_marks))
-    in_all = np.asarray(seen.all(axis=0).sum(dtype=np.float64))
-    return _Sample(sizes, overlaps, recaptures, in_all), smallest
-
-
-def _with_rows(table: npt.NDArray[_Number], more: int) -> npt.NDArray[_Number]:
-    return np.concatenate([table, np.zeros((more, *table.shape[1:]), dtype=table.dtype)]) if more else table
-
-
-def _sketch_errors(rng: np.random.Generator, sample: _Sample, smallest: FloatArray, core: float) -> _SketchErrors:
+def _sketch_errors(rng: np.random.Generator, sample: Sample, smallest: FloatArray, core: float) -> _SketchErrors:
     """Return the errors of the sketches of a sample, core included, in units of the error of a sketch.
 
     The smallest of n exponential marks is exponential with rate n. The inverse of its mean over k marks, times
