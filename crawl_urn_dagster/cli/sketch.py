@@ -17,12 +17,13 @@ from crawl_urn_dagster.sources import Files, PresenceSource, SourceError
 from crawl_urn_dagster.sources.formats.theta_sketches import ENDING, ThetaWriter, file_name
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from rich.console import Console
 
     from crawl_urn_dagster.config.collection import Collection
-    from crawl_urn_dagster.sources import Listing
+    from crawl_urn_dagster.sources.calendar import DatedCrawl
 
 
 def write_sketches(collection: Collection, home: Path, folder: Path, lg_k: int, console: Console) -> None:
@@ -58,6 +59,9 @@ def write_sketches(collection: Collection, home: Path, folder: Path, lg_k: int, 
         progress = Progress("sketching captures", total, console.print)
         size = 0
         for crawl, elements, complete, *_ in source.captures(files, crawls):
+            if complete is None:
+                del writers[crawl]
+                continue
             writers[crawl].add(elements)
             progress.advance(len(elements))
             if complete:
@@ -69,17 +73,17 @@ def write_sketches(collection: Collection, home: Path, folder: Path, lg_k: int, 
     except SourceError as error:
         raise click.ClickException(str(error)) from error
     one_in = max(writer.one_in for writer in writers.values())
-    _write_configuration(collection, listing, folder, one_in)
+    _write_configuration(collection, [crawl for crawl in listing.crawls if crawl.crawl in writers], folder, one_in)
     console.print(
-        f"{folder}: {count_noun(len(crawls), 'sketch', 'sketches')} of {size:,} bytes in all, which have all elements "
+        f"{folder}: {count_noun(len(writers), 'sketch', 'sketches')} of {size:,} bytes in all, which have all elements "
         f"of a sample of one in {one_in}. Analyse them: crawl-urn run --collections {folder / 'collections.yaml'}"
     )
 
 
-def _write_configuration(collection: Collection, listing: Listing, folder: Path, one_in: int) -> None:
+def _write_configuration(collection: Collection, crawls: Sequence[DatedCrawl], folder: Path, one_in: int) -> None:
     """Write the calendar of the crawls and the configuration of the sketched collection."""
     with replacing(folder / "crawls.csv") as target:
-        rows = "".join(f"{crawl.crawl},{crawl.started_at.isoformat()}\n" for crawl in listing.crawls)
+        rows = "".join(f"{crawl.crawl},{crawl.started_at.isoformat()}\n" for crawl in crawls)
         target.write_text(f"id,from\n{rows}", encoding="utf-8")
     settings = {
         "name": f"{collection.name}_sketched",

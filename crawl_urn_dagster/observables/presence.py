@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
     _Texts = npt.NDArray[np.object_]
     _Lost = npt.NDArray[np.bool_]
-    _Captures = tuple[str, _Texts, bool] | tuple[str, _Texts, bool, _Texts | None, _Lost | None]
+    _Complete = bool | None
+    _Captures = tuple[str, _Texts, _Complete] | tuple[str, _Texts, _Complete, _Texts | None, _Lost | None]
 
 _METADATA_KEY = b"crawl_urn"
 _SCHEMA = pa.schema([pa.field("key", pa.int64(), nullable=False)])
@@ -152,7 +153,8 @@ class PresenceFolder:
         captures
             Tuples of a crawl's label, texts of its elements, whether the crawl is complete, the elements' values of
             the stratum's column if there is one, and whether they were lost. Crawls may be mixed and elements
-            repeated; a crawl that is never marked complete is written at the end.
+            repeated; a crawl that is never marked complete is written at the end, and one that is marked by None is
+            not written.
         revisions
             Revision of each crawl to write, as the source names it.
         one_in
@@ -186,8 +188,9 @@ class PresenceFolder:
                     texts.append(crawl, keys, np.asarray(elements, dtype=object), one_in)
                 if progress:
                     progress.advance(len(elements))
-                if complete:
+                if complete or complete is None:
                     del waiting[crawl]
+                if complete:
                     yield write(crawl, spools[crawl], revisions)
             for crawl in waiting:
                 yield write(crawl, spools[crawl], revisions)

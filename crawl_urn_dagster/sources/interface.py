@@ -160,7 +160,8 @@ class Captures(NamedTuple):
         Elements as text, shape (n_captures,), in any order; an element may occur more than once. A source without
         texts returns their keys, as integers of 64 bits.
     complete
-        Whether these are the last captures of the crawl.
+        Whether these are the last captures of the crawl. None: the crawl cannot be read and is set aside, so earlier
+        captures of it are to be ignored.
     strata
         Stratum of each capture as text, shape (n_captures,), NaN or None where it is missing. None for a source
         without a stratum column.
@@ -177,7 +178,7 @@ class Captures(NamedTuple):
 
     crawl: str
     elements: npt.NDArray[np.object_]
-    complete: bool
+    complete: bool | None
     strata: npt.NDArray[np.object_] | None = None
     lost: npt.NDArray[np.bool_] | None = None
 
@@ -187,6 +188,11 @@ class Captures(NamedTuple):
         import numpy as np
 
         return cls(crawl, np.empty(0, dtype=np.object_), complete=True)
+
+    @classmethod
+    def set_aside(cls, crawl: str) -> Captures:
+        """Return the mark of a crawl that cannot be read."""
+        return cls.end_of(crawl)._replace(complete=None)
 
 
 class StratumColumn(NamedTuple):
@@ -379,7 +385,7 @@ class PresenceSource(SourceConfig):
 
         Yields
         ------
-        Captures, the last of each crawl marked as complete.
+        Captures, the last of each crawl marked as complete or as set aside.
 
         Raises
         ------

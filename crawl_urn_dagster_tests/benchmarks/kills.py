@@ -3,10 +3,11 @@
 Run ``python -m crawl_urn_dagster_tests.benchmarks.kills FOLDER --kills 20``. A crawl is published, and `dagster dev`
 with its webserver, daemon, code server and runs is killed by SIGKILL at a random moment of the ingest and the update,
 and started again. Each kill ends with the seconds from the restart until the UI answers and, at the end of each group,
-until the collection is up to date.
+until the collection is up to date, and with the load of the last 5 minutes.
 """
 
 import argparse
+import os
 import time
 from pathlib import Path
 
@@ -43,11 +44,11 @@ def main() -> None:
         restart = time.monotonic()
         stack.start()
         line = f"kill {number}: {killed} processes after {wait:.1f} s, in {', '.join(running) or 'no run'}"
-        line += f"; UI after {stack.wait_until(stack.is_serving, 300):.0f} s"
+        line += f"; UI after {stack.wait_until(stack.is_serving, 900):.0f} s"
         if number % options.kills_per_crawl == 0:
             stack.wait_until(stack.is_up_to_date, 900)
             line += f"; up to date {time.monotonic() - restart:.0f} s after the restart"
-        print(line, flush=True)
+        print(f"{line}; load {os.getloadavg()[1]:.1f} on {os.cpu_count()} cores", flush=True)
     interrupted = stack.interrupted_runs()
     stack.wait_until(lambda: len(stack.reported_interruptions()) >= len(interrupted), 120)
     time.sleep(60)  # A further alert would arrive.

@@ -1,8 +1,11 @@
 """A damaged list: the other crawls are updated; table, check, report and one alert name the crawl; it returns."""
 
+import bz2
+
 import dagster as dg
 import pytest
 
+from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster_tests.collections_for_tests import histories, lists_collection, presence_of, write_list
 from crawl_urn_dagster_tests.orchestration.alerts.evaluating import tick
 from crawl_urn_dagster_tests.orchestration.polling import advance_time, evaluate, launch, sensor_message
@@ -79,3 +82,34 @@ def test_damaged_list_is_reported_once_and_returns(tmp_path, receiver):
     for name in OBSERVABLES:
         assert mended[name].equals(whole[name])
     assert len(alerts()) == 1
+
+
+def test_crawl_that_only_a_run_finds_damaged_is_set_aside(tmp_path):
+    crawls = [f"CC-MAIN-2024-{week}" for week in (10, 18, 22, 26)]
+    (tmp_path / "c.csv").write_text("id,from\n" + "".join(f"{one},2024-0{n}-01\n" for n, one in enumerate(crawls, 1)))
+    for number, crawl in enumerate(crawls):
+        for part, element in enumerate(("a.org", f"{number}.org")):
+            content = bz2.compress(f'[3, "{element}", {number}]\t1\n'.encode())
+            (tmp_path / f"{crawl}_{part:05}.bz2").write_bytes(content)
+    source = {"type": "common_crawl_counts", "path": str(tmp_path / "{crawl}_{part}.bz2"), "parts": 2}
+    source["calendar"] = str(tmp_path / "c.csv")
+    pipeline = Pipeline(Collection(name="counted", granularity="domain", source=source), tmp_path)
+    bad = tmp_path / f"{crawls[1]}_00001.bz2"
+    content = bad.read_bytes()
+    bad.write_bytes(content[:-9])
+
+    def update():
+        follow_sensor(pipeline)
+        keys = pipeline.instance.get_materialized_partitions(dg.AssetKey(["counted", "presence"]))
+        tables = pipeline.tables("crawls", "quarantine")
+        assert sorted(keys) == sorted(pipeline.instance.get_dynamic_partitions("counted_crawls"))
+        return [tables[name]["crawl"].tolist() for name in ("crawls", "quarantine")]
+
+    readable = [crawl for crawl in crawls if crawl != crawls[1]]
+    assert update() == [readable, [crawls[1]]]
+    assert f"set aside: {crawls[1]}." in sensor_message(pipeline)
+    runs = pipeline.instance.get_runs_count()
+    assert update() == [readable, [crawls[1]]]
+    assert pipeline.instance.get_runs_count() == runs  # it is not read again
+    bad.write_bytes(content)
+    assert update() == [crawls, []]

@@ -53,15 +53,17 @@ def presence_asset(collection: Collection, home: CollectionHome, source: Presenc
         revisions = _chosen_revisions(listing, context.partition_keys) if is_chosen else dict(listing.revisions)
         if not is_chosen:
             context.instance.add_dynamic_partitions(str(partitions.name), list(revisions))
-        for message in _write_outdated(collection, source, home, listing, revisions):
-            context.log.info(message)
-        for partition in home.presence.read_all(revisions):
+        set_aside = _write_outdated(collection, source, home, listing, revisions)
+        readable = {crawl: revision for crawl, revision in revisions.items() if crawl not in set_aside}
+        # The result of the step would materialise every chosen partition.
+        has_result = is_chosen and not set_aside
+        for partition in home.presence.read_all(readable):
             metadata = _partition_metadata(partition)
-            if is_chosen:
+            if has_result:
                 context.add_asset_metadata(metadata, asset_key=spec.key, partition_key=partition.crawl)
             else:
                 context.log_event(dg.AssetMaterialization(spec.key, partition=partition.crawl, metadata=metadata))
-        if is_chosen:
+        if has_result:
             yield dg.MaterializeResult(asset_key=spec.key)
 
     return ingest
@@ -73,8 +75,8 @@ def _write_outdated(
     home: "CollectionHome",
     listing: Listing,
     revisions: dict[str, str],
-) -> Iterator[str]:
-    """Write the partitions that are missing or of another revision, and yield a message for each."""
+) -> set[str]:
+    """Write the partitions that are missing or of another revision; return the crawls that cannot be read."""
     from crawl_urn_dagster.observables.keys import elements_in_sample
     from crawl_urn_dagster.progress import Progress
 
@@ -98,9 +100,12 @@ def _write_outdated(
         memory_bytes=collection.memory_bytes,
         progress=progress,
     )
+    set_aside = set(outdated)
     for done, partition in enumerate(written, start=1):
-        yield f"{partition.crawl}: {count_noun(partition.elements, 'element')}, {done} of {len(outdated)}"
+        report(f"{partition.crawl}: {count_noun(partition.elements, 'element')}, {done} of {len(outdated)}")
+        set_aside.remove(partition.crawl)
     progress.finish()
+    return set_aside
 
 
 def _partition_metadata(partition: "Partition") -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from abc import abstractmethod
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -15,10 +16,11 @@ from pydantic import Field, PrivateAttr, field_validator
 
 from crawl_urn_dagster.formatting import format_options
 from crawl_urn_dagster.sources.calendar import COLLINFO, date_crawls, fetch_calendar, select_crawls
-from crawl_urn_dagster.sources.common_crawl.per_crawl_files import require_published, unpublished_finding
-from crawl_urn_dagster.sources.errors import SourceError
+from crawl_urn_dagster.sources.common_crawl.failed_crawls import RunReadSource, fetching
+from crawl_urn_dagster.sources.common_crawl.per_crawl_files import require_published
+from crawl_urn_dagster.sources.errors import DamagedError
 from crawl_urn_dagster.sources.input_files import InputFile, fingerprint
-from crawl_urn_dagster.sources.interface import Captures, Listing, PresenceSource, Sample
+from crawl_urn_dagster.sources.interface import Captures, Listing, Sample
 from crawl_urn_dagster.sources.transport.duckdb_connection import VECTORS_PER_CHUNK, connect
 from crawl_urn_dagster.sources.transport.file_formats import START_BYTES
 from crawl_urn_dagster.sources.transport.locations import (
@@ -33,19 +35,20 @@ from crawl_urn_dagster.sources.transport.text_files import reject_web_page
 from crawl_urn_dagster.sql_loader import load_statement
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import pyarrow as pa
     from typing_extensions import Self
 
     from crawl_urn_dagster.sources.calendar import Selection
+    from crawl_urn_dagster.sources.formats.quarantine import Failure
     from crawl_urn_dagster.sources.transport.files import Files
 
 _ROWS_PER_BATCH = 2**18
 _ELEMENTS_PER_BATCH = 2**20
 
 
-class ColumnarSource(PresenceSource):
+class ColumnarSource(RunReadSource):
     """Crawls whose captures are the rows of Parquet files.
 
     Parameters
@@ -91,8 +94,8 @@ class ColumnarSource(PresenceSource):
         return source
 
     @abstractmethod
-    def _paths_by_crawl(self, store: Store, crawls: Sequence[str]) -> Mapping[str, list[str]]:
-        """Return the paths of the files of each crawl that has any."""
+    def _paths(self, store: Store) -> Callable[[str], list[str]]:
+        """Return the function that gives the paths of the files of a crawl; empty if it has none."""
 
     @abstractmethod
     def _searched_files(self, crawl: str) -> str:
@@ -119,15 +122,13 @@ class ColumnarSource(PresenceSource):
         selected = select_crawls(dated, selection, self.calendar)
         labels = [crawl.crawl for crawl in selected]
         store = Store(self.data, files)
-        paths = {crawl: found for crawl, found in self._paths_by_crawl(store, labels).items() if store.has_any(found)}
-        require_published(self.data, labels, paths, selection, self._searched_files)
-        lists = {label: _list_as_input(self.data, label, paths[label]) for label in labels if label in paths}
-        return Listing(
-            tuple(crawl for crawl in selected if crawl.crawl in paths),
-            (*inputs, *lists.values()),
-            {crawl: fingerprint((file,), *self._columns) for crawl, file in lists.items()},
-            findings=unpublished_finding(labels, paths),
-        )
+        failed: dict[str, Failure] = {}
+        find = self._find(self._paths(store), failed)
+        paths = {label: found for label in labels if (found := find(label)) and store.has_any(found)}
+        require_published(self.data, labels, paths.keys() | failed, selection, self._searched_files)
+        lists = {label: _list_as_input(self.data, label, found) for label, found in paths.items()}
+        revisions = {label: fingerprint((file,), *self._columns) for label, file in lists.items()}
+        return self._listing(files, selected, lists, revisions, failed=failed, other_inputs=inputs)
 
     def captures(self, files: Files, crawls: Sequence[str]) -> Iterator[Captures]:
         """Read the elements of some crawls, file after file.
@@ -135,18 +136,30 @@ class ColumnarSource(PresenceSource):
         The elements of a file are cached until its crawl is complete, so an interrupted run does not read them again.
         """
         store = Store(self.data, files)
-        paths = self._paths_by_crawl(store, crawls)
+        find = self._paths(store)
+
+        def revision(crawl: str) -> str:
+            return fingerprint((_list_as_input(self.data, crawl, find(crawl)),), *self._columns)
+
         for crawl in crawls:
-            parts = []
-            for part in self._read_parts(store, paths[crawl]):
-                parts.append(part)
-                if not self._has_values:
-                    yield from _read_elements(crawl, part)
-            if self._has_values:
-                yield from _read_best_values(files, crawl, parts)
-            yield Captures.end_of(crawl)
-            for part in parts:  # The caller has stored the crawl by now.
-                part.unlink(missing_ok=True)
+            yield from self._captures_or_failure(
+                files, crawl, partial(revision, crawl), self._captures_of(store, crawl, find)
+            )
+
+    def _captures_of(self, store: Store, crawl: str, find: Callable[[str], list[str]]) -> Iterator[Captures]:
+        parts = []
+        for part in self._read_parts(store, find(crawl)):
+            parts.append(part)
+            if not self._has_values:
+                yield from _read_elements(crawl, part)
+        if self._has_values:
+            yield from _read_best_values(store.files, crawl, parts)
+        yield Captures.end_of(crawl)
+        for part in parts:  # The caller has stored the crawl by now.
+            part.unlink(missing_ok=True)
+
+    def _identity(self, files: Files, location: str) -> str:
+        return Store(self.data, files).identify(location.removeprefix(self.data).lstrip("/"))
 
     def _read_parts(self, store: Store, paths: Sequence[str]) -> Iterator[Path]:
         """Read files, several at a time, and yield the path of what was read from each, in order."""
@@ -160,7 +173,8 @@ class ColumnarSource(PresenceSource):
         """Return a cached Parquet file of a file's captures; published files do not change under their names."""
         key = repr(("columnar", self.data, path, *self._columns, self._sample and self._sample.one_in))
         version = hashlib.sha256(path.encode()).hexdigest()
-        return store.files.derive(key, version, lambda target: self._copy_captures(store, path, target))
+        with fetching(f"{store.root.rstrip('/')}/{path}"):
+            return store.files.derive(key, version, lambda target: self._copy_captures(store, path, target))
 
     def _copy_captures(self, store: Store, path: str, target: Path) -> None:
         import pyarrow as pa
@@ -184,12 +198,12 @@ class ColumnarSource(PresenceSource):
         except (pa.ArrowException, OSError) as error:
             with store.open(path) as source:
                 reject_web_page(source.read(START_BYTES), where)
-            raise SourceError(f"{where}: cannot be read: {str(error)[:500]}") from error
+            raise DamagedError(f"{where}: cannot be read: {str(error)[:500]}") from error
 
     def _check_columns(self, names: Sequence[str], where: str) -> None:
         for column in self._columns:
             if column not in names:
-                raise SourceError(f"{where}: has no column {column!r}; {format_options(column, names)}")
+                raise DamagedError(f"{where}: has no column {column!r}; {format_options(column, names)}")
 
     def _keep_sample(self, rows: pa.Table) -> pa.Table:
         import pyarrow as pa

@@ -6,20 +6,18 @@ Does not count what it reads; see `observables`.
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from crawl_urn_dagster.sources.calendar import COLLINFO, fetch_calendar
-from crawl_urn_dagster.sources.common_crawl.per_crawl_files import (
-    PerCrawlLocation,
-    find_published,
-    list_candidates,
-    unpublished_finding,
-)
-from crawl_urn_dagster.sources.errors import SourceError
-from crawl_urn_dagster.sources.input_files import fingerprint
-from crawl_urn_dagster.sources.interface import Captures, Listing, PresenceSource
+from crawl_urn_dagster.sources.common_crawl.failed_crawls import FailedFileError, RunReadSource, fetching, reading
+from crawl_urn_dagster.sources.common_crawl.per_crawl_files import PerCrawlLocation, find_published, list_candidates
+from crawl_urn_dagster.sources.errors import AbsentError, DamagedError, SourceError
+from crawl_urn_dagster.sources.formats.quarantine import Failure
+from crawl_urn_dagster.sources.input_files import InputFile, fingerprint
+from crawl_urn_dagster.sources.interface import Captures, Listing
 from crawl_urn_dagster.sources.transport.locations import CRAWL, PART, Location
 
 if TYPE_CHECKING:
@@ -44,7 +42,7 @@ _ITEM = r'^\[[0-9]+, ?"(?P<item>(?:[^"\\]|\\.)*)", ?(?P<crawl>[0-9]{1,9})\]$'
 _COUNTS = r"^(?:[1-9][0-9]*|\[[1-9][0-9]*(?:, ?[0-9]+)*\])$"
 
 
-class CommonCrawlCountsSource(PresenceSource):
+class CommonCrawlCountsSource(RunReadSource):
     r"""Hosts, domains or suffixes of each crawl, from bzip2-compressed lines ``[type, item, crawl id] TAB counts``.
 
     Crawl ids are numbers that do not follow time. The label and the date of a crawl come from its location and the
@@ -104,33 +102,79 @@ class CommonCrawlCountsSource(PresenceSource):
         """List the crawls whose counts are published; nothing large is downloaded."""
         calendar, inputs = fetch_calendar(files, self.calendar)
         crawls = list_candidates(self.path, calendar, selection)
-        first = find_published(self.path, crawls, selection, lambda crawl: files.identify(self._part(crawl, 0)))
-        return Listing(
-            tuple(crawl for crawl in crawls if crawl.crawl in first),
-            (*first.values(), *inputs),
-            {crawl: fingerprint((part,), self.counted, str(self.parts)) for crawl, part in first.items()},
-            findings=unpublished_finding([crawl.crawl for crawl in crawls], first),
-        )
+        failed: dict[str, Failure] = {}
+        find = self._find(lambda crawl: self._first_part(files, crawl), failed)
+        found = find_published(self.path, crawls, selection, find)
+        first = {crawl: part for crawl, part in found.items() if part is not None}
+        revisions = {crawl: self._revision(part) for crawl, part in first.items()}
+        return self._listing(files, crawls, first, revisions, failed=failed, other_inputs=inputs)
 
     def captures(self, files: Files, crawls: Sequence[str]) -> Iterator[Captures]:
         """Read the items of some crawls, part after part."""
         crawl_by_id: dict[int, str] = {}
         for crawl in crawls:
-            ids: set[int] = set()
-            for number in range(self.parts):
-                local = files.fetch(self._part(crawl, number))
-                for items, found in read_items(local, self.counted):
-                    ids |= found
-                    _check_ids(ids, crawl, crawl_by_id, local.input.location)
-                    yield Captures(crawl, items, complete=False)
-            if not ids:
-                raise SourceError(
-                    f"{self.path.replace(CRAWL, crawl)}: has no line of type {_TYPES[self.counted]} ({self.counted}) "
-                    f"in {self.parts} parts; check that these are count files, or set `counted` to a type in them"
-                )
-            yield Captures.end_of(crawl)
-            for number in range(self.parts):
-                files.forget(self._part(crawl, number))
+            yield from self._captures_or_failure(
+                files,
+                crawl,
+                partial(self._found_revision, files, crawl),
+                self._captures_of(files, crawl, crawl_by_id),
+            )
+
+    def _captures_of(self, files: Files, crawl: str, crawl_by_id: dict[int, str]) -> Iterator[Captures]:
+        ids: set[int] = set()
+        for number in range(self.parts):
+            location = self._part(crawl, number)
+            with fetching(location):
+                local = files.fetch(location)
+            for items, found in self._read(files, local):
+                ids |= found
+                _check_ids(ids, crawl, crawl_by_id, location)
+                yield Captures(crawl, items, complete=False)
+        if not ids:
+            raise SourceError(
+                f"{self.path.replace(CRAWL, crawl)}: has no line of type {_TYPES[self.counted]} ({self.counted}) "
+                f"in {self.parts} parts; check that these are count files, or set `counted` to a type in them"
+            )
+        yield Captures.end_of(crawl)
+        for number in range(self.parts):
+            files.forget(self._part(crawl, number))
+
+    def _read(self, files: Files, local: LocalFile) -> Iterator[tuple[npt.NDArray[np.object_], set[int]]]:
+        """Read the items of a part; a damaged one is downloaded again when it is due."""
+        location = local.input.location
+        try:
+            with reading(location):
+                yield from read_items(local, self.counted)
+        except FailedFileError:
+            files.forget(location)
+            raise
+
+    def _first_part(self, files: Files, crawl: str) -> InputFile:
+        """Identify the first part of a crawl.
+
+        Raises
+        ------
+        AbsentError
+            When the crawl has no parts.
+        FailedFileError
+            When the server does not tell.
+        """
+        location = self._part(crawl, 0)
+        try:
+            return files.identify(location)
+        except AbsentError:
+            raise
+        except SourceError as error:
+            raise FailedFileError(Failure.while_fetching(location, error)) from error
+
+    def _identity(self, files: Files, location: str) -> str:
+        return files.identify(location).sha256
+
+    def _found_revision(self, files: Files, crawl: str) -> str:
+        return self._revision(self._first_part(files, crawl))
+
+    def _revision(self, part: InputFile) -> str:
+        return fingerprint((part,), self.counted, str(self.parts))
 
     def _part(self, crawl: str, number: int) -> str:
         return self.path.replace(CRAWL, crawl).replace(PART, f"{number:05d}")
@@ -193,7 +237,7 @@ def _read_blocks(local: LocalFile) -> Iterator[pa.RecordBatch]:
     with local.path.open("rb") as file:
         start = file.read(100)
     if not start.startswith(b"BZh"):
-        raise SourceError(f"{location}: is not bzip2, it starts with {start[:40]!r}; check the address")
+        raise DamagedError(f"{location}: is not bzip2, it starts with {start[:40]!r}; check the address")
     try:
         with pa.CompressedInputStream(pa.OSFile(str(local.path)), "bz2") as stream:
             reader = csv.open_csv(
@@ -214,7 +258,7 @@ def _read_blocks(local: LocalFile) -> Iterator[pa.RecordBatch]:
     except (pa.ArrowInvalid, OSError) as error:
         reason = str(error)
         if "Empty CSV file" not in reason:  # A part without lines is valid.
-            raise SourceError(f"{location}: cannot be read: {reason[:300]}; get the file again") from error
+            raise DamagedError(f"{location}: cannot be read: {reason[:300]}; get the file again") from error
 
 
 def _require(good: pa.BooleanArray, rows: pa.RecordBatch, location: str) -> None:
@@ -225,7 +269,7 @@ def _require(good: pa.BooleanArray, rows: pa.RecordBatch, location: str) -> None
     if len(wrong):
         at = int(wrong[0])
         line = f"{rows['key'][at]}\t{rows['counts'][at]}"
-        raise SourceError(
+        raise DamagedError(
             f"{location}, line {rows['line_number'][at]}: found {line[:120]!r}, expected a line such as "
             '[3, "example.org", 56], a tab, and counts above 0'
         )

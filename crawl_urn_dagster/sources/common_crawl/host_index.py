@@ -15,7 +15,7 @@ from crawl_urn_dagster.sources.common_crawl.columnar_index import ColumnarSource
 from crawl_urn_dagster.sources.formats.canonical_urls import host_of_key, map_distinct
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable
 
     import pyarrow as pa
     from typing_extensions import Self
@@ -94,13 +94,13 @@ class CommonCrawlHostIndexSource(ColumnarSource):
     def _has_values(self) -> bool:
         return self._rank is not None
 
-    def _paths_by_crawl(self, store: Store, crawls: Sequence[str]) -> Mapping[str, list[str]]:
+    def _paths(self, store: Store) -> Callable[[str], list[str]]:
         found: dict[str, list[str]] = {}
         for path in store.read_list(self.path_list):
             match = _CRAWL.search(path)
             if match and path.endswith(".parquet"):
                 found.setdefault(match[1], []).append(path)
-        return {crawl: found[crawl] for crawl in crawls if crawl in found}
+        return lambda crawl: found.get(crawl, [])
 
     def _searched_files(self, crawl: str) -> str:
         return f"paths with crawl={crawl}/ in {self.path_list}"

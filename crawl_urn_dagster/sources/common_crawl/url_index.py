@@ -5,13 +5,15 @@ Does not read files; see `columnar_index`.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from crawl_urn_dagster.sources.common_crawl.columnar_index import ColumnarSource
+from crawl_urn_dagster.sources.common_crawl.failed_crawls import fetching
 from crawl_urn_dagster.sources.errors import AbsentError, SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable
 
     import pyarrow as pa
 
@@ -64,9 +66,8 @@ class CommonCrawlIndexSource(ColumnarSource):
     def _columns(self) -> list[str]:
         return [_COLUMNS[self.element]]
 
-    def _paths_by_crawl(self, store: Store, crawls: Sequence[str]) -> Mapping[str, list[str]]:
-        found = {crawl: _paths_of_crawl(store, crawl) for crawl in crawls}
-        return {crawl: paths for crawl, paths in found.items() if paths}
+    def _paths(self, store: Store) -> Callable[[str], list[str]]:
+        return partial(_paths_of_crawl, store)
 
     def _searched_files(self, crawl: str) -> str:
         return f"{_list_path(crawl)}, or in a folder {_folder(crawl)}*.parquet"
@@ -89,10 +90,11 @@ def _folder(crawl: str) -> str:
 def _paths_of_crawl(store: Store, crawl: str) -> list[str]:
     """Return the paths of a crawl's files; empty when there is neither a list nor a mirrored file."""
     folder = _folder(crawl)
-    try:
-        listed = store.read_list(_list_path(crawl))
-    except AbsentError:
-        return store.list_folder(f"{folder}*.parquet")
+    with fetching(f"{store.root.rstrip('/')}/{_list_path(crawl)}"):
+        try:
+            listed = store.read_list(_list_path(crawl))
+        except AbsentError:
+            return store.list_folder(f"{folder}*.parquet")
     paths = [path for path in listed if path.startswith(folder)]
     if not paths:
         raise SourceError(f"{store.root}: the list of {crawl} has no file in {folder}; found {listed[0][:80]!r}")

@@ -162,6 +162,9 @@ class WebGraphRanksSource(PresenceSource):
             writers = {crawl: pq.ParquetWriter(path, schema, compression="zstd") for crawl, path in paths.items()}
             for captures in self.of.captures(files, crawls):
                 writer, path = writers[captures.crawl], paths[captures.crawl]
+                if captures.complete is None:
+                    yield captures
+                    continue
                 writer.write_table(pa.table({"element": pa.array(captures.elements, pa.string())}))
                 if captures.complete:
                     writer.close()

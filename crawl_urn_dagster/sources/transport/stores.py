@@ -89,6 +89,26 @@ class Store:
         except OSError as error:
             raise SourceError(f"{self.root}/{path}: cannot be opened: {error}") from error
 
+    def identify(self, path: str) -> str:
+        """Return a text that changes when a file is replaced, without reading it.
+
+        Raises
+        ------
+        SourceError
+            When the file does not exist, or the server cannot be reached.
+        """
+        where = f"{self.root.rstrip('/')}/{path}"
+        if is_remote(self.root):
+            return self.files.identify(where).sha256
+        filesystem, root = self._filesystem()
+        try:
+            (info,) = filesystem.get_file_info([f"{root}/{path}"])
+        except OSError as error:
+            raise SourceError(f"{where}: cannot be found: {error}") from error
+        if not info.is_file:
+            raise AbsentError(f"{where}: there is no such file")
+        return f"{info.size} {info.mtime_ns}"
+
     @property
     def _is_folder(self) -> bool:
         return "://" not in self.root

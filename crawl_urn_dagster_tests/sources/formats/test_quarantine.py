@@ -6,8 +6,20 @@ from unittest import mock
 
 import pytest
 
-from crawl_urn_dagster.sources import CdxSource, PresenceListSource, Selection, SourceError
+from crawl_urn_dagster.sources import (
+    CdxApiSource,
+    CdxSource,
+    HeritrixLogSource,
+    PresenceListSource,
+    Selection,
+    SourceError,
+    WarcSource,
+)
+from crawl_urn_dagster.sources.transport import http_requests
 from crawl_urn_dagster.sources.transport.files import Files
+from crawl_urn_dagster_tests.sources.common_crawl.test_failed_crawls import FAULTS, LOGIN
+from crawl_urn_dagster_tests.sources.conftest import reply
+from crawl_urn_dagster_tests.sources.formats.test_cdx_api import outbackcdx
 
 CRAWLS = ["2024-01", "2024-02", "2024-03", "2024-04"]
 LIST = b"element\na.org\nb.org\n"
@@ -156,3 +168,109 @@ def test_damaged_index_is_set_aside(tmp_path):
     assert [crawl.crawl for crawl in found.crawls] == ["first", "second"]
     # Only captures would date it.
     assert [(one.crawl, one.started_at) for one in found.quarantined] == [("third", None)]
+
+
+def listing_of(source, files, quarantine):
+    return source.with_quarantine(quarantine).list_crawls(files, Selection())
+
+
+@pytest.mark.parametrize("fault", ["text", "binary", "empty", "web_page", "cut_gzip"])
+def test_damaged_crawl_log_is_set_aside(tmp_path, fault):
+    line = "2011-0{}-23T17:12:08.802Z   200  15829 http://www.a.com/ - - text/html #025 20110623171208546+922 sha1:{} - -\n"
+    whole = {month: line.format(month, "7AJUMSDTOMT4FN7MBFGGNJU3Z56MLCMW").encode() for month in (1, 2, 3)}
+    faults = {
+        "text": b"a b c\n" * 9,
+        "binary": b"\x00\xff" * 99,
+        "empty": b"",
+        "web_page": b"<!DOCTYPE html>",
+        "cut_gzip": gzip.compress(whole[2] * 5000)[:-30],
+    }
+    paths = {month: tmp_path / f"2011-0{month}" / "logs" / "crawl.log" for month in whole}
+    for month, path in paths.items():
+        path.parent.mkdir(parents=True)
+        path.write_bytes(whole[month])
+    source, files = HeritrixLogSource(path=str(tmp_path / "*" / "logs" / "crawl.log")), Files(tmp_path / "cache")
+    before = listing_of(source, files, "damaged")
+    paths[2].write_bytes(faults[fault])
+    with pytest.raises(SourceError, match=r"2011-02.logs.crawl\.log"):
+        listing_of(source, files, "none")
+    found = listing_of(source, files, "damaged")
+    assert [(one.crawl, one.kind) for one in found.quarantined] == [("2011-02", "damaged")]
+    assert list(found.revisions) == ["2011-01", "2011-03"]
+    paths[2].write_bytes(whole[2])
+    assert listing_of(source, files, "damaged") == before
+
+
+@pytest.mark.parametrize("fault", ["cut", "zeros", "empty", "web_page", "other_file"])
+def test_damaged_warc_is_set_aside(tmp_path, fault):
+    pytest.importorskip("fastwarc")
+    from crawl_urn_dagster_tests.sources.formats.test_warc import answer as warc_answer
+
+    whole = b"".join(gzip.compress(warc_answer(200, f"http://a.com/{n}"), mtime=0) for n in range(20))
+    faults = {
+        "cut": whole[:-20],
+        "zeros": whole[:400] + bytes(300) + whole[700:],
+        "empty": b"",
+        "web_page": b"<!DOCTYPE html>",
+        "other_file": b"PK\x03\x04" + b"x" * 99,
+    }
+    for crawl in CRAWLS:
+        (tmp_path / crawl).mkdir()
+        (tmp_path / crawl / "a.warc.gz").write_bytes(whole)
+    source, files = WarcSource(path=str(tmp_path / "*" / "a.warc.gz"), crawl_from="file"), Files(tmp_path / "cache")
+    before = listing_of(source, files, "damaged")
+    (tmp_path / "2024-03" / "a.warc.gz").write_bytes(faults[fault])
+    with pytest.raises(SourceError, match=r"2024-03.a\.warc\.gz"):
+        listing_of(source, files, "none")
+    found = listing_of(source, files, "damaged")
+    assert [(one.crawl, one.kind) for one in found.quarantined] == [("2024-03", "damaged")]
+    (tmp_path / "2024-03" / "a.warc.gz").write_bytes(whole)
+    assert listing_of(source, files, "damaged") == before
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_crawl_of_a_failing_api_is_set_aside(server, tmp_path, monkeypatch, fault):
+    monkeypatch.setattr(http_requests, "_ATTEMPTS", 1)
+    monkeypatch.setattr(http_requests, "_SOCKET_TIMEOUT_SECONDS", 0.5)
+    broken, kind = FAULTS[fault]
+    if fault == "truncated":  # An answer without its last line break is a transfer that was cut.
+        kind = "unreachable"
+    fails = {"2024-02": False}
+
+    class Answers:
+        def get(self, path, _):
+            crawl = path[1:8]
+            if path.startswith("/login"):
+                return lambda handler: reply(handler, LOGIN)
+            if fails.get(crawl):
+                return broken
+            lines = outbackcdx(5)(None, None).replace(b"202401", crawl.replace("-", "").encode())
+            return lambda handler: reply(handler, lines)
+
+    server.answers = Answers()
+    (tmp_path / "c.csv").write_text("id,from\n" + "".join(f"{crawl},{crawl}-01\n" for crawl in CRAWLS))
+    source = CdxApiSource(
+        path=server.url("/{crawl}"),
+        api="outbackcdx",
+        url="example.org",
+        crawl_from="file",
+        calendar=str(tmp_path / "c.csv"),
+        seconds_between_requests=0.0,
+    )
+
+    def listed(quarantine, cache):
+        return listing_of(source, Files(tmp_path / cache), quarantine)
+
+    before = listed("damaged", "one")
+    fails["2024-02"] = True
+    with pytest.raises(SourceError, match="/2024-02"):
+        listed("none", "two")
+    quarantine = "any" if kind == "unreachable" else "damaged"
+    found = listed(quarantine, "two")
+    assert [(one.crawl, one.kind) for one in found.quarantined] == [("2024-02", kind)]
+    assert [crawl.crawl for crawl in found.crawls] == [crawl for crawl in CRAWLS if crawl != "2024-02"]
+    if kind == "unreachable":
+        with pytest.raises(SourceError, match="/2024-02"):
+            listed("damaged", "two")
+    fails["2024-02"] = False
+    assert listed(quarantine, "two").revisions == before.revisions
