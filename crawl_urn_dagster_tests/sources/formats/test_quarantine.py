@@ -176,8 +176,9 @@ def listing_of(source, files, quarantine):
 
 @pytest.mark.parametrize("fault", ["text", "binary", "empty", "web_page", "cut_gzip"])
 def test_damaged_crawl_log_is_set_aside(tmp_path, fault):
-    line = "2011-0{}-23T17:12:08.802Z   200  15829 http://www.a.com/ - - text/html #025 20110623171208546+922 sha1:{} - -\n"
-    whole = {month: line.format(month, "7AJUMSDTOMT4FN7MBFGGNJU3Z56MLCMW").encode() for month in (1, 2, 3)}
+    digest = "sha1:7AJUMSDTOMT4FN7MBFGGNJU3Z56MLCMW"
+    line = "2011-0{}-23T17:12:08.802Z 200 9 http://www.a.com/ - - text/html #025 20110623171208546+922 {} - -\n"
+    whole = {month: line.format(month, digest).encode() for month in (1, 2, 3)}
     faults = {
         "text": b"a b c\n" * 9,
         "binary": b"\x00\xff" * 99,
