@@ -10,15 +10,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from crawl_urn_dagster.urn.data.thinning import is_long, kept_pairs, kept_windows
 from crawl_urn_dagster.urn.fits.least_squares import mean_by
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy.typing as npt
 
     from crawl_urn_dagster.estimates.collection_data import CollectionData
     from crawl_urn_dagster.urn import Counts
 
     FloatArray = npt.NDArray[np.float64]
+    BoolArray = npt.NDArray[np.bool_]
     IndexArray = npt.NDArray[np.intp]
 
 
@@ -37,7 +41,7 @@ def containment_replicates(data: CollectionData, clock: str, counts: Counts) -> 
     known = _known_pairs(data)
     index = pd.Index(data.crawls["crawl"])
     first, last = index.get_indexer(known["crawl_i"]), index.get_indexer(known["crawl_j"])
-    values = counts.intersections[:, first, last] / counts.sizes[:, first]
+    values = counts.overlaps_of(first, last) / counts.sizes[:, first]
     observed = known["containment"].to_numpy(dtype=np.float64)
     if clock == "crawl":
         return _means(values, last - first), _means(observed, last - first)
@@ -50,8 +54,7 @@ def discovery_points(data: CollectionData, clock: str) -> tuple[FloatArray, Inde
     On clock ``crawl`` they are the mean over all starts of U(s, T)/U(s, 0), as windows of equal gaps; on clock ``year``
     every window with its own gaps.
     """
-    table = _table(data.discovery_curve)
-    known = table[table["ratio"].notna()]
+    known = _known_windows(data)
     ratio = known["ratio"].to_numpy(dtype=np.float64)
     if clock == "year":
         index = pd.Index(data.crawls["crawl"])
@@ -67,11 +70,11 @@ def discovery_replicates(data: CollectionData, clock: str, counts: Counts) -> tu
 
     Windows of one crawl are left out.
     """
-    table = _table(data.discovery_curve)
-    known = table[table["ratio"].notna() & (table["window_crawls"] > 1)]
+    known = _known_windows(data)
+    known = known[known["window_crawls"] > 1]
     index = pd.Index(data.crawls["crawl"])
     first, last = index.get_indexer(known["start_crawl"]), index.get_indexer(known["end_crawl"])
-    values = counts.unions[:, first, last] / counts.sizes[:, first]
+    values = counts.unions_of(first, last) / counts.sizes[:, first]
     if clock == "year":
         return values, last - first
     return _means(values, last - first), np.unique(last - first)
@@ -79,7 +82,23 @@ def discovery_replicates(data: CollectionData, clock: str, counts: Counts) -> tu
 
 def _known_pairs(data: CollectionData) -> pd.DataFrame:
     table = _table(data.containment)
-    return table[table["containment"].notna()]
+    return _used(data, table[table["containment"].notna()], ("crawl_i", "crawl_j"), kept_pairs)
+
+
+def _known_windows(data: CollectionData) -> pd.DataFrame:
+    table = _table(data.discovery_curve)
+    return _used(data, table[table["ratio"].notna()], ("start_crawl", "end_crawl"), kept_windows)
+
+
+def _used(
+    data: CollectionData, known: pd.DataFrame, ends: tuple[str, str], kept: Callable[[int], BoolArray]
+) -> pd.DataFrame:
+    """Return the rows that fits use: all, or a part of them in a long collection."""
+    if not is_long(len(data.crawls)):
+        return known
+    index = pd.Index(data.crawls["crawl"])
+    first, last = (index.get_indexer(known[end]) for end in ends)
+    return known[kept(len(index))[first, last]]
 
 
 def _table(table: pd.DataFrame | None) -> pd.DataFrame:

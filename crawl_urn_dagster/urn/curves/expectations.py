@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from crawl_urn_dagster.urn.curves.blocks import Factors
 from crawl_urn_dagster.urn.data.histories import unions_from_recaptures
 
 if TYPE_CHECKING:
@@ -88,12 +89,48 @@ class ElementClass:
         relative = self._relative_slopes(slopes, i, j) + missed[..., j - 1] - missed[..., i]
         return np.asarray(self._in_both(i, j, self._log_missed(i, j, _SMALL))[..., None, :] * relative)
 
+    def overlap_factors(self) -> Factors:
+        """Return the factors of `intersections`."""
+        lived = np.log(self.alpha)[..., None] * self.times
+        return Factors(self.size * self.coverage, self.coverage, lived, lived)
+
+    def recapture_factors(self, least: float = _TINY) -> Factors:
+        """Return the factors of `recaptures`; chances to be missed are at least `least`."""
+        captured, later, lived, _ = self.overlap_factors()
+        missed = np.log(np.maximum(1 - self.coverage, least)).cumsum(axis=-1)
+        return Factors(captured, later, lived + missed, lived + _shifted(missed))
+
+    def overlap_factor_slopes(self, slopes: ClassSlopes) -> Factors:
+        """Differentiate `overlap_factors`, shape (..., n, n_crawls) each."""
+        captured = slopes.size * self.coverage[..., None, :] + self.size[..., None, :] * slopes.coverage
+        lived = slopes.log_alpha[..., None] * self.times[..., None, :]
+        return Factors(captured, slopes.coverage, lived, lived)
+
+    def recapture_factor_slopes(self, slopes: ClassSlopes) -> tuple[Factors, Factors]:
+        """Return `recapture_factors`, with chances to be missed that are not too small for slopes, and derivatives."""
+        captured, later, lived, _ = self.overlap_factor_slopes(slopes)
+        missed = -(slopes.coverage / np.maximum(1 - self.coverage, _SMALL)[..., None, :]).cumsum(axis=-1)
+        return self.recapture_factors(_SMALL), Factors(captured, later, lived + missed, lived + _shifted(missed))
+
     def unions(self) -> FloatArray:
         """Return the expected distinct elements of crawls i to j, shape (..., n_crawls, n_crawls), 0 for i > j."""
         captured = self.size * self.coverage
         n = captured.shape[-1]
         i, j = np.triu_indices(n, k=1)
         return unions_from_recaptures(captured, table_of_pairs(self.recaptures(i, j), i, j, n))
+
+    def unions_from_first(self) -> FloatArray:
+        """Return the expected distinct elements of crawls 0 to j, shape (..., n_crawls): the first row of `unions`.
+
+        New at crawl j are the captured elements that no earlier crawl captured.
+        """
+        survived = np.exp(np.log(self.alpha)[..., None] * np.diff(self.times))
+        never = np.ones_like(self.coverage)
+        for j in range(1, never.shape[-1]):
+            unseen = survived[..., j - 1] * never[..., j - 1] * (1 - self.coverage[..., j - 1])
+            kept = self.size[..., j - 1] / self.size[..., j]
+            never[..., j] = unseen * kept + 1 - survived[..., j - 1] * kept
+        return np.asarray((self.size * self.coverage * never).cumsum(axis=-1))
 
     def in_all(self) -> FloatArray:
         """Return the expected elements in all crawls, S_0 α^(τ_last - τ_first) Π c_t, shape (...)."""
@@ -115,6 +152,11 @@ class ElementClass:
         captured = self.size * self.coverage
         log_survival = np.log(self.alpha)[..., None] * (self.times[..., j] - self.times[..., i])
         return np.asarray(captured[..., i] * self.coverage[..., j] * np.exp(log_survival + log_fraction))
+
+
+def _shifted(values: FloatArray) -> FloatArray:
+    """Return the values of the crawl before each crawl, 0 for the first."""
+    return np.concatenate([np.zeros_like(values[..., :1]), values[..., :-1]], axis=-1)
 
 
 def table_of_pairs(values: FloatArray, i: IntArray, j: IntArray, n: int) -> FloatArray:

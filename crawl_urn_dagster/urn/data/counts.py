@@ -6,6 +6,7 @@ Does not compute expectations; see `data_points`.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +16,30 @@ from crawl_urn_dagster.urn.data.arguments import gaps_between
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from crawl_urn_dagster.urn.data.histories import FloatArray
+    from crawl_urn_dagster.urn.data.histories import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class HeldPairs:
+    """The pairs and windows whose counts are held, where matrices of all of them would be too large.
+
+    Attributes
+    ----------
+    overlaps, unions
+        Whether the intersection, or the union, of crawls i to j is held, shape (n_crawls, n_crawls), above the
+        diagonal. Values are in the order of these matrices, row by row.
+    """
+
+    overlaps: BoolArray
+    unions: BoolArray
+
+    @cached_property
+    def positions(self) -> tuple[IntArray, IntArray]:
+        """Positions of the intersections and of the unions among the held values, -1 if not held."""
+        first, second = (
+            np.where(held, np.cumsum(held).reshape(held.shape) - 1, -1) for held in (self.overlaps, self.unions)
+        )
+        return first, second
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +65,12 @@ class Counts:
     one_in
         Inverse k of the sampling fraction 1/k, at least 1. Counts are k times the counts of the sample; 1 for all
         elements.
+    held
+        Pairs and windows whose counts are held, as replicates of long collections have them. ``intersections`` and
+        ``unions`` then have shape (..., n_held) each. None: all.
+    of_points
+        Counts of the points of the joint fit that the counts are replicates for, shape (..., n_points); None if they
+        follow from the other counts.
 
     Raises
     ------
@@ -64,13 +94,18 @@ class Counts:
     unions: FloatArray
     relative_error: float = 0.0
     one_in: float = 1.0
+    held: HeldPairs | None = None
+    of_points: FloatArray | None = None
 
     def __post_init__(self) -> None:
         gaps_between(self.times)
         if not self.times[-1] > self.times[0]:
             raise ValueError("all crawls are at the same time; expected times that advance")
         table = (*self.sizes.shape, len(self.times))
-        if not self.sizes.shape[-1:] == self.times.shape or {self.intersections.shape, self.unions.shape} != {table}:
+        expected = [table, table]
+        if self.held is not None:
+            expected = [(*table[:-2], np.count_nonzero(held)) for held in (self.held.overlaps, self.held.unions)]
+        if not self.sizes.shape[-1:] == self.times.shape or [self.intersections.shape, self.unions.shape] != expected:
             raise ValueError(
                 f"times, sizes, intersections and unions have shapes {self.times.shape}, {self.sizes.shape}, "
                 f"{self.intersections.shape} and {self.unions.shape}; "
@@ -95,19 +130,58 @@ class Counts:
         """Times in units of the mean gap, shape (n_crawls,)."""
         return self.times / self.mean_gap
 
+    def overlaps_of(self, i: IntArray, j: IntArray) -> FloatArray:
+        """Return the intersections of crawls i < j, shape (..., *i.shape); NaN where not known."""
+        if self.held is None:
+            return self.intersections[..., i, j]
+        return _values_at(self.intersections, self.held.positions[0][i, j])
+
+    def unions_of(self, i: IntArray, j: IntArray) -> FloatArray:
+        """Return the distinct elements of crawls i to j, i < j, shape (..., *i.shape); NaN where not known."""
+        if self.held is None:
+            return self.unions[..., i, j]
+        return _values_at(self.unions, self.held.positions[1][i, j])
+
     def select(self, rows: slice | npt.NDArray[np.intp]) -> Counts:
         """Select replicates on the first leading axis."""
-        return replace(self, sizes=self.sizes[rows], intersections=self.intersections[rows], unions=self.unions[rows])
+        return replace(
+            self,
+            sizes=self.sizes[rows],
+            intersections=self.intersections[rows],
+            unions=self.unions[rows],
+            of_points=None if self.of_points is None else self.of_points[rows],
+        )
+
+    def hold(self, held: HeldPairs, of_points: FloatArray) -> Counts:
+        """Hold a part of the counts only, and the counts of the points of a fit."""
+        intersections, unions = self.intersections[..., held.overlaps], self.unions[..., held.unions]
+        return replace(self, intersections=intersections, unions=unions, held=held, of_points=of_points)
 
     def window(self, first: int, end: int) -> Counts:
-        """Select the crawls from `first` to before `end`; times start at 0."""
+        """Select the crawls from `first` to before `end`; times start at 0.
+
+        Counts of points are kept from the first crawl on, because the points of a fit to the first crawls are.
+        """
         part = slice(first, end)
+        held, tables = None, (self.intersections, self.unions)
+        if self.held is None:
+            intersections, unions = (table[..., part, part] for table in tables)
+        else:
+            held = HeldPairs(self.held.overlaps[part, part], self.held.unions[part, part])
+            intersections, unions = (
+                table[..., position[part, part][inside]]
+                for table, position, inside in zip(
+                    tables, self.held.positions, (held.overlaps, held.unions), strict=True
+                )
+            )
         return replace(
             self,
             times=self.times[part] - self.times[first],
             sizes=self.sizes[..., part],
-            intersections=self.intersections[..., part, part],
-            unions=self.unions[..., part, part],
+            intersections=intersections,
+            unions=unions,
+            held=held,
+            of_points=None if first else self.of_points,
         )
 
     def repeated(self, n: int) -> Counts:
@@ -116,3 +190,7 @@ class Counts:
             np.broadcast_to(values, (n, *values.shape)) for values in (self.sizes, self.intersections, self.unions)
         )
         return replace(self, sizes=sizes, intersections=intersections, unions=unions)
+
+
+def _values_at(values: FloatArray, position: IntArray) -> FloatArray:
+    return np.where(position >= 0, values[..., position], np.nan)

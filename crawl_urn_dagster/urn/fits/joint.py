@@ -64,7 +64,7 @@ class JointDetails(LeastSquaresDetails):
 
     The estimates ``coverage`` and ``core_share`` are means over the crawls of c_t and of K/M_t. ``abscissa``,
     ``observed`` and ``fitted`` are each point's time from first to last crawl and its count, observed and expected,
-    divided by the mean size of a crawl.
+    divided by the mean size of a crawl. In a long collection a point is the mean over a block of pairs.
 
     Attributes
     ----------
@@ -174,10 +174,10 @@ def fit_joint(counts: Counts, *, model: str, clock: str) -> JointFit:
     lags = points.j - points.i
     distinct = len(set(zip(points.kind.tolist(), lags.tolist(), strict=True)))
     elapsed = counts.times[points.j] - counts.times[points.i]
-    mean_size = counts.sizes.mean()
+    in_crawls = counts.sizes.mean() * points.pairs
     details = JointDetails(
         abscissa=elapsed,
-        observed=points.count(counts) / mean_size,
+        observed=points.count(counts) / in_crawls,
         fitted=np.full(len(lags), np.nan),
         response=np.full((len(ESTIMATES), len(lags)), np.nan),
         response_names=ESTIMATES,
@@ -197,7 +197,7 @@ def fit_joint(counts: Counts, *, model: str, clock: str) -> JointFit:
     estimates = {"kappa": kappa, "core_share": float((core / counts.sizes).mean())} if free[0] else {}
     estimates |= {"alpha": float(alpha ** (1 / counts.mean_gap)), "coverage": float(shell.coverage.mean())}
     details = replace(
-        details, fitted=points.expect(core, shell) / mean_size, parameters=parameters, variance=found.variance[0]
+        details, fitted=points.expect(core, shell) / in_crawls, parameters=parameters, variance=found.variance[0]
     )
     status, reasons = _status(model, details, converged=bool(found.converged[0]))
     return FitResult(kind=kind, estimates=estimates, status=status, details=details, reasons=reasons)
@@ -304,7 +304,7 @@ def profile_kappa(counts: Counts, kappa: npt.ArrayLike) -> KappaProfile:
         core_share=np.where(core_share <= 1, core_share, np.nan),
         alpha=chosen[:, 1] ** (1 / counts.mean_gap),
         coverage=shell.coverage.mean(axis=-1),
-        residual_rms=np.sqrt((residuals**2).mean(axis=-1)) / counts.sizes.mean(),
+        residual_rms=np.sqrt(((residuals / points.pairs) ** 2).mean(axis=-1)) / counts.sizes.mean(),
         standardised_rms=np.sqrt(cost.min(axis=1) / len(points.kind)),
     )
 
@@ -374,9 +374,9 @@ def _non_identification(details: JointDetails, free: BoolArray) -> tuple[Reason,
     for row, (index, value) in enumerate(held):
         start[row, index], moving[row, index] = value, False
     others = _search(points, counts.repeated(len(held)), 1 / details.variance, start, moving).parameters
-    mean_size = counts.sizes.mean()
-    fitted = points.expect(*urn_of(counts.in_mean_gaps, counts.sizes, others)) / mean_size
-    errors = np.mean(details.residuals**2 / details.variance) * mean_size**2
+    in_crawls = counts.sizes.mean() * points.pairs
+    fitted = points.expect(*urn_of(counts.in_mean_gaps, counts.sizes, others)) / in_crawls
+    errors = np.mean((details.residuals * in_crawls) ** 2 / details.variance)
     return explain_non_identification(
         "joint",
         details.fitted,

@@ -206,10 +206,11 @@ def check_increments(bootstrap: Bootstrap) -> Increments:
 
 
 def _new_observed(counts: Counts) -> FloatArray:
-    unions = np.concatenate([counts.sizes[..., :1], counts.unions[..., 0, 1:]], axis=-1)
+    later = np.arange(1, len(counts.times))
+    unions = np.concatenate([counts.sizes[..., :1], counts.unions_of(np.zeros_like(later), later)], axis=-1)
     return np.asarray(np.diff(unions, axis=-1) / counts.sizes[..., 1:])
 
 
 def _new_expected(counts: Counts, shell: ElementClass) -> FloatArray:
     # The core is part of every union, so it does not contribute to the increments.
-    return np.asarray(np.diff(shell.unions()[..., 0, :], axis=-1) / counts.sizes[..., 1:])
+    return np.asarray(np.diff(shell.unions_from_first(), axis=-1) / counts.sizes[..., 1:])

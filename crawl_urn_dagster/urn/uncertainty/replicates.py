@@ -5,6 +5,9 @@ Does not refit replicates (see `bootstrap`), nor return elements (see `simulatio
 The urn is sampled element by element, so its counts have the correlations of an urn. Only a part of a large urn is
 sampled. The counts of S elements are their expectation plus sampling noise, and this noise is √(S/n) times the noise of
 n sampled elements, because the elements are independent.
+
+Replicates of a long collection hold a part of their counts: those of the points of the joint fit, and those of the
+pairs and windows that fits use; see `data.thinning`.
 """
 
 from __future__ import annotations
@@ -16,12 +19,16 @@ import numpy as np
 from scipy.special import expit, gammaincinv, logit, ndtr
 
 from crawl_urn_dagster.urn.curves.expectations import ElementClass
+from crawl_urn_dagster.urn.data.counts import Counts, HeldPairs
 from crawl_urn_dagster.urn.data.histories import unions_from_recaptures
+from crawl_urn_dagster.urn.data.thinning import is_long, kept_pairs, kept_windows
 from crawl_urn_dagster.urn.uncertainty.shell_samples import Sample, count_captures, sample_shell, stack_captures
 
 if TYPE_CHECKING:
-    from crawl_urn_dagster.urn.data.counts import Counts
-    from crawl_urn_dagster.urn.data.histories import FloatArray
+    from collections.abc import Sequence
+
+    from crawl_urn_dagster.urn.curves.data_points import Points
+    from crawl_urn_dagster.urn.data.histories import BoolArray, FloatArray
     from crawl_urn_dagster.urn.fits.joint import JointFit
 
 # Shell elements that are sampled one by one. Counts are then in the hundreds, so their noise is nearly normal.
@@ -34,6 +41,8 @@ _LONGEST_MEMORY = 0.8
 # The variance of a shorter series cannot be estimated.
 _FEWEST = 5
 _ITERATIONS = 10
+# Pairs of all replicates of a long collection that are drawn at once, before a part of their counts is held.
+_DRAWN_AT_ONCE = 4_000_000
 
 
 class Series(NamedTuple):
@@ -123,7 +132,15 @@ def estimate_noise(fit: JointFit, *, seed: int) -> Noise:
     return Noise(*map(_series, observed, sampled))
 
 
-def draw(fit: JointFit, noise: Noise, n_replicates: int, *, seed: int, published: Counts | None = None) -> Replicates:
+def draw(
+    fit: JointFit,
+    noise: Noise,
+    n_replicates: int,
+    *,
+    seed: int,
+    published: Counts | None = None,
+    pairs: BoolArray | None = None,
+) -> Replicates:
     """Draw replicates of a collection from the urn fitted to it.
 
     Parameters
@@ -140,6 +157,9 @@ def draw(fit: JointFit, noise: Noise, n_replicates: int, *, seed: int, published
     published
         Counts whose times, errors and unknown values the replicates have, in the same unit of time; None: the counts of
         the fit.
+    pairs
+        Pairs whose intersections the replicates of a long collection hold, shape (crawls, crawls), above the diagonal;
+        None: those that fits use.
 
     Raises
     ------
@@ -155,30 +175,71 @@ def draw(fit: JointFit, noise: Noise, n_replicates: int, *, seed: int, published
     variation = noise.coverage.sd * _autoregressive(rng, noise.coverage, (n_replicates, n_crawls))
     coverages = expit(np.mean(_logit(fitted_shell.coverage, shell / k)) + variation)
     times = _warped(rng, counts.times / fit.details.counts.mean_gap, alpha, noise.survival, n_replicates)
-    sampled = max(int(min(round(shell / k), _SAMPLED)), 1)
-    scale = shell / k / sampled
-    urn = ElementClass(times, np.full((1, n_crawls), float(sampled)), coverages, np.array(alpha))
-    n_marks = _MARKS if counts.relative_error else 0
-    drawn = [
-        sample_shell(rng, c, alpha**gaps, sampled, births_vary=k > 1, n_marks=n_marks)
-        for c, gaps in zip(coverages, np.diff(times), strict=True)
-    ]
-    samples = count_captures(*stack_captures([captures for captures, _ in drawn]))
-    whole = Sample(
-        *(
-            scale * expected + np.sqrt(scale) * (sample - expected)
-            for expected, sample in zip(_expected(urn), samples, strict=True)
-        )
-    )
-    cores = core / k + np.sqrt(core / k * (1 - 1 / k)) * rng.standard_normal(n_replicates)
-    errors = None
-    if counts.relative_error:
-        with_core = [
-            _sketch_errors(rng, Sample(*(part[row] for part in samples)), smallest, float(core / k / scale))
-            for row, (_, smallest) in enumerate(drawn)
+    urn = _DrawnUrn(float(core), shell, alpha, counts)
+    if not is_long(n_crawls):
+        return urn.draw(rng, times, coverages)
+    held = _held(n_crawls, pairs)
+    parts, at_once = [], max(_DRAWN_AT_ONCE // n_crawls**2, 1)
+    for first in range(0, n_replicates, at_once):
+        some = slice(first, first + at_once)
+        parts.append(_hold(urn.draw(rng, times[some], coverages[some]), held, fit.details.points))
+    return _joined(parts)
+
+
+def _held(n_crawls: int, pairs: BoolArray | None) -> HeldPairs:
+    """Return what replicates of a long collection hold: neighbours, windows from the first crawl, and what fits use."""
+    windows = np.triu(kept_windows(n_crawls) | np.eye(n_crawls, k=1, dtype=bool), 1)
+    windows[0, 1:] = True
+    return HeldPairs(kept_pairs(n_crawls) if pairs is None else pairs, windows)
+
+
+def _hold(drawn: Replicates, held: HeldPairs, points: Points) -> Replicates:
+    """Hold a part of the counts; the points may be those of a fit to the first crawls."""
+    fitted = drawn.counts.window(0, int(points.j.max(initial=0)) + 1)
+    return drawn._replace(counts=drawn.counts.hold(held, points.count(fitted)))
+
+
+def _joined(parts: Sequence[Replicates]) -> Replicates:
+    names = ("sizes", "intersections", "unions", "of_points")
+    joined = {name: np.concatenate([getattr(part.counts, name) for part in parts]) for name in names}
+    return Replicates(replace(parts[0].counts, **joined), np.concatenate([part.in_all for part in parts]))
+
+
+class _DrawnUrn(NamedTuple):
+    """Urn that replicates are drawn from: core and shell in elements, survival, and the counts to publish."""
+
+    core: float
+    shell: float
+    alpha: float
+    published: Counts
+
+    def draw(self, rng: np.random.Generator, times: FloatArray, coverages: FloatArray) -> Replicates:
+        """Draw a replicate for each row of times in mean gaps and of coverages, shape (replicates, crawls)."""
+        counts, core, k = self.published, self.core, self.published.one_in
+        sampled = max(int(min(round(self.shell / k), _SAMPLED)), 1)
+        scale = self.shell / k / sampled
+        urn = ElementClass(times, np.full((1, coverages.shape[1]), float(sampled)), coverages, np.array(self.alpha))
+        n_marks = _MARKS if counts.relative_error else 0
+        drawn = [
+            sample_shell(rng, c, self.alpha**gaps, sampled, births_vary=k > 1, n_marks=n_marks)
+            for c, gaps in zip(coverages, np.diff(times), strict=True)
         ]
-        errors = _SketchErrors(*(counts.relative_error * np.stack(one) for one in zip(*with_core, strict=True)))
-    return _published(counts, np.maximum(cores, 0), whole, errors)
+        samples = count_captures(*stack_captures([captures for captures, _ in drawn]))
+        whole = Sample(
+            *(
+                scale * expected + np.sqrt(scale) * (sample - expected)
+                for expected, sample in zip(_expected(urn), samples, strict=True)
+            )
+        )
+        cores = core / k + np.sqrt(core / k * (1 - 1 / k)) * rng.standard_normal(len(coverages))
+        errors = None
+        if counts.relative_error:
+            with_core = [
+                _sketch_errors(rng, Sample(*(part[row] for part in samples)), smallest, core / k / scale)
+                for row, (_, smallest) in enumerate(drawn)
+            ]
+            errors = _SketchErrors(*(counts.relative_error * np.stack(one) for one in zip(*with_core, strict=True)))
+        return _published(counts, np.maximum(cores, 0), whole, errors)
 
 
 def _published(counts: Counts, core: FloatArray, shell: Sample, errors: _SketchErrors | None) -> Replicates:
@@ -285,8 +346,7 @@ def deviations(core: FloatArray, shell: ElementClass, counts: Counts) -> tuple[F
     """
     elements, held = shell.size[..., :1], core[..., None]
     sizes, first = counts.sizes, np.arange(len(counts.times) - 1)
-    overlap = counts.intersections[..., first, first + 1]
-    union = counts.unions[..., first, first + 1]
+    overlap, union = counts.overlaps_of(first, first + 1), counts.unions_of(first, first + 1)
     overlap = np.where(np.isfinite(overlap), overlap, sizes[..., :-1] + sizes[..., 1:] - union)
     captured = np.maximum(sizes - held, 0.5)
     survival = shell.alpha[..., None] ** np.diff(shell.times)

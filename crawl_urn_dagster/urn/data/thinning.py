@@ -1,0 +1,114 @@
+"""Choose the pairs, windows and blocks of pairs that fits of long collections use.
+
+T crawls have T²/2 pairs and as many windows. Up to `LONGEST_COMPLETE` crawls, fits have a point for each. In a longer
+collection the number of points grows with T: the joint fit adds up the counts of neighbouring pairs in blocks, small
+ones at short lags and larger ones at long lags, and fits to single pairs and windows use every short lag, some longer
+ones, and some start crawls.
+
+Does not thin observables, which stay complete; see `observables`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from crawl_urn_dagster.urn.data.histories import BoolArray, IntArray
+
+#: Number of crawls up to which fits use all pairs and windows.
+LONGEST_COMPLETE = 100
+# Of longer collections: the longest lag up to which every lag is kept, the ratio of longer ones, and the largest number
+# of start crawls. With these the intervals of fits of 100 crawls change by less than a tenth of their width.
+_EVERY_LAG = 20
+_RATIO = 1.1
+_MOST_STARTS = 120
+# Lag of the nearest pairs that are counted in blocks, in sides of a block.
+_SIDES_APART = 12
+
+
+def is_long(n_crawls: int) -> bool:
+    """Whether a collection has so many crawls that fits use a part of its pairs and windows."""
+    return n_crawls > LONGEST_COMPLETE
+
+
+def kept_lags(n_crawls: int) -> IntArray:
+    """Return the lags of the pairs that fits use, in crawls.
+
+    Examples
+    --------
+    >>> len(kept_lags(100)), len(kept_lags(1_000))
+    (99, 62)
+    """
+    lags = np.arange(1, n_crawls)
+    if not is_long(n_crawls):
+        return lags
+    steps = np.ceil(np.log(n_crawls / _EVERY_LAG) / np.log(_RATIO))
+    longer = np.rint(_EVERY_LAG * _RATIO ** np.arange(1, steps + 1)).astype(np.int64)
+    return np.unique(np.concatenate([lags[:_EVERY_LAG], longer[longer < n_crawls], lags[-1:]]))
+
+
+def kept_starts(n_crawls: int) -> IntArray:
+    """Return the start crawls of the pairs that fits use; at lag 1 fits use every crawl.
+
+    Examples
+    --------
+    >>> len(kept_starts(1_000))
+    120
+    """
+    if not is_long(n_crawls):
+        return np.arange(n_crawls)
+    return np.unique(np.rint(np.linspace(0, n_crawls - 2, _MOST_STARTS)).astype(np.int64))
+
+
+def kept_windows(n_crawls: int) -> BoolArray:
+    """Return whether fits use a window, by first and last crawl, shape (n_crawls, n_crawls)."""
+    lag = np.arange(n_crawls) - np.arange(n_crawls)[:, None]
+    is_kept = np.isin(lag, np.append(0, kept_lags(n_crawls)))
+    return np.asarray(is_kept & np.isin(np.arange(n_crawls), kept_starts(n_crawls))[:, None])
+
+
+def kept_pairs(n_crawls: int) -> BoolArray:
+    """Return whether fits use a pair, by first and last crawl, shape (n_crawls, n_crawls), above the diagonal.
+
+    These are the pairs of `kept_windows`, and all neighbours.
+    """
+    return np.asarray(np.triu(kept_windows(n_crawls) | np.eye(n_crawls, k=1, dtype=bool), 1))
+
+
+def blocks_of_pairs(known: BoolArray) -> IntArray:
+    """Partition known pairs into square blocks whose side is at most a twelfth of their lag.
+
+    Parameters
+    ----------
+    known
+        Whether a pair i < j is known, shape (n_crawls, n_crawls). A block with an unknown pair is divided.
+
+    Returns
+    -------
+    ndarray
+        First earlier crawl, first later crawl and side of each block, shape (3, n_blocks).
+
+    Examples
+    --------
+    >>> i, j, m = blocks_of_pairs(np.triu(np.ones((200, 200), dtype=bool), 1))
+    >>> int((m**2).sum()), len(m) < 6_000
+    (19900, True)
+    """
+    n = len(known)
+    size = 1 << max((n // _SIDES_APART).bit_length() - 1, 0)
+    a, b = np.triu_indices(-(-n // size))
+    found = []
+    while size >= 1:
+        inside = n // size
+        complete = known[: inside * size, : inside * size].reshape(inside, size, inside, size).all(axis=(1, 3))
+        is_whole = (b < inside) & (a < b) & ((b - a >= _SIDES_APART) | (size == 1))
+        is_whole[is_whole] = complete[a[is_whole], b[is_whole]]
+        found.append(np.stack([a[is_whole] * size, b[is_whole] * size, np.full(is_whole.sum(), size)]))
+        a, b = a[~is_whole], b[~is_whole]
+        a = np.concatenate([2 * a, 2 * a, 2 * a + 1, 2 * a + 1])
+        b = np.concatenate([2 * b, 2 * b + 1, 2 * b, 2 * b + 1])
+        is_pair = a <= b
+        a, b, size = a[is_pair], b[is_pair], size // 2
+    return np.concatenate(found[::-1], axis=1)
