@@ -91,8 +91,14 @@ class CollectionData:
         sizes = np.where(np.isnan(sizes), np.diagonal(unions), sizes)
         if n < 2 or not (sizes > 0).all():
             return None
-        error = {"relative_error": self.error.relative, "one_in": self.error.one_in}
-        return Counts(self.times(clock), sizes, intersections, unions, **error)
+        return Counts(
+            self.times(clock),
+            sizes,
+            intersections,
+            unions,
+            relative_error=self.error.relative,
+            one_in=self.error.one_in,
+        )
 
 
 def times_of(crawls: pd.DataFrame, clock: Clock) -> FloatArray:

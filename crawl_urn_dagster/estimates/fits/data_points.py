@@ -98,7 +98,8 @@ def _used(
         return known
     index = pd.Index(data.crawls["crawl"])
     first, last = (index.get_indexer(known[end]) for end in ends)
-    return known[kept(len(index))[first, last]]
+    used: pd.DataFrame = known[kept(len(index))[first, last]]
+    return used
 
 
 def _table(table: pd.DataFrame | None) -> pd.DataFrame:

@@ -200,9 +200,15 @@ def _hold(drawn: Replicates, held: HeldPairs, points: Points) -> Replicates:
 
 
 def _joined(parts: Sequence[Replicates]) -> Replicates:
-    names = ("sizes", "intersections", "unions", "of_points")
-    joined = {name: np.concatenate([getattr(part.counts, name) for part in parts]) for name in names}
-    return Replicates(replace(parts[0].counts, **joined), np.concatenate([part.in_all for part in parts]))
+    of_points = [part.counts.of_points for part in parts if part.counts.of_points is not None]
+    counts = replace(
+        parts[0].counts,
+        sizes=np.concatenate([part.counts.sizes for part in parts]),
+        intersections=np.concatenate([part.counts.intersections for part in parts]),
+        unions=np.concatenate([part.counts.unions for part in parts]),
+        of_points=np.concatenate(of_points),
+    )
+    return Replicates(counts, np.concatenate([part.in_all for part in parts]))
 
 
 class _DrawnUrn(NamedTuple):
