@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from crawl_urn_dagster.config.settings import DriftSettings
-from crawl_urn_dagster.estimates.assessment.reading import curves_withheld_reason, state_quantity
+from crawl_urn_dagster.estimates.assessment.reading import refitted_curves_withheld_reason, state_quantity
 from crawl_urn_dagster.estimates.assessment.result import format_quantity
 from crawl_urn_dagster.estimates.capture_recapture import capture_recapture_tables
 from crawl_urn_dagster.estimates.collection_data import CollectionData
@@ -181,7 +181,12 @@ class CrawlFit:
             Table `forecast`: size, new and returning elements of the next 12 crawls, with 95 % prediction intervals.
             Forecasts from an earlier crawl are in it as well, see its column ``origin_crawl``.
         """
-        return forecast_table(*self._observed, quantities=self.tables["quantities"], histories=self.crawls.histories)
+        return forecast_table(
+            *self._observed,
+            quantities=self.tables["quantities"],
+            histories=self.crawls.histories,
+            tests=self.tables["adequacy_tests"],
+        )
 
     def drift(
         self, *, window_crawls: int = DriftSettings().window_crawls, reference_from: str | None = None
@@ -214,6 +219,7 @@ class CrawlFit:
             unreported_reason=self._withheld_reason,
             population=self.tables["population"],
             tests=self.tables["adequacy_tests"],
+            histories=self.crawls.histories,
         )
         return tables["drift"]
 
@@ -232,6 +238,8 @@ class CrawlFit:
             reported=self._withheld_reason is None,
             quantities=self.tables["quantities"],
             classes=self.tables["classes"],
+            histories=self.crawls.histories,
+            tests=self.tables["adequacy_tests"],
         )
 
     def report(self, path: str | os.PathLike[str], *, name: str = "crawls", granularity: str = "other") -> Path:
@@ -258,7 +266,7 @@ class CrawlFit:
 
     @property
     def _withheld_reason(self) -> str | None:
-        return curves_withheld_reason(self.headline, self.verdict)
+        return refitted_curves_withheld_reason(self.headline, self.assessment)
 
     @property
     def _curve_numbers(self) -> str:

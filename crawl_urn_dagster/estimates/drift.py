@@ -17,6 +17,7 @@ from scipy.stats import norm
 from crawl_urn_dagster.estimates.collection_data import CollectionData
 from crawl_urn_dagster.estimates.parameter_history import select_window
 from crawl_urn_dagster.estimates.population_drift import population_drift, scope_break_row
+from crawl_urn_dagster.estimates.set_aside import Observables, crawls_set_aside
 from crawl_urn_dagster.observables.schema import CONTROL_CHART, DRIFT, SYMBOLS
 from crawl_urn_dagster.observables.tables import unions_matrix
 from crawl_urn_dagster.urn import fit_joint, recaptures_from_unions
@@ -27,7 +28,7 @@ from crawl_urn_dagster.urn.monitoring.regimes import LEVEL, find_levels, find_re
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crawl_urn_dagster.urn import Clock, CountingError, Counts
+    from crawl_urn_dagster.urn import CaptureHistoryCounts, Clock, CountingError, Counts
     from crawl_urn_dagster.urn.monitoring.control_charts import Monitoring
 
 _CHARTS_BY_PARAMETER = {"kappa": "core", "core_share": "core", "alpha": "survival", "coverage": "coverage"}
@@ -56,6 +57,7 @@ def drift_tables(
     unreported_reason: str | None,
     population: pd.DataFrame | None = None,
     tests: pd.DataFrame | None = None,
+    histories: CaptureHistoryCounts | None = None,
 ) -> dict[str, pd.DataFrame]:
     """Return tables `drift` and `control_chart` by name.
 
@@ -76,7 +78,9 @@ def drift_tables(
     population
         Table `population`; None or empty: no model was selected, so population and completeness are not tested.
     tests
-        Table `adequacy_tests`, which names a change of scope; None: not assessed.
+        Table `adequacy_tests`, which names a change of scope and crawls that were set aside; None: not assessed.
+    histories
+        Capture histories, from which windows are counted again without the crawls that were set aside.
 
     Raises
     ------
@@ -89,7 +93,11 @@ def drift_tables(
             f"drift.reference_from: found {reference_from!r}, which is not a crawl of the collection; expected one "
             f"from {labels[0]!r} to {labels[-1]!r}"
         )
-    since = crawls.iloc[labels.index(reference_from) if reference_from else 0 :]
+    set_aside = crawls_set_aside(tests)
+    observed = Observables(crawls, containment, discovery_curve, histories).without(set_aside)
+    crawls, containment, discovery_curve, _ = observed
+    before_reference = labels[: labels.index(reference_from) if reference_from else 0]
+    since = crawls.iloc[sum(label not in set_aside for label in before_reference) :]
     since = since.assign(years=since["years"] - since["years"].iloc[0])
     pairs = select_window(containment, since, ("crawl_i", "crawl_j"))
     windows = select_window(discovery_curve, since, ("start_crawl", "end_crawl"))

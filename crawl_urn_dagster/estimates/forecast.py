@@ -13,6 +13,7 @@ import pandas as pd
 from crawl_urn_dagster.estimates.assessment.memory import uneven_gaps
 from crawl_urn_dagster.estimates.assessment.result import read_quantities
 from crawl_urn_dagster.estimates.parameter_history import select_window
+from crawl_urn_dagster.estimates.set_aside import Observables, crawls_set_aside
 from crawl_urn_dagster.observables.schema import FORECAST
 from crawl_urn_dagster.observables.tables import overlaps_matrix, unions_matrix
 from crawl_urn_dagster.urn import recaptures_from_unions
@@ -49,8 +50,11 @@ def forecast_table(
     *,
     quantities: pd.DataFrame | None = None,
     histories: CaptureHistoryCounts | None = None,
+    tests: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """Return table `forecast`: the next 12 crawls from now and from 12 crawls ago, and the last crawl from before it.
+
+    Crawls that were set aside are left out, and do not count as crawls ahead.
 
     Windows start at each of the last 12 crawls, at the first, and at each future crawl. Without unions only overlaps
     are forecast. Sizes follow the trend of the selected model and, if it has memory, its predictions of each element.
@@ -64,7 +68,12 @@ def forecast_table(
         which later crawls determine.
     histories
         Capture histories; None: sizes return to their trend under every model.
+    tests
+        Table `adequacy_tests`, which names crawls that were set aside; None: not assessed.
     """
+    newest = pd.to_datetime(crawls["started_at"]).iloc[-1]
+    observed = Observables(crawls, containment, discovery_curve, histories).without(crawls_set_aside(tests))
+    crawls, containment, discovery_curve, histories = observed
     known = pd.DataFrame({"quantity": [], "model": []}) if quantities is None else quantities
     model = str(known["model"].iloc[0]) if len(known) else None
     frames = []
@@ -84,7 +93,10 @@ def forecast_table(
             trend = None if memory is None else Trend()
         origin = crawls.iloc[:until], containment, discovery_curve
         frames.append(_from_origin(*origin, horizon=back or HORIZON, trend=trend, memory=memory))
-    return pd.concat(frames, ignore_index=True)
+    table = pd.concat(frames, ignore_index=True)
+    is_latest = table["origin_crawl"] == crawls["crawl"].iloc[-1]
+    table.loc[is_latest, "expected_at"] += newest - pd.to_datetime(crawls["started_at"]).iloc[-1]
+    return table
 
 
 def _selected_trend(quantities: pd.DataFrame) -> Trend | None:

@@ -12,6 +12,7 @@ import pandas as pd
 from scipy.special import expit, logit
 from scipy.stats import t as student_t
 
+from crawl_urn_dagster.estimates.set_aside import Observables, crawls_set_aside
 from crawl_urn_dagster.formatting import format_interval, format_number
 from crawl_urn_dagster.observables.schema import LAST_CRAWL
 from crawl_urn_dagster.observables.tables import unions_matrix
@@ -19,6 +20,8 @@ from crawl_urn_dagster.urn.data.normal_intervals import NORMAL_QUANTILE
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from crawl_urn_dagster.urn import CaptureHistoryCounts
 
     FloatArray = npt.NDArray[np.float64]
 
@@ -54,8 +57,12 @@ def last_crawl_table(
     *,
     forecast: pd.DataFrame,
     population: pd.DataFrame,
+    histories: CaptureHistoryCounts | None = None,
+    tests: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """Return table `last_crawl`: one row for each quantity; empty if there is only one crawl.
+
+    Earlier crawls that were set aside are left out.
 
     Parameters
     ----------
@@ -65,7 +72,13 @@ def last_crawl_table(
         Table `forecast`, with the forecast of the last crawl from the crawls before it.
     population
         Table `population`; empty if no model was selected.
+    histories, tests
+        As for `forecast_table`.
     """
+    last = crawls["crawl"].iloc[-1]
+    earlier_set_aside = [label for label in crawls_set_aside(tests) if label != last]
+    observed = Observables(crawls, containment, discovery_curve, histories).without(earlier_set_aside)
+    crawls, containment, discovery_curve, _ = observed
     labels = crawls["crawl"].tolist()
     if len(labels) < 2:
         return pd.DataFrame(columns=list(LAST_CRAWL.column_names))

@@ -13,6 +13,7 @@ from scipy.special import expit, logit
 
 from crawl_urn_dagster.estimates.assessment.result import read_quantities
 from crawl_urn_dagster.estimates.collection_data import CollectionData
+from crawl_urn_dagster.estimates.set_aside import Observables, crawls_set_aside
 from crawl_urn_dagster.observables.schema import EQUAL_BUDGET, PLANNING
 from crawl_urn_dagster.urn import bootstrap_joint, fit_joint
 from crawl_urn_dagster.urn.data.normal_intervals import NORMAL_QUANTILE
@@ -21,7 +22,7 @@ from crawl_urn_dagster.urn.monitoring.planning import QUANTITIES, equal_budget_c
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from crawl_urn_dagster.urn import Clock, CountingError, Counts
+    from crawl_urn_dagster.urn import CaptureHistoryCounts, Clock, CountingError, Counts
 
 _COVERAGES = np.round(np.arange(0.1, 1.0, 0.1), 1)
 _SAME_COVERAGE = 0.02
@@ -46,6 +47,8 @@ def planning_tables(
     reported: bool,
     quantities: pd.DataFrame | None = None,
     classes: pd.DataFrame | None = None,
+    histories: CaptureHistoryCounts | None = None,
+    tests: pd.DataFrame | None = None,
 ) -> dict[str, pd.DataFrame]:
     """Return tables `planning` and `equal_budget` by name.
 
@@ -72,8 +75,11 @@ def planning_tables(
     quantities, classes
         Tables of the assessment; None: not assessed. If the selected model does not have one core and one shell, the
         table is empty; see `unplanned_reason`.
+    histories, tests
+        Capture histories, and table `adequacy_tests`, which names crawls that were set aside. They are left out.
     """
-    counts = CollectionData(crawls, containment, discovery_curve, error).counts(clock)
+    observed = Observables(crawls, containment, discovery_curve, histories).without(crawls_set_aside(tests))
+    counts = CollectionData(*observed[:3], error).counts(clock)
     urn = None
     if counts is not None and (quantities is None or unplanned_reason(quantities) is None):
         changing = (

@@ -100,6 +100,7 @@ CATALOGUE = {
         "forecast",
         "Forecast of new and distinct elements, and outcome of an earlier forecast.",
         ("forecast", "crawls", "discovery_curve"),
+        optional_tables=("adequacy_tests",),
     ),
     "parameters_by_stratum": Entry(
         "strata",

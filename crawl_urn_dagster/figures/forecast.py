@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from crawl_urn_dagster.estimates.fits import joint_core_shell
+from crawl_urn_dagster.estimates.set_aside import crawls_set_aside
 from crawl_urn_dagster.figures.axes import crawl_ticks, message_figure
 from crawl_urn_dagster.figures.labels import element_unit, rows_of_fit, with_interval
 from crawl_urn_dagster.figures.style import Colour, elements, in_style, is_narrow, new_figure, panels, plain_text, tint
@@ -20,6 +21,7 @@ from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES, Status
 from crawl_urn_dagster.urn.monitoring.planning import SEEN_WELL, seen_share
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -34,7 +36,14 @@ _LABEL_HEIGHT = 0.05  # of the axes; labels of closer curves would overlap
 
 
 @in_style
-def forecast_fan(forecast: pd.DataFrame, crawls: pd.DataFrame, discovery_curve: pd.DataFrame, *, title: str) -> Figure:
+def forecast_fan(
+    forecast: pd.DataFrame,
+    crawls: pd.DataFrame,
+    discovery_curve: pd.DataFrame,
+    *,
+    title: str,
+    adequacy_tests: pd.DataFrame | None = None,
+) -> Figure:
     """Draw observed and forecast counts: new elements per crawl, and distinct elements per window.
 
     The windows start at the first crawl. If their counts are unknown, the windows have the greatest known length.
@@ -54,11 +63,11 @@ def forecast_fan(forecast: pd.DataFrame, crawls: pd.DataFrame, discovery_curve: 
     curve = discovery_curve.assign(end=index.get_indexer(discovery_curve["end_crawl"]))
     looks = ((Colour.CONTAINMENT, "--"), (Colour.JOINT, "-"))[-len(origins) :]
     for origin, look in zip(origins, looks, strict=True):
-        at = int(index.get_indexer([origin])[0])
         rows = known[known["origin_crawl"] == origin]
-        _draw_fan(left, at, rows[rows["quantity"] == "new_elements"], look, origin)
+        rows = rows.assign(at=_crawl_indices(rows, crawls, adequacy_tests))
+        _draw_fan(left, rows[rows["quantity"] == "new_elements"], look, origin)
         windows = _drawn_windows(rows[rows["quantity"] == "distinct_elements"])
-        _draw_fan(right, at, windows, look, origin)
+        _draw_fan(right, windows, look, origin)
         observed = _observed_windows(curve, windows)
         right.plot(observed["end"], observed["distinct_elements"], ".", color="black", markersize=3)
     new = _new_elements(crawls, discovery_curve)
@@ -74,12 +83,16 @@ def forecast_fan(forecast: pd.DataFrame, crawls: pd.DataFrame, discovery_curve: 
 
 
 def forecast_fan_caption(
-    forecast: pd.DataFrame, crawls: pd.DataFrame, discovery_curve: pd.DataFrame
+    forecast: pd.DataFrame,
+    crawls: pd.DataFrame,
+    discovery_curve: pd.DataFrame,
+    *,
+    adequacy_tests: pd.DataFrame | None = None,
 ) -> tuple[str, str]:
     """Return the caption and the alternative text."""
     rows = forecast.dropna(subset="value")
     rows = rows[rows["quantity"] == "new_elements"]
-    latest = rows[rows["origin_crawl"] == crawls["crawl"].iloc[-1]].sort_values("crawls_ahead")
+    latest = rows[rows["origin_crawl"] == _drawn_origins(forecast)[-1]].sort_values("crawls_ahead")
     if latest.empty:
         found = "The next crawls could not be forecast."
         return found, found
@@ -90,7 +103,7 @@ def forecast_fan_caption(
         f"{last['crawls_ahead']}th from now, {with_interval(last, 'value', format_count)}."
     )
     earlier = rows[rows["origin_crawl"].isin(_drawn_origins(forecast)[:-1])]
-    at = pd.Index(crawls["crawl"]).get_indexer(earlier["origin_crawl"]) + earlier["crawls_ahead"].astype(int)
+    at = _crawl_indices(earlier, crawls, adequacy_tests)
     observed = _new_elements(crawls, discovery_curve).reindex(at).to_numpy()
     within = (observed >= earlier["value_low"].to_numpy()) & (observed <= earlier["value_high"].to_numpy())
     n_known = int(np.isfinite(observed).sum())
@@ -112,6 +125,16 @@ def _drawn_origins(forecast: pd.DataFrame) -> list[str]:
     """Return the earliest origin, with the most later observations, and the latest."""
     origins = list(dict.fromkeys(forecast["origin_crawl"]))
     return [*origins[:1], *origins[1:][-1:]]
+
+
+def _crawl_indices(
+    rows: pd.DataFrame, crawls: pd.DataFrame, adequacy_tests: pd.DataFrame | None
+) -> npt.NDArray[np.intp]:
+    """Return the index of the crawl that each row forecasts; crawls that were set aside are not forecast."""
+    kept = np.flatnonzero(~crawls["crawl"].isin(crawls_set_aside(adequacy_tests)))
+    to_come = len(crawls) + np.arange(rows["crawls_ahead"].max())
+    origins = pd.Index(crawls["crawl"].iloc[kept]).get_indexer(rows["origin_crawl"])
+    return np.asarray(np.append(kept, to_come)[origins + rows["crawls_ahead"].to_numpy(dtype=np.intp)])
 
 
 def _new_elements(crawls: pd.DataFrame, discovery_curve: pd.DataFrame) -> pd.Series:
@@ -144,9 +167,9 @@ def _observed_windows(curve: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFram
     return curve[curve["window_crawls"].isin(windows["window_crawls"])]
 
 
-def _draw_fan(axes: Axes, at: int, rows: pd.DataFrame, look: tuple[str, str], origin: str) -> None:
+def _draw_fan(axes: Axes, rows: pd.DataFrame, look: tuple[str, str], origin: str) -> None:
     colour, dashes = look
-    x = at + rows["crawls_ahead"]
+    x = rows["at"]
     if len(rows) == 1:  # a line and a band of one point would be invisible
         axes.vlines(x, rows["value_low"], rows["value_high"], color=tint(colour))
     axes.fill_between(x, rows["value_low"], rows["value_high"], color=tint(colour), alpha=0.5, linewidth=0)

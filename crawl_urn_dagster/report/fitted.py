@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from crawl_urn_dagster.atomic import replacing
 from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.config.settings import DriftSettings
-from crawl_urn_dagster.estimates.assessment.reading import curves_withheld_reason, read_assessment
-from crawl_urn_dagster.estimates.diagnosis import read_verdict
+from crawl_urn_dagster.estimates.assessment.reading import read_assessment, refitted_curves_withheld_reason
 from crawl_urn_dagster.estimates.drift import drift_tables
 from crawl_urn_dagster.estimates.forecast import forecast_table
 from crawl_urn_dagster.estimates.headline import read_headline
@@ -134,12 +133,16 @@ def _collection(crawls: Crawls, name: str, granularity: str, clock: Clock) -> Co
 def _later_tables(crawls: Crawls, tables: Mapping[str, pd.DataFrame], clock: Clock) -> dict[str, pd.DataFrame]:
     """Return the tables of the report that follow from a fit, as the assets compute them."""
     observed = tables["crawls"], tables.get("containment"), tables.get("discovery_curve")
-    withheld = curves_withheld_reason(read_headline(tables["parameters"]), read_verdict(tables["diagnosis"]))
+    assessment = read_assessment(tables)
+    withheld = refitted_curves_withheld_reason(read_headline(tables["parameters"]), assessment)
+    histories, tests = crawls.histories, tables["adequacy_tests"]
     drift, quantities = DriftSettings(), tables["quantities"]
-    forecast = forecast_table(*observed, quantities=quantities, histories=crawls.histories)
+    forecast = forecast_table(*observed, quantities=quantities, histories=histories, tests=tests)
     return {
         "forecast": forecast,
-        "last_crawl": last_crawl_table(*observed, forecast=forecast, population=tables["population"]),
+        "last_crawl": last_crawl_table(
+            *observed, forecast=forecast, population=tables["population"], histories=histories, tests=tests
+        ),
         "parameter_history": parameter_history_table(
             *observed,
             None,
@@ -151,8 +154,8 @@ def _later_tables(crawls: Crawls, tables: Mapping[str, pd.DataFrame], clock: Clo
         "window_lengths": window_lengths_table(
             *observed,
             None,
-            histories=crawls.histories,
-            model=read_assessment(tables).model,
+            histories=histories,
+            model=assessment.model,
             error=crawls.error,
         ),
         **drift_tables(
@@ -163,7 +166,8 @@ def _later_tables(crawls: Crawls, tables: Mapping[str, pd.DataFrame], clock: Clo
             reference_from=drift.reference_from,
             unreported_reason=withheld,
             population=tables["population"],
-            tests=tables["adequacy_tests"],
+            histories=histories,
+            tests=tests,
         ),
         **planning_tables(
             *observed,
@@ -172,5 +176,7 @@ def _later_tables(crawls: Crawls, tables: Mapping[str, pd.DataFrame], clock: Clo
             reported=withheld is None,
             quantities=quantities,
             classes=tables["classes"],
+            histories=histories,
+            tests=tests,
         ),
     }

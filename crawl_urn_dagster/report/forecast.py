@@ -68,6 +68,15 @@ def _define_new(content: Content, since: pd.Series) -> str:
     return f" New {content.noun}s are those that no crawl since {escape(known.iloc[0])} captured." if len(known) else ""
 
 
+def _name_left_out(content: Content) -> str:
+    """Name the crawls that were set aside, which the forecast does not use."""
+    set_aside = content.assessment.set_aside
+    if not set_aside:
+        return ""
+    differ = "it differs" if len(set_aside) == 1 else "they differ"
+    return f" It leaves out {' and '.join(map(escape, set_aside))}, because {differ} from all other crawls."
+
+
 def forecast_section(content: Content) -> Section:
     """Return the forecast of the next crawls."""
     forecast, title = content.frames["forecast"], "Forecast of the next crawls"
@@ -92,6 +101,7 @@ def _crawl_forecast(content: Content, rows: pd.DataFrame) -> tuple[str, list[Blo
         f"The next crawl is expected about {format_cell(rows['expected_at'].min())} with about {size}: about {new} new "
         f"and about {returning} captured before. Each number is rounded by its own interval, so parts need not add up."
         f"{_define_new(content, rows['start_crawl'])} The forecast does not assume that the urn model fits."
+        f"{_name_left_out(content)}"
     )
     titles = {"crawl_size": f"{noun}s", "new_elements": "new", "returning_elements": "captured before"}
     frame = format_estimates(rows, ["value"]).pivot_table(

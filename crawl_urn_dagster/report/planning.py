@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from crawl_urn_dagster.estimates.assessment.reading import refitted_curves_withheld_reason
 from crawl_urn_dagster.estimates.planning import CHANGING_CORE_SHELLS
 from crawl_urn_dagster.report.blocks import Block, Folded, Section
 from crawl_urn_dagster.report.markdown import format_cell, format_estimate, format_estimates, markdown_table
@@ -39,7 +40,8 @@ def planning_section(content: Content) -> Section | None:
     planning, title = content.frames["planning"], "Planning: other coverages and gaps"
     current = planning[planning["current"].astype(bool)]
     is_changing = content.assessment.model in CHANGING_CORE_SHELLS
-    if current.empty or (content.withheld_reason and not is_changing):
+    withheld = refitted_curves_withheld_reason(content.headline, content.assessment)
+    if current.empty or (withheld and not is_changing):
         return None
     now = dict(current.iloc[0])
     if now["status"] == "not_identified":

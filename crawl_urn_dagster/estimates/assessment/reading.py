@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.estimates.assessment.verdicts import Verdict
     from crawl_urn_dagster.estimates.headline import Headline
 
+# The model of the ladder that the joint fit of the curves describes.
+_CORE_SHELL = "core_shell"
 #: Statement of every assumption that no test can check; see column ``assumption`` of table `quantities`.
 ASSUMPTIONS = {
     "newborn_coverage": "elements are covered in their first crawl as later",
@@ -93,3 +95,21 @@ def curves_withheld_reason(headline: Headline, verdict: Verdict) -> str | None:
         return f"{headline.status}: {headline.reason}"
     is_withheld = verdict.quotable is Quotable.NO or verdict.name is VerdictName.INCONCLUSIVE
     return f"{verdict.name}: {verdict.meaning.rstrip('.')}" if is_withheld else None
+
+
+def refitted_curves_withheld_reason(headline: Headline, assessment: Assessment) -> str | None:
+    """Return why fits of the curves without the crawls that were set aside may not be used; None if they may.
+
+    If crawls were set aside, the selected fit of the curves of all crawls is refuted. If the selected model of the
+    other crawls is a core and a shell, fits of their curves may be used.
+
+    Parameters
+    ----------
+    headline
+        The selected fit of the curves of all crawls.
+    assessment
+        Assessment of the collection.
+    """
+    is_without = assessment.set_aside and assessment.scope_break is None and assessment.model == _CORE_SHELL
+    verdict = assessment.verdict
+    return None if is_without and verdict.quotable is not Quotable.NO else curves_withheld_reason(headline, verdict)

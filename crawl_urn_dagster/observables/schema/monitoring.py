@@ -88,8 +88,14 @@ FORECAST = Table(
             "crawl_size; new_elements and returning_elements of a future crawl, and new_share, the share of it that is "
             "new; distinct_elements of a window; overlap of a future crawl with start_crawl",
         ),
-        required("crawls_ahead", "INTEGER", "crawls from origin_crawl to the future crawl", "crawls"),
-        required("expected_at", "TIMESTAMP", "start of the future crawl at the mean gap of the last 12 crawls"),
+        required(
+            "crawls_ahead", "INTEGER", "crawls from origin_crawl to the future crawl, without those set aside", "crawls"
+        ),
+        required(
+            "expected_at",
+            "TIMESTAMP",
+            "start of the future crawl at the mean gap of the last 12 crawls, after the newest crawl",
+        ),
         Column("start_crawl", "VARCHAR", "first crawl that counts; null: none, or itself a future crawl"),
         Column(
             "window_crawls", "INTEGER", "crawls from the first that counts to the future one, both included", "crawls"

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import dagster as dg
 
 from crawl_urn_dagster.config.collection import Collection
+from crawl_urn_dagster.observables.schema import ASSESSMENT_TABLES
 from crawl_urn_dagster.orchestration.asset_keys import asset_spec, assets_of, table_result
-from crawl_urn_dagster.orchestration.assets.estimates import FITTED, read_fitted_observables
+from crawl_urn_dagster.orchestration.assets.estimates import FITTED, read_fitted_observables, read_without_set_aside
 from crawl_urn_dagster.orchestration.resources import CollectionHome
 
 
@@ -62,6 +63,7 @@ def _history(collection: Collection, home: CollectionHome) -> dg.AssetsDefinitio
 
 
 def _drift(collection: Collection, home: CollectionHome) -> dg.AssetsDefinition:
+    histories = ["capture_history_counts"] if collection.has_histories else []
     specs = [
         asset_spec(
             collection,
@@ -69,7 +71,7 @@ def _drift(collection: Collection, home: CollectionHome) -> dg.AssetsDefinition:
             name,
             kinds=FITTED,
             deps=[
-                *("crawls", "parameters", "diagnosis", "population", "adequacy_tests"),
+                *("crawls", "parameters", *ASSESSMENT_TABLES, "population", *histories),
                 *collection.fitted_observables,
             ],
         )
@@ -78,13 +80,13 @@ def _drift(collection: Collection, home: CollectionHome) -> dg.AssetsDefinition:
 
     @assets_of(collection, "drift", specs)
     def drift() -> Iterator[dg.MaterializeResult[None]]:
-        from crawl_urn_dagster.estimates.assessment.reading import curves_withheld_reason
-        from crawl_urn_dagster.estimates.diagnosis import read_verdict
+        from crawl_urn_dagster.estimates.assessment.reading import read_assessment, refitted_curves_withheld_reason
         from crawl_urn_dagster.estimates.drift import drift_tables
         from crawl_urn_dagster.estimates.headline import read_headline
 
         file = home.observables
-        headline, verdict = read_headline(file.read("parameters")), read_verdict(file.read("diagnosis"))
+        headline = read_headline(file.read("parameters"))
+        assessed = {name: file.read(name) for name in ASSESSMENT_TABLES}
         tables = drift_tables(
             file.read("crawls"),
             *read_fitted_observables(collection, file),
@@ -92,9 +94,9 @@ def _drift(collection: Collection, home: CollectionHome) -> dg.AssetsDefinition:
             error=collection.counting_error,
             window_crawls=collection.drift.window_crawls,
             reference_from=collection.drift.reference_from,
-            unreported_reason=curves_withheld_reason(headline, verdict),
+            unreported_reason=refitted_curves_withheld_reason(headline, read_assessment(assessed)),
             population=file.read("population"),
-            tests=file.read("adequacy_tests"),
+            **read_without_set_aside(collection, file),
         )
         file.replace(tables)
         for name, table in tables.items():

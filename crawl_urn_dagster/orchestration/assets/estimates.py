@@ -50,6 +50,16 @@ def read_fitted_observables(
     )
 
 
+def read_without_set_aside(collection: Collection, file: "ObservablesFile") -> "dict[str, Any]":
+    """Read table `adequacy_tests` and, if it names crawls that were set aside, the histories to count the others."""
+    from crawl_urn_dagster.estimates.set_aside import crawls_set_aside
+    from crawl_urn_dagster.observables.tables import read_capture_histories
+
+    tests = file.read("adequacy_tests")
+    is_needed = collection.has_histories and crawls_set_aside(tests)
+    return {"tests": tests, "histories": read_capture_histories(file) if is_needed else None}
+
+
 def estimate_assets(collection: Collection, home: CollectionHome) -> list[dg.AssetsDefinition]:
     """Return the assets of the fits, their diagnosis, and the headline."""
     assets = [_inference(collection, home), _headline(collection, home)]

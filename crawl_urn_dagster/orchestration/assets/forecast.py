@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import dagster as dg
 
 from crawl_urn_dagster.config.collection import Collection
+from crawl_urn_dagster.observables.schema import ASSESSMENT_TABLES
 from crawl_urn_dagster.orchestration.asset_keys import asset_spec, assets_of, table_result
-from crawl_urn_dagster.orchestration.assets.estimates import FITTED, read_fitted_observables
+from crawl_urn_dagster.orchestration.assets.estimates import FITTED, read_fitted_observables, read_without_set_aside
 from crawl_urn_dagster.orchestration.resources import CollectionHome
 
 
@@ -23,11 +24,11 @@ def forecast_assets(collection: Collection, home: CollectionHome) -> list[dg.Ass
             home,
             name,
             kinds=FITTED,
-            deps=["crawls", "quantities", *used, *histories, *collection.fitted_observables],
+            deps=["crawls", "quantities", "adequacy_tests", *used, *histories, *collection.fitted_observables],
         )
         for name, used in (("forecast", []), ("last_crawl", ["population"]))
     )
-    planning_deps = ["parameters", "diagnosis", "quantities", "classes", *observables]
+    planning_deps = ["parameters", *ASSESSMENT_TABLES, "classes", *observables, *histories]
     planning_specs = [
         asset_spec(collection, home, name, kinds=FITTED, deps=planning_deps) for name in ("planning", "equal_budget")
     ]
@@ -40,14 +41,14 @@ def forecast_assets(collection: Collection, home: CollectionHome) -> list[dg.Ass
 
         file = home.observables
         observed = file.read("crawls"), *read_fitted_observables(collection, file)
-        table = forecast_table(
-            *observed,
-            quantities=file.read("quantities"),
-            histories=read_capture_histories(file) if collection.has_histories else None,
-        )
+        histories = read_capture_histories(file) if collection.has_histories else None
+        tests = file.read("adequacy_tests")
+        table = forecast_table(*observed, quantities=file.read("quantities"), histories=histories, tests=tests)
         tables = {
             "forecast": table,
-            "last_crawl": last_crawl_table(*observed, forecast=table, population=file.read("population")),
+            "last_crawl": last_crawl_table(
+                *observed, forecast=table, population=file.read("population"), histories=histories, tests=tests
+            ),
         }
         file.replace(tables)
         for name, one in tables.items():
@@ -55,22 +56,23 @@ def forecast_assets(collection: Collection, home: CollectionHome) -> list[dg.Ass
 
     @assets_of(collection, "planning", planning_specs)
     def planning() -> Iterator[dg.MaterializeResult[None]]:
-        from crawl_urn_dagster.estimates.assessment.reading import curves_withheld_reason
-        from crawl_urn_dagster.estimates.diagnosis import read_verdict
+        from crawl_urn_dagster.estimates.assessment.reading import read_assessment, refitted_curves_withheld_reason
         from crawl_urn_dagster.estimates.headline import read_headline
         from crawl_urn_dagster.estimates.planning import planning_tables, unplanned_reason
 
         file = home.observables
-        headline, verdict = read_headline(file.read("parameters")), read_verdict(file.read("diagnosis"))
-        quantities = file.read("quantities")
+        headline = read_headline(file.read("parameters"))
+        assessed = {name: file.read(name) for name in ASSESSMENT_TABLES}
+        quantities = assessed["quantities"]
         tables = planning_tables(
             file.read("crawls"),
             *read_fitted_observables(collection, file),
             clock=collection.clock,
             error=collection.counting_error,
-            reported=curves_withheld_reason(headline, verdict) is None,
+            reported=refitted_curves_withheld_reason(headline, read_assessment(assessed)) is None,
             quantities=quantities,
             classes=file.read("classes"),
+            **read_without_set_aside(collection, file),
         )
         file.replace(tables)
         reason = unplanned_reason(quantities)
