@@ -11,22 +11,23 @@ import pandas as pd
 
 from crawl_urn_dagster.estimates.last_crawl import state_last_crawl
 from crawl_urn_dagster.report.markdown import (
+    captioned_table,
     escape,
     format_cell,
     format_estimate,
     format_quantity,
-    markdown_table,
 )
 from crawl_urn_dagster.report.planning import compare_budgets
 from crawl_urn_dagster.report.strata import worst_stratum
 
 if TYPE_CHECKING:
+    from crawl_urn_dagster.report.blocks import Table
     from crawl_urn_dagster.report.content import Content
 
 _NOT_REPORTED = "Not reported: see the verdict."
 
 
-def answers_table(content: Content) -> str:
+def answers_table(content: Content) -> Table:
     """Return the questions and their answers as a table.
 
     Parameters
@@ -43,7 +44,7 @@ def answers_table(content: Content) -> str:
     }
     given = {question: answer for question, answer in answers.items() if answer is not None}
     frame = pd.DataFrame({"question": list(given), "answer": list(given.values())})
-    return markdown_table(frame, formatted=["answer"])
+    return captioned_table("Answers", frame, formatted=["answer"])
 
 
 def _last_crawl(content: Content) -> str:

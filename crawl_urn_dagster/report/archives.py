@@ -11,14 +11,15 @@ import pandas as pd
 
 from crawl_urn_dagster.estimates.cross_archive import coverage_pairs, latest_match
 from crawl_urn_dagster.formatting import UNKNOWN, count_noun
-from crawl_urn_dagster.report.blocks import Block, Folded, Section
-from crawl_urn_dagster.report.markdown import escape, format_cell, format_estimate, markdown_table
+from crawl_urn_dagster.report.blocks import Block, Folded, Section, Table
+from crawl_urn_dagster.report.markdown import captioned_table, escape, format_cell, format_estimate
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.report.content import Content
     from crawl_urn_dagster.report.markdown import Row
 
 _ROWS_SHOWN = 10
+_ONLY = "What each list has that the others lack, by stratum"
 _VERDICTS = {
     "ok": "The lists are near independent, so the estimates are reported.",
     "dependent": "**The lists depend on each other.** No estimate of the population is reported, only its bound and "
@@ -51,7 +52,7 @@ def archives_section(content: Content) -> Section | None:
     return Section("Other archives of the same web", [*blocks, *_agreement(frame), *_missing(frame)])
 
 
-def _coverage(rows: pd.DataFrame) -> str:
+def _coverage(rows: pd.DataFrame) -> Table:
     """Return the table of the coverage of each list and of the union."""
     coverage = rows[rows["quantity"] == "coverage"]
     shown = []
@@ -72,10 +73,10 @@ def _coverage(rows: pd.DataFrame) -> str:
     columns = ["lists", "register", "estimate", "at most", "over odds ratios", "own crawls"]
     table = pd.DataFrame(shown, columns=columns)
     empty = [name for name in columns[1:] if (table[name] == UNKNOWN).all()]
-    return markdown_table(table.drop(columns=empty), formatted=columns)
+    return captioned_table("Coverage of each list and of their union", table.drop(columns=empty), formatted=columns)
 
 
-def _numbers(rows: pd.DataFrame) -> str:
+def _numbers(rows: pd.DataFrame) -> Table:
     numbers = rows[~rows["quantity"].isin(["coverage"])]
     shown = pd.DataFrame(
         {
@@ -94,7 +95,7 @@ def _numbers(rows: pd.DataFrame) -> str:
             "reason": numbers["reason"],
         }
     )
-    return markdown_table(shown, formatted=["estimate", "over odds ratios"])
+    return captioned_table("Overlap of the lists, and population", shown, formatted=["estimate", "over odds ratios"])
 
 
 def _strata(frame: pd.DataFrame, rows: pd.DataFrame) -> list[Block]:
@@ -105,7 +106,7 @@ def _strata(frame: pd.DataFrame, rows: pd.DataFrame) -> list[Block]:
         return []
     table = counts.pivot_table(index="stratum", columns=["lists", "quantity"], values="estimate", sort=False)
     table.columns = [f"{lists}, {quantity}" for lists, quantity in table.columns]
-    return [Folded("What each list has that the others lack, by stratum", [markdown_table(table.reset_index())])]
+    return [Folded(_ONLY, [captioned_table(_ONLY, table.reset_index())])]
 
 
 def _agreement(frame: pd.DataFrame) -> list[Block]:
@@ -138,8 +139,12 @@ def _missing(frame: pd.DataFrame) -> list[Block]:
         columns={"estimate": "crawls missing"}
     )
     return [
-        "Crawls that are missing entirely, and gaps into which crawls would fit:",
-        markdown_table(shown, max_rows=_ROWS_SHOWN, source="cross_archive"),
+        captioned_table(
+            "Crawls that are missing entirely, and gaps into which crawls would fit",
+            shown,
+            max_rows=_ROWS_SHOWN,
+            source="cross_archive",
+        ),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Building blocks of a page: paragraphs, callouts, charts, pictures, folded parts and sections.
+"""Building blocks of a page: paragraphs, callouts, charts, tables, pictures, folded parts and sections.
 
 Does not render them; see `pages`.
 """
@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import pandas as pd
 
 
 class Moments(NamedTuple):
@@ -85,6 +87,27 @@ class LagChart(NamedTuple):
 
     title: str
     rows: Sequence[Sequence[float | None]]
+
+
+class Table(NamedTuple):
+    """A table on a page.
+
+    Attributes
+    ----------
+    caption
+        Caption, as plain text.
+    text
+        The table as Markdown, and a sentence if rows are left out.
+    rows
+        The shown rows, for a download.
+    formatted
+        Columns whose values are Markdown already.
+    """
+
+    caption: str
+    text: str
+    rows: pd.DataFrame
+    formatted: Sequence[str] = ()
 
 
 class Picture(NamedTuple):
@@ -165,7 +188,7 @@ class Callout(NamedTuple):
 
 
 #: A string is Markdown; text from data in it is escaped with `markdown.escape`.
-Block: TypeAlias = "str | Callout | Chart | LagChart | Picture | Folded | Section"
+Block: TypeAlias = "str | Callout | Chart | LagChart | Table | Picture | Folded | Section"
 
 
 class Page(NamedTuple):

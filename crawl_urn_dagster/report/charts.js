@@ -329,9 +329,10 @@
     if (time("from") !== undefined && time("to") !== undefined) select([time("from"), time("to")]);
   }
 
-  for (const image of document.querySelectorAll("img[data-file]")) {
-    const links = image.closest("figure").querySelector(".downloads");
-    links.prepend(element("a", links, "PNG", { href: image.src, download: image.dataset.file }), " ");
+  for (const links of document.querySelectorAll(".downloads")) {
+    const image = links.closest("figure").querySelector("img");
+    const attributes = { href: image.src, download: links.dataset.file, class: "download", "aria-label": `PNG of ${image.alt}` };
+    links.prepend(element("a", links, "PNG", attributes), " ");
   }
   const notice = element("div", document.querySelector("main"), "", { class: "range", role: "status" });
   notice.hidden = true;

@@ -17,7 +17,7 @@ from crawl_urn_dagster.formatting import NOT_IDENTIFIED, UNKNOWN
 from crawl_urn_dagster.observables.schema import ASSESSMENT_TABLES, PARAMETERS, SYMBOLS
 from crawl_urn_dagster.report.blocks import Block, Page, Picture, Section
 from crawl_urn_dagster.report.content import Content, churn, rows_of_fit
-from crawl_urn_dagster.report.markdown import escape, format_cell, format_estimate, format_quantity, markdown_table
+from crawl_urn_dagster.report.markdown import captioned_table, escape, format_cell, format_estimate, format_quantity
 from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES, UNREPORTED_STATUSES, ReasonCode
 from crawl_urn_dagster.urn.results.reasons import split_codes
 
@@ -122,7 +122,9 @@ def comparison_page(compared: Sequence[Compared], picture: Picture | None = None
         lead.append(f"Not run yet: {missing}.")
     if not complete:
         return Page(title, lead, [])
-    table = markdown_table(_table(complete), formatted=[one.collection.name for one in complete])
+    table = captioned_table(
+        "Quantities by collection", _table(complete), formatted=[one.collection.name for one in complete]
+    )
     sections = [
         Section("Side by side", [table, *([picture] if picture else []), *_reasons(complete)]),
         Section("Comparability", ["\n".join(f"- {line}" for line in _differences(complete))]),

@@ -13,7 +13,7 @@ from crawl_urn_dagster.estimates.assessment.reading import ASSUMPTIONS
 from crawl_urn_dagster.formatting import format_number
 from crawl_urn_dagster.observables.schema import SYMBOLS
 from crawl_urn_dagster.report.blocks import Block, Section
-from crawl_urn_dagster.report.markdown import escape, format_cell, format_estimate, markdown_table, state_estimate
+from crawl_urn_dagster.report.markdown import captioned_table, escape, format_cell, format_estimate, state_estimate
 from crawl_urn_dagster.urn import UNREPORTED_STATUSES
 from crawl_urn_dagster.urn.curves.model import DAYS_PER_YEAR
 
@@ -94,7 +94,8 @@ def _window_lengths(content: Content) -> list[Block]:
             f"with the length of the window. The stable share comes from model {escape(content.assessment.model)}, "
             "refitted to the same crawls."
         )
-    return [text, markdown_table(frame, formatted=list(frame.columns[2:]), source="window_lengths")]
+    caption, formatted = "Core of the first crawls, by their number", list(frame.columns[2:])
+    return [text, captioned_table(caption, frame, formatted=formatted, source="window_lengths")]
 
 
 def _completeness(content: Content) -> str | None:

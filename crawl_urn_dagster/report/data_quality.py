@@ -12,7 +12,7 @@ from crawl_urn_dagster.observables.publications import revisions
 from crawl_urn_dagster.observables.quality import IN_CALENDAR, SECONDS_PER_DAY, long_gaps
 from crawl_urn_dagster.observables.revisions import FIRST_CONTENT
 from crawl_urn_dagster.report.blocks import Block, Section
-from crawl_urn_dagster.report.markdown import format_cell, markdown_table
+from crawl_urn_dagster.report.markdown import captioned_table, format_cell
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +31,7 @@ _DATE_SOURCES = {
 
 def data_quality_section(content: Content) -> Section:
     """Return cadence, violated rules, counting error, findings and revisions."""
-    blocks = [_cadence(content), _counting(content), *_findings(content), *_revisions(content)]
+    blocks = [*_cadence(content), _counting(content), *_findings(content), *_revisions(content)]
     rules = _violations(content)
     # A rule that rows violate is shown before any number that follows from them.
     if content.violated_rules:
@@ -39,28 +39,29 @@ def data_quality_section(content: Content) -> Section:
     return Section("Data quality", [*blocks, *rules[1:]], str(rules[0]))
 
 
-def _cadence(content: Content) -> str:
+def _cadence(content: Content) -> list[Block]:
     crawls, expected = content.crawls, content.collection.automation.expect_every_days
     if len(crawls) == 1:
-        return "The collection has one crawl, so its cadence is unknown."
+        return ["The collection has one crawl, so its cadence is unknown."]
     if len(crawls) == 2 and not expected:
-        return f"The two crawls are {format_cell(content.mean_gap_days)} days apart; one gap does not show a cadence."
+        return [f"The two crawls are {format_cell(content.mean_gap_days)} days apart; one gap does not show a cadence."]
     days = crawls["started_at"].diff().dt.total_seconds() / SECONDS_PER_DAY
     usual = expected or float(days.median())
     if not usual:
-        return "Most crawls start at the same time as the one before, so the cadence is unknown."
+        return ["Most crawls start at the same time as the one before, so the cadence is unknown."]
     shortest, longest, typical = (format_cell(float(value)) for value in (days.min(), days.max(), usual))
     origin = "the configured gap" if expected else "the median"
     text = f"Crawls are {shortest} to {longest} days apart; {origin} is {typical} days."
     gaps = long_gaps(crawls, usual)
     if gaps.empty:
-        return f"{text} No crawl is missing from that cadence."
-    table = markdown_table(gaps.sort_values("days", ascending=False), max_rows=_ROWS_SHOWN, source="crawls")
-    return (
+        return [f"{text} No crawl is missing from that cadence."]
+    text = (
         f"{text} **At that cadence, {format_cell(int(gaps['room_for'].sum()))} more crawls would fit** into "
         f"{count_noun(len(gaps), 'gap')}. Fits on clock `year` account for long gaps; fits on clock `crawl` count each "
-        f"gap as one crawl.\n\n{table}"
+        "gap as one crawl."
     )
+    longest_first = gaps.sort_values("days", ascending=False)
+    return [text, captioned_table("Long gaps between crawls", longest_first, max_rows=_ROWS_SHOWN, source="crawls")]
 
 
 def _violations(content: Content) -> list[Block]:
@@ -68,13 +69,13 @@ def _violations(content: Content) -> list[Block]:
     blocks: list[Block] = []
     for rule, rows in content.violated_rules.items():
         text = f"**Violated rule: {rule}.** {count_noun(len(rows), 'row')}; the most extreme:"
-        blocks += [text, markdown_table(rows.head(_ROWS_SHOWN))]
+        blocks += [text, captioned_table(f"Rows that violate the rule: {rule}", rows.head(_ROWS_SHOWN))]
     blocks = blocks or ["The dates that are known and all unions and intersections satisfy the consistency rules."]
     undated = content.broken_rules.get(IN_CALENDAR)
     if undated is not None:
         crawls = count_noun(len(undated), "crawl")
         text = f"**The calendar lacks {crawls}**; the week in the label is used as the date instead:"
-        blocks += [text, markdown_table(undated.head(_ROWS_SHOWN))]
+        blocks += [text, captioned_table("Crawls that the calendar lacks", undated.head(_ROWS_SHOWN))]
     return blocks
 
 
@@ -107,12 +108,13 @@ def _findings(content: Content) -> list[Block]:
         return []
     first = dict(zip(found["finding"], found["found"], strict=True))
     malformed = (
-        f"**{int(first['lines_malformed']):,} of {int(first['lines']):,} lines are malformed and were skipped.** "
+        f"**{int(first['lines_malformed']):,} of {int(first['lines']):,} lines are malformed and were skipped.**"
         if "lines_malformed" in first
         else ""
     )
     shown = found.assign(finding=found["finding"].str.replace("_", " "))[["finding", "found"]]
-    return [f"{malformed}Findings while reading the source:", markdown_table(shown, source="findings")]
+    table = captioned_table("Findings while reading the source", shown, source="findings")
+    return [malformed, table] if malformed else [table]
 
 
 def _revisions(content: Content) -> list[Block]:
@@ -123,18 +125,18 @@ def _revisions(content: Content) -> list[Block]:
     if len(found):
         blocks += [
             f"The last update of the source changed {count_noun(len(found), 'earlier count')}:",
-            markdown_table(found, max_rows=_ROWS_SHOWN, source="revisions"),
+            captioned_table("Changed counts", found, max_rows=_ROWS_SHOWN, source="revisions"),
         ]
     elif FIRST_CONTENT in set(content.frames["findings"]["finding"]):
         blocks.append("The source was read for the first time, so its counts cannot be compared with earlier ones.")
     else:
         blocks.append("The last update of the source changed no earlier count.")
     if "publications" in content.frames:
-        blocks.append(publication_revisions(content.frames["publications"]))
+        blocks += revised_counts(content.frames["publications"])
     return blocks
 
 
-def publication_revisions(publications: pd.DataFrame) -> str:
+def revised_counts(publications: pd.DataFrame) -> list[Block]:
     """Return a paragraph and a table of the counts that changed since they were first published.
 
     Parameters
@@ -144,11 +146,12 @@ def publication_revisions(publications: pd.DataFrame) -> str:
     """
     found = revisions(publications)
     if found.empty:
-        return "No count has been revised since it was first read."
+        return ["No count has been revised since it was first read."]
     last = found["first_read_at"].iloc[0]
-    table = markdown_table(found, max_rows=_REVISIONS_SHOWN, source="publications")
-    return (
+    text = (
         f"{count_noun(len(found), 'count')} were revised since they were first read, "
         f"{(found['first_read_at'] == last).sum()} of them at the last revision on {last:%Y-%m-%d}. This page uses the "
-        f"counts as published now. The latest revisions, by relative change:\n\n{table}"
+        "counts as published now."
     )
+    caption = "Latest revisions, by relative change"
+    return [text, captioned_table(caption, found, max_rows=_REVISIONS_SHOWN, source="publications")]

@@ -12,8 +12,8 @@ import pandas as pd
 from crawl_urn_dagster.estimates.population_drift import SCALES, SCOPE_BREAK
 from crawl_urn_dagster.formatting import count_noun, format_number
 from crawl_urn_dagster.observables.schema import SYMBOLS
-from crawl_urn_dagster.report.blocks import Section
-from crawl_urn_dagster.report.markdown import escape, format_estimates, markdown_table
+from crawl_urn_dagster.report.blocks import Block, Section, Table
+from crawl_urn_dagster.report.markdown import captioned_table, escape, format_estimates
 from crawl_urn_dagster.urn.monitoring.control_charts import FALSE_ALARMS, HORIZON
 from crawl_urn_dagster.urn.monitoring.regimes import FEWEST_FOR_A_CHANGE, LEVEL
 
@@ -31,7 +31,7 @@ _CHARTS = {"kappa": "core", "alpha": "survival", "coverage": "coverage"}
 def drift_section(content: Content) -> Section:
     """Return the parameters compared with their reference values."""
     pictures = content.figures("control_charts") if len(content.frames.get("control_chart", ())) else []
-    answer, *blocks = _drift_summary(content)
+    answer, blocks = _drift_summary(content)
     return Section("Drift since the reference period", [*blocks, *pictures], answer)
 
 
@@ -59,16 +59,16 @@ def _population_changes(drift: pd.DataFrame) -> str:
     return " ".join(sentences)
 
 
-def _drift_summary(content: Content) -> list[str]:
-    """Return what changed, then the explanation and the table."""
+def _drift_summary(content: Content) -> tuple[str, list[Block]]:
+    """Return what changed, and the explanation and the table."""
     is_of_population = content.frames["drift"]["parameter"].isin([*SCALES, SCOPE_BREAK])
     drift = content.frames["drift"][~is_of_population]
     population = _population_changes(content.frames["drift"][is_of_population])
-    changes, *details = _urn_changes(content, drift)
-    return [" ".join(filter(None, (population, changes))), *details]
+    changes, details = _urn_changes(content, drift)
+    return " ".join(filter(None, (population, changes))), details
 
 
-def _urn_changes(content: Content, drift: pd.DataFrame) -> list[str]:
+def _urn_changes(content: Content, drift: pd.DataFrame) -> tuple[str, list[Block]]:
     tested = drift[drift["reason"].isna()]
     has_charts = bool(tested["parameter"].isin(SYMBOLS).any())
     parts = [
@@ -77,7 +77,7 @@ def _urn_changes(content: Content, drift: pd.DataFrame) -> list[str]:
         for reason, rows in drift.groupby("reason", sort=False)
     ]
     if tested.empty or len(content.crawls) == 1:
-        return [" ".join(parts)]
+        return " ".join(parts), []
     drifted = bool(tested["drifted"].fillna(False).astype(bool).any())
     if drifted:
         parts += _changes(content, tested, has_charts=has_charts)
@@ -98,7 +98,7 @@ def _urn_changes(content: Content, drift: pd.DataFrame) -> list[str]:
         explained.append(_explain_charts(content, tested.iloc[0]))
     elif len(content.crawls) >= FEWEST_FOR_A_CHANGE:
         explained.append(_PERIODS)
-    return [" ".join(parts), *explained, _drift_table(tested, drifted=drifted, has_charts=has_charts)]
+    return " ".join(parts), [*explained, _drift_table(tested, drifted=drifted, has_charts=has_charts)]
 
 
 def _steady_growth(content: Content) -> list[str]:
@@ -162,13 +162,15 @@ def _explain_charts(content: Content, row: pd.Series) -> str:
     )
 
 
-def _drift_table(tested: pd.DataFrame, *, drifted: bool, has_charts: bool) -> str:
+def _drift_table(tested: pd.DataFrame, *, drifted: bool, has_charts: bool) -> Table:
     columns = ["reference_value", "value", "difference"]
     statistic = "chart average, in standard deviations" if has_charts else "1 − p"
     titles = {"statistic": statistic, "threshold": "threshold", "attributed": "attributed", "since_crawl": "since"}
     shown = format_estimates(tested, columns).assign(parameter=tested["parameter"].map(_symbol_and_name))
     names = ["parameter", *columns, *(titles if drifted else ())]
-    return markdown_table(shown[names].rename(columns=titles), formatted=columns)
+    return captioned_table(
+        "Values now and in the reference period", shown[names].rename(columns=titles), formatted=columns
+    )
 
 
 def _symbol_and_name(parameter: str) -> str:

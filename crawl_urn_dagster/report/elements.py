@@ -18,8 +18,8 @@ from crawl_urn_dagster.estimates.elements.list_summary import (
     summarise_lists,
 )
 from crawl_urn_dagster.formatting import UNKNOWN, count_noun
-from crawl_urn_dagster.report.blocks import Block, Callout, Folded, Section
-from crawl_urn_dagster.report.markdown import escape, format_cell, markdown_table
+from crawl_urn_dagster.report.blocks import Block, Callout, Folded, Section, Table
+from crawl_urn_dagster.report.markdown import captioned_table, escape, format_cell
 from crawl_urn_dagster.urn import Status
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ def elements_section(content: Content) -> Section | None:
         is_qualified = assessment.status is Status.QUALIFIED
         blocks.append(Callout("warning" if is_qualified else "bad", content.escape(assessment.reason.sentence)))
     if len(content.frames["reseed"]):
-        blocks += [f"Seed again, the most probably eligible {content.noun}s first:", _rows(content, "reseed")]
-    blocks.append(_lists(content))
+        blocks.append(_rows(content, "reseed"))
+    blocks += _lists(content)
     tests = [text for text in (state_calibration(scores), state_returns(scores)) if text is not None]
     blocks += [content.escape(text) for text in tests]
     blocks += content.figures("element_reliability")
@@ -98,7 +98,7 @@ def _chance(value: float) -> str:
     return "< 0.01" if value < _LEAST_SHOWN else f"{value:.2f}"
 
 
-def _lists(content: Content) -> str:
+def _lists(content: Content) -> list[Block]:
     """Return the table of the lists."""
     summaries = summarise_lists(content.frames)
     rows = [
@@ -111,11 +111,11 @@ def _lists(content: Content) -> str:
         }
         for name, summary in summaries.items()
     ]
-    table = markdown_table(pd.DataFrame(rows), formatted=["list", "expected", "of them"])
-    return f"{table}\n\nEach list is a table, and `export/<list>.csv`, with at most `elements.list_rows` rows."
+    table = captioned_table("Lists to act on", pd.DataFrame(rows), formatted=["list", "expected", "of them"])
+    return [table, "Each list is a table, and `export/<list>.csv`, with at most `elements.list_rows` rows."]
 
 
-def _rows(content: Content, name: str) -> str:
+def _rows(content: Content, name: str) -> Table:
     """Return the first rows of a list."""
     table = content.frames[name]
     named = "element" if table["element"].notna().any() else "key"
@@ -127,4 +127,5 @@ def _rows(content: Content, name: str) -> str:
         shown["key"] = shown["key"].astype(str)
     titles = [_CHANCES[column] for column in chances]
     shown = shown.assign(**{title: [_chance(value) for value in shown[title]] for title in titles})
-    return markdown_table(shown, max_rows=_ROWS, source=name)
+    first = f", the most probably eligible {content.noun}s first" if name == "reseed" else ""
+    return captioned_table(f"{name}: {USES[name]}{first}", shown, max_rows=_ROWS, source=name)

@@ -14,11 +14,11 @@ from crawl_urn_dagster.formatting import count_noun, format_number
 from crawl_urn_dagster.report.blocks import Block, Folded, Section
 from crawl_urn_dagster.report.charts import crawl_counts
 from crawl_urn_dagster.report.markdown import (
+    captioned_table,
     escape,
     format_cell,
     format_estimate,
     format_estimates,
-    markdown_table,
     state_estimate,
 )
 from crawl_urn_dagster.report.summary import dated_label
@@ -40,14 +40,15 @@ def latest_crawl_section(content: Content) -> Section:
         days = round((crawls["years"].iloc[-1] - crawls["years"].iloc[-2]) * DAYS_PER_YEAR)
         text += f", {format_cell(days)} days after the previous crawl, {dated_label(crawls.iloc[-2])}"
     chart = crawl_counts(content.frames, content.noun)
-    return Section("Latest crawl", [f"{text}. {_compare_latest_crawl(content)}", *([chart] if chart else [])])
+    compared, *table = _compare_latest_crawl(content)
+    return Section("Latest crawl", [f"{text}. {compared}", *table, *([chart] if chart else [])])
 
 
-def _compare_latest_crawl(content: Content) -> str:
+def _compare_latest_crawl(content: Content) -> list[Block]:
     tested = content.frames["last_crawl"]
     tested = tested[tested["verdict"] != "not_tested"]
     if tested.empty:
-        return "It is not compared with the crawls before it, because there are too few of them."
+        return ["It is not compared with the crawls before it, because there are too few of them."]
     rows = []
     for row in tested.to_dict("records"):
         is_share = row["unit"] == "fraction"
@@ -55,12 +56,13 @@ def _compare_latest_crawl(content: Content) -> str:
         name = QUANTITY_NAMES[row["quantity"]].replace("elements", f"{content.noun}s")
         rows.append((name, _RESULTS[row["verdict"]], observed, format_estimate(row, "expected", share=is_share)))
     frame = pd.DataFrame(rows, columns=["quantity", "result", "observed", "expected"])
-    return (
+    text = (
         "The table compares it with 95 % prediction intervals from the crawls before it. A quantity stands out if it, "
         f"or the odds of a share, is outside its interval by a factor of more than {RELEVANT_FACTOR:g}. About 1 in 20 "
-        "values falls outside an interval by chance.\n\n"
-        f"{markdown_table(frame, formatted=['observed', 'expected'])}"
+        "values falls outside an interval by chance."
     )
+    caption = "The latest crawl and its 95 % prediction intervals"
+    return [text, captioned_table(caption, frame, formatted=["observed", "expected"])]
 
 
 def _define_new(content: Content, since: pd.Series) -> str:
@@ -109,7 +111,11 @@ def _crawl_forecast(content: Content, rows: pd.DataFrame) -> tuple[str, list[Blo
     )
     frame = frame.reset_index()[["crawls_ahead", "expected_at", *titles]].rename(columns=titles)
     ends, between = (
-        markdown_table(part, formatted=list(titles.values())) for part in (frame.iloc[[0, -1]], frame.iloc[1:-1])
+        captioned_table(f"Forecast of {name}, with 95 % prediction intervals", part, formatted=list(titles.values()))
+        for name, part in (
+            ("the next and the last crawl", frame.iloc[[0, -1]]),
+            ("the crawls between", frame.iloc[1:-1]),
+        )
     )
     labels = content.labels
     age = len(labels) - 1 - labels.index(content.frames["forecast"]["origin_crawl"].iloc[0])
@@ -126,5 +132,5 @@ def _overlap_forecast(content: Content, latest: pd.DataFrame) -> list[Block]:
     return [
         "The source provides no unions of crawls, so only overlaps with earlier crawls can be forecast. The table "
         f"shows overlaps with {escape(last)}, with 95 % prediction intervals; table `forecast` has the others.",
-        markdown_table(frame.rename(columns={"value": title}), formatted=[title]),
+        captioned_table("Forecast overlaps", frame.rename(columns={"value": title}), formatted=[title]),
     ]

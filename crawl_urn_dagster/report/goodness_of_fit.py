@@ -13,8 +13,8 @@ from crawl_urn_dagster.estimates.diagnosis import LEVEL
 from crawl_urn_dagster.estimates.parameter_tables import compare_with_truth
 from crawl_urn_dagster.formatting import UNKNOWN, count_noun
 from crawl_urn_dagster.observables.schema import SYMBOLS
-from crawl_urn_dagster.report.blocks import Block, Folded, Section
-from crawl_urn_dagster.report.markdown import escape, format_cell, format_estimate, format_estimates, markdown_table
+from crawl_urn_dagster.report.blocks import Block, Folded, Section, Table
+from crawl_urn_dagster.report.markdown import captioned_table, escape, format_cell, format_estimate, format_estimates
 from crawl_urn_dagster.urn import UNREPORTED_STATUSES
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.report.content import Content
     from crawl_urn_dagster.report.markdown import Row
 
+_MODELS_TITLE = "Models fitted to the capture histories"
+_TRUTH = "Estimates and true values of the simulation"
 _FIT = ["projection", "model", "form", "clock"]
 _NAMES = list(SYMBOLS)
 #: Observables that are compared; the difference of the first two is tested.
@@ -83,7 +85,7 @@ def fit_section(content: Content) -> Section:
     blocks += content.figures("core_shell_fits", "homogeneous_fits", "residuals_by_lag")
     blocks.append(Folded("All fits", [_FITS, _fits_table(content)]))
     if "truth" in content.frames:
-        blocks.append(Folded("Estimates and true values of the simulation", [_truth_table(content)]))
+        blocks.append(Folded(_TRUTH, [_truth_table(content)]))
     answer = f"{_adequacy_result(content)} {_comparisons(tests)} {_result(content, tests, failed)}"
     return Section("Goodness of fit", blocks, answer)
 
@@ -107,8 +109,8 @@ def _adequacy(content: Content) -> list[Block]:
     shown = format_estimates(tests, ["effect"]).assign(verdict=tests["verdict"].str.replace("_", " "))
     columns = ["test", "subject", "effect", "smallest_seen", "relevant", "p_value", "verdict"]
     names = {"smallest_seen": "smallest effect seen", "relevant": "relevant effect"}
-    table = markdown_table(shown[columns].rename(columns=names), formatted=["effect"])
-    folded = Folded("Models fitted to the capture histories", [_MODELS, markdown_table(models)])
+    table = captioned_table("Tests of the histories", shown[columns].rename(columns=names), formatted=["effect"])
+    folded = Folded(_MODELS_TITLE, [_MODELS, captioned_table(_MODELS_TITLE, models)])
     return [_ADEQUACY, table, *([folded] if len(models) else [])]
 
 
@@ -131,7 +133,7 @@ def _result(content: Content, tests: pd.DataFrame, failed: pd.DataFrame) -> str:
     return f"Most clearly: {escape(row['test'])}, {subject}. {meaning}"
 
 
-def _tests_table(content: Content, rows: pd.DataFrame, tests: pd.DataFrame, source: str | None = None) -> str:
+def _tests_table(content: Content, rows: pd.DataFrame, tests: pd.DataFrame, source: str | None = None) -> Table:
     """Return a table of some comparisons; `tests` has all, whose number determines the level of each."""
     has_rule = rows["test"] == "violation"
     n_rows = rows["test"].map(tests.groupby("test")["p_value"].count())
@@ -153,17 +155,19 @@ def _tests_table(content: Content, rows: pd.DataFrame, tests: pd.DataFrame, sour
     ]
     columns = ["comparison", "verdict", "observed", "expected", "difference", "p_value", "fails below", "meaning"]
     shown = format_estimates(shown, ["difference"])[columns]
-    return markdown_table(shown, formatted=["difference", "expected"], source=source)
+    caption = "Comparisons of the curves with the fit"
+    return captioned_table(caption, shown, formatted=["difference", "expected"], source=source)
 
 
-def _fits_table(content: Content) -> str:
+def _fits_table(content: Content) -> Table:
     parameters = content.frames["parameters"]
     rows = parameters[parameters["stratum"].isna() & (parameters["component"] != "core")]
     shown = format_estimates(rows, _NAMES).assign(
         residual_rms=rows["residual_rms"].mask(rows["status"].isin(UNREPORTED_STATUSES)),
         model=[_model(row) for row in rows.to_dict("records")],
     )
-    return markdown_table(shown[[*_FIT, *_NAMES, "residual_rms", "n_points", "status", "reason"]], formatted=_NAMES)
+    columns = [*_FIT, *_NAMES, "residual_rms", "n_points", "status", "reason"]
+    return captioned_table("All fits, with 95 % confidence intervals", shown[columns], formatted=_NAMES)
 
 
 def _model(row: Row) -> str:
@@ -174,13 +178,13 @@ def _model(row: Row) -> str:
     return f"{row['model']} of {delay}, {row['first_crawl']} to {row['last_crawl']}"
 
 
-def _truth_table(content: Content) -> str:
+def _truth_table(content: Content) -> Table:
     rows = compare_with_truth(content.frames["parameters"], content.frames["truth"])
     rows = rows[(rows["clock"] == content.headline.kind.clock) & (rows["form"] == "exact")]
     covered = rows["inside"].astype("boolean").mask(rows["status"].isin(UNREPORTED_STATUSES))
     shown = format_estimates(rows, ["estimate"]).assign(**{"covered by interval": covered})
     columns = ["projection", "parameter", "truth", "estimate", "covered by interval", "status"]
-    return markdown_table(shown[columns], formatted=["estimate"])
+    return captioned_table(_TRUTH, shown[columns], formatted=["estimate"])
 
 
 def observables_section(content: Content) -> Section:
@@ -206,7 +210,7 @@ def observables_section(content: Content) -> Section:
     if frame.empty:
         blocks.append("No estimates are reported, so there is nothing to compare.")
     else:
-        blocks.append(markdown_table(frame, formatted=list(frame.columns[1:])))
+        blocks.append(captioned_table("Estimates by observable", frame, formatted=list(frame.columns[1:])))
         blocks.append(
             "`difference` is the containment estimate minus the discovery-curve estimate, compared with its expected "
             "value if the model fits."
@@ -273,7 +277,9 @@ def model_comparison_section(content: Content) -> Section:
         "`cross_validation` is the mean square error, in squared crawls, of predicting start crawls that were left "
         "out. `preferred` marks the smallest model that is as good as the best."
     )
-    return Section(title, [sentence, Folded("All criteria", [note, markdown_table(shown[columns])])])
+    return Section(
+        title, [sentence, Folded("All criteria", [note, captioned_table("Criteria of all models", shown[columns])])]
+    )
 
 
 def _preferences(preferred: Iterable[Row]) -> str:

@@ -12,7 +12,7 @@ import pandas as pd
 from crawl_urn_dagster.estimates.ground_truth import reported_comparison
 from crawl_urn_dagster.formatting import UNKNOWN, count_noun, format_number
 from crawl_urn_dagster.report.blocks import Block, Section
-from crawl_urn_dagster.report.markdown import escape, format_cell, format_estimate, markdown_table
+from crawl_urn_dagster.report.markdown import captioned_table, escape, format_cell, format_estimate
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.report.content import Content
@@ -78,7 +78,7 @@ def _table(content: Content, rows: pd.DataFrame) -> list[Block]:
             "status": [row["status"] for row in last],
         }
     )
-    return [markdown_table(shown, formatted=["estimate", "counted"])]
+    return [captioned_table("Estimates and the operator's own counters", shown, formatted=["estimate", "counted"])]
 
 
 def _format_counter(value: float, unit: str) -> str:
@@ -93,7 +93,12 @@ def _changes(changes: pd.DataFrame) -> list[Block]:
     shown = changes.iloc[::-1][["crawl", "quantity", "previous", "value", "statistic", "found"]]
     shown = shown.assign(statistic=[format_number(value) for value in shown["statistic"]])
     return [
-        "Counters that moved beyond the scatter of their earlier changes, latest first; *statistic* is in standard "
-        "deviations. A counter that moved at the same time need not be the cause:",
-        markdown_table(shown, max_rows=_ROWS_SHOWN, source="counter_changes", formatted=["statistic"]),
+        captioned_table(
+            "Counters that moved beyond the scatter of their earlier changes, latest first",
+            shown,
+            max_rows=_ROWS_SHOWN,
+            source="counter_changes",
+            formatted=["statistic"],
+        ),
+        "*statistic* is in standard deviations. A counter that moved at the same time need not be the cause.",
     ]

@@ -13,6 +13,7 @@ import pandas as pd
 
 from crawl_urn_dagster.formatting import NOT_IDENTIFIED, UNKNOWN, format_interval, format_number, format_percent
 from crawl_urn_dagster.observables.schema import SYMBOLS
+from crawl_urn_dagster.report.blocks import Table
 from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES, UNREPORTED_STATUSES, Interval, Status
 
 if TYPE_CHECKING:
@@ -161,13 +162,20 @@ def format_estimates(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFram
     return frame.assign(**{column: [format_estimate(row, column) for row in rows] for column in columns})
 
 
-def markdown_table(
-    frame: pd.DataFrame, *, formatted: Sequence[str] = (), max_rows: int = _ROWS, source: str | None = None
-) -> str:
-    """Return a frame as a Markdown table; a column ``reason`` without reasons is left out.
+def captioned_table(
+    caption: str,
+    frame: pd.DataFrame,
+    *,
+    formatted: Sequence[str] = (),
+    max_rows: int = _ROWS,
+    source: str | None = None,
+) -> Table:
+    """Return a frame as a table of a page; a column ``reason`` without reasons is left out.
 
     Parameters
     ----------
+    caption
+        Caption, as plain text.
     frame
         Rows of the table.
     formatted
@@ -186,6 +194,9 @@ def markdown_table(
         },
         dtype=object,
     )
+    cells.columns = [escape(column) for column in cells.columns]
     text = cells.to_markdown(index=False, disable_numparse=True)
     left_out = len(frame) - len(shown)
-    return text if not left_out else f"{text}\n\n{left_out:,} more rows are in table `{source}`."
+    if left_out:
+        text += f"\n\n{left_out:,} more rows are in table `{source}`."
+    return Table(caption, text, shown, tuple(formatted))

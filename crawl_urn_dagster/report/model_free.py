@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from crawl_urn_dagster.formatting import count_noun
-from crawl_urn_dagster.report.blocks import Block, Folded, Section
-from crawl_urn_dagster.report.markdown import format_estimates, markdown_table
+from crawl_urn_dagster.report.blocks import Block, Folded, Section, Table
+from crawl_urn_dagster.report.markdown import captioned_table, format_estimates
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.report.content import Content
@@ -24,7 +24,7 @@ def model_free_section(content: Content) -> Section | None:
     returns = frames.get("first_returns", pd.DataFrame())
     if len(returns):
         columns = ["lag_crawls", "fraction", "fraction_se", "n_starts"]
-        table = markdown_table(returns[columns], max_rows=6, source="first_returns")
+        table = captioned_table("First returns by lag", returns[columns], max_rows=6, source="first_returns")
         blocks += [
             "The table shows the mean share of a crawl that is first recaptured at each lag, with its standard error. "
             "Under an urn model with constant coverage, this share does not increase with the lag.",
@@ -62,11 +62,15 @@ def _revisit_delays(content: Content) -> list[Block]:
         "The table shows the shares first recaptured after one, two and three "
         "crawls, by period of start crawls within which they do not change. The delay is the number of crawls during "
         "which the crawler skips a fetched element.",
-        markdown_table(
-            regimes[[*period, "lag_crawls", "fraction", "p_value"]], formatted=["fraction"], source="revisit_regimes"
+        captioned_table(
+            "First returns by period",
+            regimes[[*period, "lag_crawls", "fraction", "p_value"]],
+            formatted=["fraction"],
+            source="revisit_regimes",
         ),
         "Fits of model `revisit_delay` account for the delay. They estimate coverage and survival, but no core.",
-        markdown_table(
+        captioned_table(
+            "Fits that account for the revisit delay",
             fits[[*period, *names, "residual_rms", "n_points", "status", "reason"]],
             formatted=names,
             source="parameters",
@@ -92,7 +96,9 @@ def other_estimators_section(content: Content) -> Section | None:
                     "Maximum-likelihood fits to the same capture histories, each with independent draws. Only "
                     "`core_and_shell` has a separate core; the estimates of the other models include it."
                     + (" Tests of the collection refute independent draws or one shell." if is_refuted else ""),
-                    _estimates_table(models, ["model", "parameter", "estimate", "status", "reason"]),
+                    _estimates_table(
+                        "Capture-recapture models", models, ["model", "parameter", "estimate", "status", "reason"]
+                    ),
                     *content.figures("survival_and_coverage_by_crawl"),
                 ],
             ),
@@ -106,6 +112,7 @@ def other_estimators_section(content: Content) -> Section | None:
                     "coverage of the shell, c̄ = 1 − c, and ν∞ is the long-run unique rate. The intervals are those "
                     "that the estimators claim.",
                     _estimates_table(
+                        "Closed-population estimators",
                         closed.assign(**adapted),
                         ["estimator", "target", "unit", "estimate", "bias", "status", "reason"],
                     ),
@@ -116,5 +123,5 @@ def other_estimators_section(content: Content) -> Section | None:
     )
 
 
-def _estimates_table(frame: pd.DataFrame, columns: list[str]) -> str:
-    return markdown_table(format_estimates(frame, ["estimate"])[columns], formatted=["estimate"])
+def _estimates_table(caption: str, frame: pd.DataFrame, columns: list[str]) -> Table:
+    return captioned_table(caption, format_estimates(frame, ["estimate"])[columns], formatted=["estimate"])

@@ -12,7 +12,7 @@ import pandas as pd
 from crawl_urn_dagster.formatting import NOT_IDENTIFIED, UNKNOWN
 from crawl_urn_dagster.report.blocks import Section
 from crawl_urn_dagster.report.content import churn
-from crawl_urn_dagster.report.markdown import format_estimate, format_quantity, markdown_table
+from crawl_urn_dagster.report.markdown import captioned_table, format_estimate, format_quantity
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.report.content import Content
@@ -43,7 +43,7 @@ def operator_terms_section(content: Content) -> Section:
         f"{'crawls' if in_crawls else 'gaps between crawls, in years,'} after the present crawl. The residual lifetime "
         f"is the sum of captured and missed time. Status of the fit: **{headline.status}**."
     )
-    table = markdown_table(frame, formatted=[_VALUE])
+    table = captioned_table("Quantities for operators, with 95 % confidence intervals", frame, formatted=[_VALUE])
     return Section(_TITLE, [notes, table, *content.figures("fates_of_an_element")], _answer(content, rows))
 
 

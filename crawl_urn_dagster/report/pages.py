@@ -13,18 +13,20 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
-from crawl_urn_dagster.report.blocks import Block, Callout, Chart, Folded, LagChart, Page, Picture, Section
+from crawl_urn_dagster.report.blocks import Block, Callout, Chart, Folded, LagChart, Page, Picture, Section, Table
+from crawl_urn_dagster.report.downloads import caption_element, figure_links
 from crawl_urn_dagster.report.markdown import escape
 from crawl_urn_dagster.report.scripts import PageScript, chart_element, crawls_attribute, page_script
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
 _TEMPLATE = Path(__file__).with_name("page.html")
 _DEEPEST = 6
+_CAPTION = "caption"
 _ICONS = {"good": "✔", "warning": "⚠", "bad": "✘"}
 
 
@@ -54,6 +56,9 @@ def _markdown(blocks: Sequence[Block], *, depth: int) -> Iterator[str]:
     for block in blocks:
         if isinstance(block, str):
             yield block
+        elif isinstance(block, Table):
+            yield f"*{escape(block.caption)}*"
+            yield block.text
         elif isinstance(block, Picture):
             if block.path is not None:
                 yield f"![{escape(block.alt)}]({block.path})"
@@ -102,13 +107,15 @@ def _html(blocks: Sequence[Block], renderer: MarkdownIt, *, depth: int) -> Itera
     for block in blocks:
         if isinstance(block, str):
             yield renderer.render(block)
+        elif isinstance(block, Table):
+            yield renderer.render(block.text, {_CAPTION: caption_element(block, renderer)})
         elif isinstance(block, Picture):
             yield from map(chart_element, block.charts)
             data = base64.b64encode(block.png).decode("ascii")
             yield (
                 '<figure><div class="wide" tabindex="0">'
                 f'<img alt="{escape_html(block.alt)}" src="data:image/png;base64,{data}"></div>'
-                f"<figcaption>{escape_html(block.caption)}</figcaption></figure>"
+                f"<figcaption>{escape_html(block.caption)}{figure_links(block)}</figcaption></figure>"
             )
         elif isinstance(block, Chart | LagChart):
             yield chart_element(block)
@@ -129,11 +136,16 @@ def _renderer() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
     renderer = MarkdownIt("commonmark", {"html": False}).enable("table")
-    renderer.add_render_rule("table_open", lambda *_: '<div class="wide" tabindex="0"><table>\n')
+    renderer.add_render_rule("table_open", _table_open)
     renderer.add_render_rule("th_open", lambda *_: '<th scope="col">')
     renderer.add_render_rule("code_block", _code)
     renderer.add_render_rule("table_close", lambda *_: "</table></div>\n")
     return renderer
+
+
+def _table_open(_: object, __: object, ___: object, ____: object, env: Mapping[str, str]) -> str:
+    """Return the start of a table with its caption, in a box that scrolls."""
+    return f'<div class="wide" tabindex="0"><table>\n{env.get(_CAPTION, "")}'
 
 
 def _code(_: object, tokens: Sequence[Token], index: int, *__: object) -> str:

@@ -12,8 +12,8 @@ import pandas as pd
 
 from crawl_urn_dagster.estimates.assessment.reading import refitted_curves_withheld_reason
 from crawl_urn_dagster.estimates.planning import CHANGING_CORE_SHELLS
-from crawl_urn_dagster.report.blocks import Block, Folded, Section
-from crawl_urn_dagster.report.markdown import format_cell, format_estimate, format_estimates, markdown_table
+from crawl_urn_dagster.report.blocks import Block, Folded, Section, Table
+from crawl_urn_dagster.report.markdown import captioned_table, format_cell, format_estimate, format_estimates
 from crawl_urn_dagster.urn import Status
 from crawl_urn_dagster.urn.monitoring.planning import SEEN_WELL
 
@@ -49,9 +49,10 @@ def planning_section(content: Content) -> Section | None:
     shown = _planning_table(content, now)
     gaps = {gap / now["gap"]: gap for gap in sorted(planning["gap"].unique())}
 
-    def table_at(ratio: float) -> str:
+    def table_at(ratio: float) -> Table:
         rows = shown[planning["gap"] == gaps[ratio]]
-        return markdown_table(rows, formatted=list(rows.columns))
+        caption = f"Effects of other shell coverages at {_GAPS[ratio]}"
+        return captioned_table(caption, rows, formatted=list(rows.columns))
 
     note = (
         "Expected effects of other shell coverages and gaps between crawls if the urn does not change. The first table "
@@ -81,7 +82,7 @@ def compare_budgets(content: Content) -> str:
     if others.empty:
         return "No other gap is possible with as many fetches a year: crawls would miss the core or exceed the urn."
     parts = [_compare_budget(content, row) for row in others.to_dict("records")]
-    return f"For the same fetches: {'; '.join(parts)}."
+    return f"For equal fetches: {'; '.join(parts)}."
 
 
 def _compare_budget(content: Content, row: Row) -> str:

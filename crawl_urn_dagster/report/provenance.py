@@ -14,7 +14,7 @@ import yaml
 
 from crawl_urn_dagster.config.collection import PRESENCE_SETTINGS
 from crawl_urn_dagster.report.blocks import Folded, Section
-from crawl_urn_dagster.report.markdown import markdown_table
+from crawl_urn_dagster.report.markdown import captioned_table
 from crawl_urn_dagster.sources.transport.locations import is_remote, is_secret_name
 
 if TYPE_CHECKING:
@@ -54,8 +54,7 @@ def provenance_section(content: Content) -> Section:
             METHOD,
             Folded("Configuration with all defaults", [_code(configuration)]),
             f"Versions: {versions()}.",
-            f"Inputs{read_at}:",
-            markdown_table(inputs, max_rows=20, source="inputs"),
+            captioned_table(f"Inputs{read_at}", inputs, max_rows=20, source="inputs"),
             "The tables in `observables.duckdb`, in the folder of this page, contain every number on it.",
         ],
         "To reproduce this page, save the configuration below as FILE and run `crawl-urn run --collections FILE`."

@@ -11,7 +11,7 @@ import numpy as np
 
 from crawl_urn_dagster.observables.schema import SYMBOLS
 from crawl_urn_dagster.report.blocks import Block, Section
-from crawl_urn_dagster.report.markdown import escape, format_estimate, format_estimates, markdown_table
+from crawl_urn_dagster.report.markdown import captioned_table, escape, format_estimate, format_estimates
 from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES
 from crawl_urn_dagster.urn.curves.conversions import captured_share
 
@@ -40,7 +40,8 @@ def strata_section(content: Content) -> Section | None:
     shown = format_estimates(rows, list(SYMBOLS)).assign(
         **{_CAPTURED: [format_estimate(row, "captured", share=True) for row in rows.to_dict("records")]}
     )
-    table = markdown_table(shown[columns], formatted=[_CAPTURED, *SYMBOLS], max_rows=30, source="parameters")
+    caption, formatted = "Selected fit of each stratum, the worst covered first", [_CAPTURED, *SYMBOLS]
+    table = captioned_table(caption, shown[columns], formatted=formatted, max_rows=30, source="parameters")
     blocks: list[Block] = [note, table, *content.figures("parameters_by_stratum", "rank_profile")]
     return Section("By stratum", blocks, worst_stratum(content))
 

@@ -14,15 +14,15 @@ from crawl_urn_dagster.estimates.assessment.result import QUANTITY_LABELS
 from crawl_urn_dagster.estimates.assessment.verdicts import Quotable
 from crawl_urn_dagster.formatting import UNKNOWN, count_noun
 from crawl_urn_dagster.report.answers import answers_table
-from crawl_urn_dagster.report.blocks import Callout, Section
+from crawl_urn_dagster.report.blocks import Block, Callout, Section, Table
 from crawl_urn_dagster.report.charts import completeness
 from crawl_urn_dagster.report.markdown import (
+    captioned_table,
     escape,
     format_cell,
     format_estimate,
     format_estimates,
     format_quantity,
-    markdown_table,
 )
 from crawl_urn_dagster.sources import SimulatedSource
 
@@ -75,7 +75,7 @@ def _answer(content: Content) -> str:
     return f"{stated} {_basis(content)}"
 
 
-def _quantities_table(content: Content) -> str:
+def _quantities_table(content: Content) -> Table:
     rows = content.frames["quantities"].to_dict("records")
     frame = pd.DataFrame(
         {
@@ -85,7 +85,7 @@ def _quantities_table(content: Content) -> str:
         }
     )
     shown = frame if (frame[_INNER] != UNKNOWN).any() else frame.drop(columns=_INNER)
-    return markdown_table(shown, formatted=[_VALUE, _INNER])
+    return captioned_table("Numbers that may be quoted", shown, formatted=[_VALUE, _INNER])
 
 
 def _assumptions(content: Content) -> list[str]:
@@ -97,7 +97,7 @@ def _assumptions(content: Content) -> list[str]:
     ]
 
 
-def _classes(content: Content) -> list[str]:
+def _classes(content: Content) -> list[Block]:
     classes = content.frames["classes"]
     if len(classes) < 2:
         return []
@@ -108,8 +108,8 @@ def _classes(content: Content) -> list[str]:
             for name, title in _CLASS_COLUMNS.items()
         }
     )
-    table = markdown_table(shown, formatted=list(_CLASS_COLUMNS.values()))
-    return [f"Classes of model {escape(content.assessment.model)}; life, run and absence are numbers of crawls.", table]
+    caption = f"Classes of model {content.assessment.model}; life, run and absence are numbers of crawls"
+    return [captioned_table(caption, shown, formatted=list(_CLASS_COLUMNS.values()))]
 
 
 def _last_crawls(content: Content) -> list[Block]:
@@ -126,7 +126,8 @@ def _last_crawls(content: Content) -> list[Block]:
             "crawl completeness": [format_estimate(row, "completeness", share=True) for row in rows.to_dict("records")],
         }
     )
-    return [markdown_table(frame, formatted=list(frame.columns[2:]), source="population"), completeness(content.frames)]
+    table = captioned_table("Latest crawls", frame, formatted=list(frame.columns[2:]), source="population")
+    return [table, completeness(content.frames)]
 
 
 def _warnings(content: Content) -> list[str]:

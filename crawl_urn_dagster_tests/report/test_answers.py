@@ -15,7 +15,7 @@ LOSSES, LAST, BUDGET = "What is lost between crawls?", "Did the last crawl stand
 
 
 def answers(content):
-    return {row["question"]: row["answer"] for row in rows(answers_table(content))}
+    return {row["question"]: row["answer"] for row in rows(answers_table(content).text)}
 
 
 def pair(tables):
@@ -82,7 +82,7 @@ def test_plans_of_equal_budget_are_named_with_their_change(tables, content_with)
     plans = tables["equal_budget"].dropna(subset="coverage")
     others = plans[~plans["current"].astype(bool)].sort_values("new_change", ascending=False)
     answer = answers(content_with())[BUDGET]
-    parts = answer.removeprefix("For the same fetches: ").split("; ")
+    parts = answer.removeprefix("For equal fetches: ").split("; ")
     assert len(parts) == len(others) > 0
     days = tables["crawls"]["started_at"].diff().mean() / pd.Timedelta(days=1)
     for part, row in zip(parts, others.to_dict("records"), strict=True):

@@ -12,6 +12,7 @@ import pytest
 from crawl_urn_dagster.report import to_html
 from crawl_urn_dagster.report.blocks import Chart, LagChart, Moments, Page, Picture, Section, Series
 from crawl_urn_dagster.report.charts import charts_of, completeness, crawl_counts, crawl_moments
+from crawl_urn_dagster.report.markdown import captioned_table
 from crawl_urn_dagster.urn import Status
 
 HOSTILE = "\"><img src=x onerror=alert(1)></script><script>alert(2)</script>'`${alert(3)}"
@@ -172,6 +173,15 @@ def test_address_keeps_the_marked_and_the_selected_crawls(shown):
 
 
 @pytest.mark.slow
+def test_link_in_a_caption_downloads_the_table(shown):
+    page = shown(COUNTS, captioned_table("Sizes", pd.DataFrame({"crawl": ["2024-01"], "size": [10.5]})))
+    with page.expect_download() as download:
+        page.get_by_text("CSV").click()
+    assert download.value.suggested_filename == "sizes.csv"
+    assert download.value.path().read_text() == "crawl,size\n2024-01,10.5\n"
+
+
+@pytest.mark.slow
 def test_figure_is_in_print_and_on_demand(shown):
     png = bytes.fromhex("89504e470d0a1a0a")
     page = shown(Picture(None, png, "caption", "alt", [COUNTS]))
@@ -179,6 +189,10 @@ def test_figure_is_in_print_and_on_demand(shown):
     assert figure.is_hidden()
     page.get_by_role("button", name="Figure for print").click()
     assert figure.is_visible()
+    with page.expect_download() as download:
+        page.get_by_text("PNG").click()
+    assert download.value.suggested_filename == "caption.png"
+    assert download.value.path().read_bytes() == png
     page.emulate_media(media="print")
     assert figure.is_visible()
     assert page.locator(".interactive").is_hidden()

@@ -112,7 +112,7 @@ def test_better_yearly_fit_is_recommended_for_uneven_gaps(tables, content_with):
     is_yearly = parameters["clock"] == "year"
     closer = parameters.assign(residual_rms=parameters["residual_rms"].where(~is_yearly, 1e-9), status="ok")
     blocks = curves_section(content_with(crawls=uneven, parameters=closer)).blocks
-    (text,) = (text for text in blocks if "per mean gap" in text)
+    (text,) = (text for text in blocks if isinstance(text, str) and "per mean gap" in text)
     fit = rows_of_fit(closer, {**headline_row(tables), "clock": "year"}).iloc[-1]
     per_year, per_gap = STATED.findall(text)
     assert_written(per_year, columns(fit, "alpha"), share=True)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from crawl_urn_dagster.report.markdown import escape, format_cell, format_estimate, markdown_table, state_estimate
+from crawl_urn_dagster.report.markdown import captioned_table, escape, format_cell, format_estimate, state_estimate
 
 
 @pytest.mark.parametrize(
@@ -77,16 +77,16 @@ def test_state_estimate_names_the_interval(row, share, expected):
     assert state_estimate(dict(zip(("x", "x_low", "x_high"), row, strict=True)), "x", "of all", share=share) == expected
 
 
-def test_markdown_table_counts_rows_left_out():
+def test_table_counts_rows_left_out():
     frame = pd.DataFrame({"crawl": list("abc")})
-    assert markdown_table(frame, max_rows=2, source="crawls").endswith("1 more rows are in table `crawls`.")
-    assert "more rows" not in markdown_table(frame)
+    assert captioned_table("", frame, max_rows=2, source="crawls").text.endswith("1 more rows are in table `crawls`.")
+    assert "more rows" not in captioned_table("", frame).text
 
 
-def test_markdown_table_leaves_out_an_empty_reason():
+def test_table_leaves_out_an_empty_reason():
     frame = pd.DataFrame({"crawl": list("abc")})
-    assert "reason" not in markdown_table(frame.assign(reason=None))
-    assert "| at 0" in markdown_table(frame.assign(reason=["at 0", None, None]))
+    assert "reason" not in captioned_table("", frame.assign(reason=None)).text
+    assert "| at 0" in captioned_table("", frame.assign(reason=["at 0", None, None])).text
 
 
 @given(st.text(min_size=1))

@@ -2,19 +2,23 @@
 
 import base64
 import hashlib
+import io
 import re
+from html import escape as escape_html
 from html.parser import HTMLParser
+from urllib.parse import unquote
 
+import pandas as pd
 import pytest
 
 from crawl_urn_dagster.report import Page, Picture, to_html, to_markdown
 from crawl_urn_dagster.report.blocks import Folded, Moments, Section
-from crawl_urn_dagster.report.markdown import escape
+from crawl_urn_dagster.report.markdown import captioned_table, escape
 
 HOSTILE = "<script>alert(1)</script> [x](javascript:alert(1)) ![y](http://evil.example/p.png) `$title` | </table>"
 ALLOWED_TAGS = (
-    "html head meta title style body main h1 h2 h3 nav ol li a section p strong blockquote div table thead tbody tr th "
-    "td figure img figcaption details summary"
+    "html head meta title style body main h1 h2 h3 nav ol li a section span caption p strong blockquote div table "
+    "thead tbody tr th td figure img figcaption details summary"
 )
 PICTURE = Picture("figures/one.png", b"\x89PNG", f"caption {HOSTILE}", f'alt " {HOSTILE}')
 
@@ -47,7 +51,7 @@ def test_html_in_data_is_shown_as_text(page):
     for _, attributes in elements:
         assert not any(name.startswith("on") for name in attributes)
         assert attributes.get("src", "data:").startswith("data:")
-        assert attributes.get("href", "#").startswith("#")
+        assert attributes.get("href", "#").startswith(("#", "figures/one.", "data:text/csv;"))
 
 
 def policy_of(page):
@@ -72,7 +76,7 @@ def test_policy_forbids_scripts_and_the_network(page):
 
 def test_contents_link_to_every_section(page):
     elements = Elements(to_html(page)).found
-    targets = [one["href"][1:] for tag, one in elements if tag == "a"]
+    targets = [one["href"][1:] for tag, one in elements if tag == "a" and "download" not in one]
     ids = [one["id"] for tag, one in elements if tag == "section"]
     targets, permalinks = targets[: len(ids)], targets[len(ids) :]
     assert targets == permalinks == ids
@@ -90,8 +94,22 @@ def test_pictures_are_in_the_html_and_linked_in_markdown(page):
     assert "figures" not in to_markdown(Page("t", [PICTURE._replace(path=None)], []))
 
 
+def test_table_has_its_caption_and_a_link_to_its_rows():
+    frame = pd.DataFrame(
+        {HOSTILE: [1.23456, None], "text": [HOSTILE, "a, b"], "estimate": ["**40 %** (30 to 50)", "\\<1"]}
+    )
+    table = captioned_table(f"Caption {HOSTILE}", frame, formatted=["estimate"])
+    html = to_html(Page("t", [table, "after"], []))
+    assert f"<caption>Caption {escape_html(HOSTILE)} <a " in html
+    (link,) = (one for tag, one in Elements(html).found if tag == "a")
+    assert re.fullmatch(r"caption-[a-z0-9-]+\.csv", link["download"])
+    found = pd.read_csv(io.StringIO(unquote(link["href"].partition(",")[2])))
+    pd.testing.assert_frame_equal(found, frame.assign(estimate=["40 % (30 to 50)", "<1"]))
+    assert f"*Caption {escape(HOSTILE)}*" in to_markdown(Page("t", [table], []))
+
+
 def test_html_and_markdown_have_the_same_words(page):
-    html = re.sub(r"<(style|nav|head)[ >].*?</\1>", "", to_html(page), flags=re.DOTALL)
+    html = re.sub(r"<(style|nav|head)[ >].*?</\1>|<a [^>]*download[^>]*>\w+</a>", "", to_html(page), flags=re.DOTALL)
     from_html = re.findall(r"\w+", re.sub(r"&\w+;|&#x?\w+;", " ", re.sub(r"<[^>]*>", " ", html)))
     text = re.sub(r"^- \[.*\n", "", to_markdown(page), flags=re.MULTILINE)
     markdown = re.sub(r"!\[.*?[^\\]\]\(figures/one.png\)|</?(details|summary)>|&\w+;", " ", text)

@@ -78,11 +78,23 @@ def test_report_asset_writes_both_files_with_figures(two_crawls):
     assert "reading of the curves<a " in html
 
 
+def test_every_table_has_a_caption_and_a_download(two_crawls):
+    html = two_crawls.home.report.with_suffix(".html").read_text()
+    assert html.count("<table>") == html.count("<caption>") == html.count('href="data:text/csv') > 5
+    shown = two_crawls.home.figures
+    links = re.findall(r'href="(figures/[^"]+)"', html)
+    assert {shown.parent / link for link in links} >= {
+        shown / "containment_by_lag.svg",
+        shown / "containment_by_lag.pdf",
+    }
+    assert all((shown.parent / link).exists() for link in links)
+
+
 def test_report_states_when_the_source_was_read(two_crawls):
     key = dg.AssetKey([two_crawls.collection.name, "presence"])
     event = two_crawls.instance.get_latest_materialization_event(key)
     read_at = datetime.fromtimestamp(event.timestamp, tz=timezone.utc)
-    assert f"Inputs, last read at {read_at:%Y-%m-%d %H:%M} UTC:" in two_crawls.page()
+    assert f"Inputs, last read at {read_at:%Y-%m-%d %H:%M} UTC*" in two_crawls.page()
 
 
 def test_reading_the_same_content_again_keeps_the_findings(two_crawls):

@@ -10,7 +10,7 @@ import pytest
 
 from crawl_urn_dagster.config.loading import load_collections
 from crawl_urn_dagster.observables.publications import revisions
-from crawl_urn_dagster.report.data_quality import publication_revisions
+from crawl_urn_dagster.report.data_quality import revised_counts
 from crawl_urn_dagster.sources.common_crawl.hyperloglog import relative_error
 from crawl_urn_dagster.urn import simulate
 from crawl_urn_dagster_tests.pipeline import ALL_BUT_OBSERVABLES, FIGURES, Pipeline
@@ -84,11 +84,12 @@ def test_published_tables_and_their_revision(server, lines, drawn, without):
     two = moved.set_index("window_crawls").loc[2]
     assert (two["start_before"], two["start_after"]) == (CRAWLS[-3], CRAWLS[-2])
     assert two["after"] == len(np.union1d(urn.captured(len(CRAWLS) - 2), urn.captured(len(CRAWLS) - 1)))
-    shown = publication_revisions(after["publications"])
-    assert shown.startswith("3 counts were revised since they were first read, 3 of them at the last revision on ")
-    assert CRAWLS[-3] in shown
+    sentence, table = revised_counts(after["publications"])
+    assert sentence.startswith("3 counts were revised since they were first read, 3 of them at the last revision on ")
+    assert CRAWLS[-3] in table.text
     if "report" not in without:
-        assert shown in line.page()
+        assert sentence in line.page()
+        assert table.text in line.page()
 
 
 def test_sketches_of_urls_and_contents(server, lines, drawn):
