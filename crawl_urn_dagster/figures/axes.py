@@ -8,6 +8,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 from matplotlib.ticker import MaxNLocator
 
@@ -24,10 +25,17 @@ _YEAR = 12  # months
 _MONTHS = (1, 2, 3, 6, _YEAR, 2 * _YEAR, 5 * _YEAR, 10 * _YEAR)
 
 
-def date_axis(axes: Axes, crawls: pd.DataFrame) -> None:
-    """Label an axis of years since the first crawl with dates: years, or months or days for a short collection."""
+def date_axis(axes: Axes, crawls: pd.DataFrame, *, at_most: int = _MAX_DATES) -> None:
+    """Label an axis of years since the first crawl with dates: years, or months or days for a short collection.
+
+    Parameters
+    ----------
+    at_most
+        Dates on axes two columns wide.
+    """
     first, last = crawls["started_at"].iloc[[0, -1]]
-    ticks, date_format = _even_dates(first, last, _MAX_DATES_NARROW if is_narrow() else _MAX_DATES)
+    left = first + pd.Timedelta(days=max(axes.dataLim.x0, 0) * DAYS_PER_YEAR) if np.isfinite(axes.dataLim.x0) else first
+    ticks, date_format = _even_dates(left, last, _MAX_DATES_NARROW if is_narrow() else at_most)
     axes.set_xticks((ticks - first) / pd.Timedelta(days=DAYS_PER_YEAR), ticks.strftime(date_format))
     axes.set_xlabel("start of the crawl")
 

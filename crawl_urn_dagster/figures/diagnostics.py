@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from crawl_urn_dagster.figures.axes import crawl_ticks, date_axis, message_figure, show_message
 from crawl_urn_dagster.figures.labels import crawl_range, with_interval
@@ -16,7 +17,6 @@ from crawl_urn_dagster.formatting import count_noun, format_share
 from crawl_urn_dagster.urn.fits.identification import FITTED_MOVE
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -31,6 +31,8 @@ _COUNTS = {
     "recapture": (Colour.DISCOVERY, "s", 0.12, "first returns: {elements} by lag of the return"),
     "window": (Colour.DISCOVERY, "^", 0.12, "windows: distinct {elements}"),
 }
+# Change of μ or c, in changes of κ, beyond which the fits at neighbouring values of κ are different local optima.
+_JUMP = 3.0
 # Estimates at the end that a poor last crawl moves: it cannot be distinguished from a loss before it.
 _ENDS = 2
 
@@ -49,7 +51,8 @@ def identifiability(profile: pd.DataFrame, *, title: str) -> Figure:
     figure = new_figure(
         height=6.6 if is_narrow() else 3.2,
         title=title,
-        heading=f"{heading}\nα and c refitted at each κ; ringed: best fit; thick: within 1 % of a crawl size of it",
+        heading=f"{heading}\nα and c refitted at each κ; ringed: best fit; thick: within 1 % of a crawl size of it; "
+        "gaps: jumps between local optima",
     )
     all_axes = residual_axes, core_share_axes, coverage_axes = panels(figure, 3)
     for projection, (colour, marker, label) in _PROFILES.items():
@@ -61,7 +64,7 @@ def identifiability(profile: pd.DataFrame, *, title: str) -> Figure:
     core_share_axes.plot([0, 1], [0, 1], color=Colour.MISSING, linestyle=":", linewidth=0.8)
     labels = ("RMS standardised residual", "core share of a crawl, μ\n(dotted: μ = κ)", "shell coverage, c")
     for axes, label in zip(all_axes, labels, strict=True):
-        axes.set(xlabel="core fraction of the urn, κ", ylabel=label)
+        axes.set(xlabel="core fraction of the urn, κ", ylabel=label, xlim=(-0.03, 1.03))
     _tick_residuals(residual_axes)
     for axes in (core_share_axes, coverage_axes):
         axes.set_ylim(-0.03, 1.03)  # a κ fixed too high gives an invalid μ above 1
@@ -85,7 +88,8 @@ def identifiability_caption(profile: pd.DataFrame) -> tuple[str, str]:
     text = (
         f"α and c are refitted at each κ. {found} The 1 % tolerance is a common rule of thumb, not a confidence "
         "interval. A wide range means that the observable does not identify κ. Ringed: the best fit; thick: within the "
-        "tolerance. Containment determines μ, and the discovery curve trades κ against c. Both observables together "
+        "tolerance; gaps in lines: jumps from one local optimum to another. Containment determines μ, and the discovery "
+        "curve trades κ against c. Both observables together "
         "select the point where their thick lines cross."
     )
     return text, f"Three panels over κ: residuals, μ and c, with a curve per observable. {found}"
@@ -105,19 +109,28 @@ def _runs_near_best(rows: pd.DataFrame) -> list[pd.DataFrame]:
     return [run for _, run in rows[is_near].groupby((is_near != is_near.shift()).cumsum()[is_near])]
 
 
+def _branches(rows: pd.DataFrame) -> list[pd.DataFrame]:
+    """Return the runs of rows, ordered by κ, along which μ and c change steadily."""
+    step = rows[["core_share", "coverage"]].diff().abs().max(axis=1)
+    return [branch for _, branch in rows.groupby((step > _JUMP * rows["kappa"].diff()).cumsum())]
+
+
 def _draw_profile(axes: Axes, rows: pd.DataFrame, column: str, colour: str, marker: str) -> None:
-    """Draw a column over κ: thick near the best fit, which is ringed."""
-    axes.plot(rows["kappa"], rows[column], color=colour, linewidth=0.8, marker=marker, markersize=2.5)
-    for run in _runs_near_best(rows):
-        axes.plot(
-            *(run["kappa"], run[column]),
-            color=tint(colour),
-            linewidth=4,
-            solid_capstyle="round",
-            marker="o" if len(run) == 1 else "",  # a line of one point would be invisible
-            markersize=6,
-            zorder=1,
-        )
+    """Draw a column over κ: thick near the best fit, which is ringed, and with gaps between local optima."""
+    near = pd.concat(_runs_near_best(rows)).index
+    for branch in _branches(rows):
+        axes.plot(branch["kappa"], branch[column], color=colour, linewidth=0.8, marker=marker, markersize=2.5)
+        is_near = branch.index.isin(near)
+        for _, run in branch[is_near].groupby((~is_near).cumsum()[is_near]):
+            axes.plot(
+                *(run["kappa"], run[column]),
+                color=tint(colour),
+                linewidth=4,
+                solid_capstyle="round",
+                marker="o" if len(run) == 1 else "",  # a line of one point would be invisible
+                markersize=6,
+                zorder=1,
+            )
     best = _best(rows)
     axes.plot(best["kappa"], best[column], color=colour, marker=marker, markersize=8, markerfacecolor="none")
 

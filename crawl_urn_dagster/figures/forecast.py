@@ -13,11 +13,12 @@ import pandas as pd
 
 from crawl_urn_dagster.estimates.fits import joint_core_shell
 from crawl_urn_dagster.estimates.set_aside import crawls_set_aside
-from crawl_urn_dagster.figures.axes import crawl_ticks, message_figure
+from crawl_urn_dagster.figures.axes import crawl_ticks, date_axis, message_figure
 from crawl_urn_dagster.figures.labels import element_unit, rows_of_fit, with_interval
 from crawl_urn_dagster.figures.style import Colour, elements, in_style, is_narrow, new_figure, panels, plain_text, tint
 from crawl_urn_dagster.formatting import count_noun, format_count, format_share
 from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES, Status
+from crawl_urn_dagster.urn.curves.model import DAYS_PER_YEAR
 from crawl_urn_dagster.urn.monitoring.planning import SEEN_WELL, seen_share
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ _CADENCES = (
     (Colour.DISCOVERY, ":", "twice the gap"),
 )
 _CRAWLS_PLANNED = 24
+_CRAWLS_SHOWN = 60  # observed, so that the forecast of the next 12 is a visible part of the axis
 _LABEL_HEIGHT = 0.05  # of the axes; labels of closer curves would overlap
 
 
@@ -53,7 +55,7 @@ def forecast_fan(
     if known.empty:
         return message_figure(title, heading, str(forecast["reason"].iloc[0]))
     figure = new_figure(
-        height=5.2 if is_narrow() else 3.6,
+        height=5.4 if is_narrow() else 3.6,
         title=title,
         heading=f"{heading}\nbands: 95 % prediction intervals; the earlier forecast does not use later crawls",
     )
@@ -62,23 +64,28 @@ def forecast_fan(
     index = pd.Index(crawls["crawl"])
     curve = discovery_curve.assign(end=index.get_indexer(discovery_curve["end_crawl"]))
     looks = ((Colour.CONTAINMENT, "--"), (Colour.JOINT, "-"))[-len(origins) :]
+    first_shown = max(len(crawls) - _CRAWLS_SHOWN, 0)
+    years = crawls["years"].to_numpy()
     for origin, look in zip(origins, looks, strict=True):
         rows = known[known["origin_crawl"] == origin]
-        rows = rows.assign(at=_crawl_indices(rows, crawls, adequacy_tests))
+        rows = rows.assign(years=_forecast_years(rows, crawls, adequacy_tests))
         _draw_fan(left, rows[rows["quantity"] == "new_elements"], look, origin)
         windows = _drawn_windows(rows[rows["quantity"] == "distinct_elements"])
         _draw_fan(right, windows, look, origin)
-        observed = _observed_windows(curve, windows)
-        right.plot(observed["end"], observed["distinct_elements"], ".", color="black", markersize=3)
+        observed = _observed_windows(curve[curve["end"] >= first_shown], windows)
+        right.plot(years[observed["end"]], observed["distinct_elements"], ".", color="black", markersize=3)
     new = _new_elements(crawls, discovery_curve)
-    left.plot(new.index, new, ".", color="black", markersize=3)
+    new = new[new.index >= first_shown]
+    left.plot(years[new.index], new, ".", color="black", markersize=3, label="observed")
+    dates = [crawls["started_at"].iloc[0], *known["expected_at"], *crawls["started_at"]]
     for axes, name in ((left, "new per crawl"), (right, "distinct per window")):
-        axes.set_ylim(bottom=0)
+        if axes is left or not first_shown:
+            axes.set_ylim(bottom=0)
         divisor, unit = element_unit(axes.get_ylim()[1])
         axes.yaxis.set_major_formatter(partial(_in_units, divisor=divisor))
-        axes.set(xlabel="crawls since the first", ylabel=f"{name} ({unit})")
-        crawl_ticks(axes)
-    right.legend(loc="upper left")
+        date_axis(axes, pd.DataFrame({"started_at": [dates[0], max(dates)]}), at_most=4)
+        axes.set_ylabel(f"{name}\n({unit})")
+    figure.legend(*left.get_legend_handles_labels(), loc="outside lower left", ncols=1 if is_narrow() else 3)
     return figure
 
 
@@ -112,11 +119,12 @@ def forecast_fan_caption(
             f" Of {count_noun(n_known, 'crawl')} since the earlier forecast, {within.sum()} fell within its prediction "
             "interval."
         )
+    cut = f" Only the last {_CRAWLS_SHOWN} crawls are shown." if len(crawls) > _CRAWLS_SHOWN else ""
     text = (
         f"{found} Bands and parentheses: 95 % prediction intervals. They come from past forecast errors at the same "
         "horizon. Few such errors exist, so the edges are uneven. Lines: forecasts, labelled with the last crawl they "
-        f"use; points: observed counts. First panel: new {elements()} per crawl; second panel: distinct {elements()} "
-        "per window."
+        f"use; points: observed counts. First panel: {elements()} of a crawl that no earlier one contains; second "
+        f"panel: distinct {elements()} of a window, at its last crawl.{cut}"
     )
     return text, f"New {elements()} per crawl and distinct {elements()} per window, with forecasts. {found}"
 
@@ -167,14 +175,27 @@ def _observed_windows(curve: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFram
     return curve[curve["window_crawls"].isin(windows["window_crawls"])]
 
 
+<<<<<<< HEAD
 def _draw_fan(axes: Axes, rows: pd.DataFrame, look: tuple[str, str], origin: str) -> None:
     colour, dashes = look
     x = rows["at"]
+=======
+def _forecast_years(rows: pd.DataFrame, crawls: pd.DataFrame, adequacy_tests: pd.DataFrame | None) -> pd.Series:
+    """Return the years since the first crawl of forecast crawls: when they started, or are expected to."""
+    years = (rows["expected_at"] - crawls["started_at"].iloc[0]) / pd.Timedelta(days=DAYS_PER_YEAR)
+    started = crawls["years"].reset_index(drop=True).reindex(_crawl_indices(rows, crawls, adequacy_tests))
+    at: pd.Series = years.where(started.isna().to_numpy(), started.to_numpy())
+    return at
+
+
+def _draw_fan(axes: Axes, rows: pd.DataFrame, look: tuple[str, str], origin: str) -> None:
+    colour, dashes = look
+    x = rows["years"]
     if len(rows) == 1:  # a line and a band of one point would be invisible
         axes.vlines(x, rows["value_low"], rows["value_high"], color=tint(colour))
     axes.fill_between(x, rows["value_low"], rows["value_high"], color=tint(colour), alpha=0.5, linewidth=0)
     marker = "o" if len(rows) == 1 else ""
-    label = f"from {plain_text(origin)}"
+    label = f"forecast from {plain_text(origin, at_most=30)}"
     axes.plot(x, rows["value"], color=colour, linestyle=dashes, marker=marker, markersize=4, label=label)
 
 

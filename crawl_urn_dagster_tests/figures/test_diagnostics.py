@@ -71,6 +71,25 @@ def test_profile_is_thin_at_kappa_outside_the_tolerance():
     assert "κ 0.000 to 0.100 and 0.400, best 0.000" in identifiability_caption(profile)[0]
 
 
+@without_layout()
+def test_profile_has_gaps_between_local_optima():
+    kappa = np.arange(6) / 10
+    profile = pd.DataFrame(
+        {
+            "projection": "joint",
+            "kappa": kappa,
+            "residual_rms": 0.001,
+            "standardised_rms": 1.0,
+            "core_share": kappa,
+            "coverage": [0.5, 0.4, 0.3, 0.8, 0.7, 0.6],
+        }
+    )
+    for axes in identifiability(profile, title=TITLE).axes:
+        branches = [line.get_xdata() for line in axes.lines if line.get_color() == Colour.JOINT]
+        joined = [tuple(x) for x in branches if len(x) > 1]
+        assert joined == [tuple(kappa[:3]), tuple(kappa[3:])]
+
+
 def test_residuals_are_ringed_where_the_fit_fails(frames):
     diagnosis = frames["diagnosis"]
     figure = drawn("residuals_by_lag")

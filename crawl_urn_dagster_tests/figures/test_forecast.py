@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from crawl_urn_dagster.estimates.forecast import HORIZON, forecast_table
@@ -10,7 +11,16 @@ from crawl_urn_dagster.estimates.planning import planning_tables
 from crawl_urn_dagster.figures.forecast import forecast_fan, forecast_fan_caption, planning_curves
 from crawl_urn_dagster.urn import CountingError
 from crawl_urn_dagster.urn.monitoring.planning import seen_share
-from crawl_urn_dagster_tests.figures.frames import TITLE, faults, parameters, tables, text_of, without_layout
+from crawl_urn_dagster_tests.figures.frames import (
+    GAP_DAYS,
+    TITLE,
+    faults,
+    legend_entries,
+    parameters,
+    tables,
+    text_of,
+    without_layout,
+)
 from crawl_urn_dagster_tests.figures.frames import core_shell as core_shell_rows
 
 N = 24
@@ -30,14 +40,17 @@ def test_fan_has_both_forecasts_and_observed_counts(made, forecast):
     figure = forecast_fan(forecast, made.crawls, made.discovery_curve, title=TITLE)
     new, distinct = figure.axes
     earlier, latest, observed = new.get_lines()
-    assert earlier.get_xdata().tolist() == list(range(N - HORIZON, N))
-    assert latest.get_xdata().tolist() == list(range(N, N + HORIZON))
+    np.testing.assert_array_equal(earlier.get_xdata(), made.crawls["years"][N - HORIZON :])
+    gap = GAP_DAYS / 365.25
+    np.testing.assert_allclose(latest.get_xdata(), gap * np.arange(N, N + HORIZON), rtol=1e-9)
     whole = made.discovery_curve[made.discovery_curve["start_crawl"] == made.crawls["crawl"][0]]
     np.testing.assert_array_equal(observed.get_ydata(), np.diff(whole["distinct_elements"]))
-    assert [line.get_label() for line in distinct.get_lines() if line.get_label().startswith("from")] == [
-        f"from {made.crawls['crawl'][N - 1 - HORIZON]}",
-        f"from {made.crawls['crawl'][N - 1]}",
+    assert list(legend_entries(figure)) == [
+        f"forecast from {made.crawls['crawl'][N - 1 - HORIZON]}",
+        f"forecast from {made.crawls['crawl'][N - 1]}",
+        "observed",
     ]
+    assert [axes.get_xticklabels()[0].get_text() for axes in (new, distinct)] == ["2021", "2021"]
     assert faults(figure) == []
 
 
@@ -63,6 +76,22 @@ def test_windows_of_one_length_are_drawn_if_others_are_unknown(made):
     expected = known.loc[known["window_crawls"] == 6, "distinct_elements"]
     for line in observed:
         np.testing.assert_array_equal(line.get_ydata(), expected)
+
+
+@without_layout()
+def test_fan_of_many_crawls_shows_only_the_last_ones(made, forecast):
+    n = 70
+    many = tables(n)
+    shifted = forecast.assign(
+        origin_crawl=forecast["origin_crawl"].map(
+            dict(zip(made.crawls["crawl"], many.crawls["crawl"][n - N :], strict=True))
+        ),
+        expected_at=forecast["expected_at"] + pd.Timedelta(days=GAP_DAYS * (n - N)),
+    )
+    new, distinct = forecast_fan(shifted, many.crawls, many.discovery_curve, title=TITLE).axes
+    assert {min(line.get_xdata()) for line in new.get_lines()[-1:]} == {many.crawls["years"][n - 60]}
+    assert distinct.get_xlim()[0] > 0
+    assert "Only the last 60 crawls are shown." in forecast_fan_caption(shifted, *many[::2])[0]
 
 
 @without_layout()
