@@ -88,9 +88,8 @@ def identifiability_caption(profile: pd.DataFrame) -> tuple[str, str]:
     text = (
         f"α and c are refitted at each κ. {found} The 1 % tolerance is a common rule of thumb, not a confidence "
         "interval. A wide range means that the observable does not identify κ. Ringed: the best fit; thick: within the "
-        "tolerance; gaps in lines: jumps from one local optimum to another. Containment determines μ, and the discovery "
-        "curve trades κ against c. Both observables together "
-        "select the point where their thick lines cross."
+        "tolerance; gaps in lines: jumps from one local optimum to another. Containment determines μ, and the "
+        "discovery curve trades κ against c. Both observables together select the point where their thick lines cross."
     )
     return text, f"Three panels over κ: residuals, μ and c, with a curve per observable. {found}"
 

@@ -1,11 +1,11 @@
-"""Draw the fates of elements according to the selected fit: captured, missed or replaced.
+"""Draw the fates of 100 elements according to the selected fit: captured, missed or replaced.
 
 Does not select the fit or compute the fates; see `estimates.headline` and `urn`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,8 +27,8 @@ from crawl_urn_dagster.figures.style import (
     is_narrow,
     line_height,
     new_figure,
-    panels,
     plain_text,
+    shade,
     tint,
 )
 from crawl_urn_dagster.formatting import format_share
@@ -42,34 +42,45 @@ if TYPE_CHECKING:
 
     from crawl_urn_dagster.figures.labels import Row
 
-_BARS_HEIGHT = 2.4  # inches
-_AXES_WIDTH = 4.0  # in widths of a bar
+_BAR_HEIGHT = 2.4  # inches
+_AXES_WIDTH = 6.0  # in widths of the bar
+_AXES_WIDTH_NARROW = 3.6
 _MIN_SHARE = 1e-5  # of the urn; an estimate at a bound differs from the bound by less
-_FATES = ("survives and is captured", "survives and is missed", "is replaced")
-_FORMULAS = ("\nα c", "\nα (1 − c)", "\n1 − α")  # not for the core, whose α and c are 1
+_FATES = ("captured again", "still eligible, but missed", "replaced by new ones")
+_FORMULAS = ("α c", "α (1 − c)", "1 − α")
 _HATCHES = ("", "", "////")
-_LABEL_HEIGHTS = (0.15, 0.5, 0.85)  # fixed, so labels of thin parts do not overlap
+_OF = 100  # elements
+
+
+class _Part(NamedTuple):
+    """Elements with the same fate, out of 100: their part of the bar, and its label without the number."""
+
+    elements: float
+    shown: str  # rounded, so that all parts sum to 100
+    label: str
+    formula: str
+    fill: Any
+    hatch: str
 
 
 @in_style
 def fates_of_an_element(parameters: pd.DataFrame, *, title: str) -> Figure:
-    """Draw the fractions of elements that survive and are captured, survive and are missed, or are replaced.
+    """Draw how many of 100 elements survive and are captured, survive and are missed, or are replaced.
 
-    The homogeneous urn has one bar, the core–shell urn two. The colour shows the observable that was fitted. If the
-    selected fit is not reported, is not identified or has invalid parameters, the figure states this instead.
+    They are eligible elements, core and shell; if the fit has no core fraction of the urn, elements of the shell. The
+    colour shows the observable that was fitted. If the selected fit is not reported, is not identified or has invalid
+    parameters, the figure states this instead.
     """
     rows = _headline_rows(parameters)
-    bars = _drawn_rows(rows)
+    drawn = _drawn_rows(rows)
     notes = _notes(rows)
-    rows_of_bars = len(bars) if is_narrow() else min(len(bars), 1)
     figure = new_figure(
-        height=line_height() * (4 + notes.count("\n")) + _BARS_HEIGHT * rows_of_bars,
+        height=line_height() * (4 + notes.count("\n")) + (_BAR_HEIGHT if drawn else 0),
         title=title,
         heading=_heading(rows),
     )
-    if bars:
-        for axes, row in zip(panels(figure, len(bars)), bars, strict=True):
-            _draw_bar(axes, row)
+    if drawn:
+        _draw_bar(figure.subplots(), drawn)
     figure.supxlabel(notes, x=0.01, horizontalalignment="left")
     return figure
 
@@ -82,21 +93,18 @@ def fates_of_an_element_caption(parameters: pd.DataFrame) -> tuple[str, str]:
         return found, found
     fit = rows[-1]  # of the shell, or of the homogeneous urn
     selected = f"Selected fit: {model_name(fit['model'])}, {fit_name(fit)}; {describe_fit(fit)}."
-    if fit["status"] in NO_POINT_ESTIMATE_STATUSES:
+    drawn = _drawn_rows(rows)
+    if fit["status"] in NO_POINT_ESTIMATE_STATUSES or not drawn:
         return selected, selected
-    fates = []
-    for row in _drawn_rows(rows):
-        captured, missed, replaced = (format_share(float(part)) for part in Urn(row["alpha"], row["coverage"]).fates())
-        fates.append(
-            f"{captured} of the {row['component']} {elements()} survive and are captured, {missed} survive and are "
-            f"missed, and {replaced} are replaced"
-        )
-    found = f"Per {fit['clock']}, {'; '.join(fates)}."
+    fates = [f"{part.shown} {part.label}" for part in _parts(drawn)]
+    listed = fates[0] if len(fates) == 1 else f"{', '.join(fates[:-1])} and {fates[-1]}"
+    found = f"Of {_OF} {_population_noun(drawn)}, {_later(fit)}, {listed}."
+    marks = "Darkest: core; s" if drawn[0]["component"] == "core" else "S"
     text = (
         f"{found} {selected} Symbols: {explain_symbols(has_core=not pd.isna(fit['kappa']), clock=fit['clock'])}. "
-        f"Solid: captured; light: missed; hatched: replaced. {INTERVAL_NOTE}".replace("\n", " ")
+        f"{marks}olid: captured; light: missed; hatched: replaced. {INTERVAL_NOTE}".replace("\n", " ")
     )
-    return text, f"A bar from 0 to 1 for each component of the urn. {found}"
+    return text, f"One bar of {_OF} elements in parts. {found}"
 
 
 def _headline_rows(parameters: pd.DataFrame) -> list[Row]:
@@ -120,7 +128,8 @@ def _heading(rows: Sequence[Row]) -> str:
         return f"fates of {elements()}"
     fit = rows[0]
     crawls = " to ".join(plain_text(fit[end], at_most=30) for end in ("first_crawl", "last_crawl"))
-    return f"fates of {elements()} per {fit['clock']}\n{model_name(fit['model'])}, {fit_name(fit)}; {crawls}"
+    what = f"what becomes of {_OF} {_population_noun(_drawn_rows(rows))}, {_later(fit)}"
+    return f"{what}\n{model_name(fit['model'])}, {fit_name(fit)}; {crawls}"
 
 
 def _notes(rows: Sequence[Row]) -> str:
@@ -134,27 +143,73 @@ def _notes(rows: Sequence[Row]) -> str:
     return "\n".join(filter(None, (format_estimates(fit) or "no estimate", symbols, status_note(fit))))
 
 
-def _draw_bar(axes: Axes, row: Row) -> None:
-    """Draw the fates of a component as a bar from 0 to 1 with a label next to each part."""
-    color = projection_look(row["projection"]).color
-    fills = (color, tint(color), "white")
-    formulas = ("", "", "") if row["component"] == "core" else _FORMULAS
-    fates = np.array(Urn(row["alpha"], row["coverage"]).fates())
-    tops = np.cumsum(fates)
-    dashes = "-" if row["status"] == "ok" else "--"
-    style: dict[str, Any] = {"facecolor": fills, "edgecolor": color, "hatch": _HATCHES, "linestyle": dashes}
-    axes.bar([0, 0, 0], fates, width=1, bottom=tops - fates, align="edge", **style)
-    for fate, formula, share, top, height in zip(_FATES, formulas, fates, tops, _LABEL_HEIGHTS, strict=True):
+def _later(fit: Row) -> str:
+    return "by the next crawl" if fit["clock"] == "crawl" else "in a crawl one year later"
+
+
+def _has_core_fraction(rows: Sequence[Row]) -> bool:
+    return all(not pd.isna(row["share"]) for row in rows)
+
+
+def _population_noun(rows: Sequence[Row]) -> str:
+    return f"eligible {elements()}" if _has_core_fraction(rows) else f"shell {elements()}"
+
+
+def _parts(rows: Sequence[Row]) -> list[_Part]:
+    """Return the fates of 100 elements from the bottom of the bar up."""
+    shown = rows if _has_core_fraction(rows) else [row for row in rows if row["component"] != "core"]
+    color = projection_look(shown[-1]["projection"]).color
+    parts: list[tuple[float, str, str, Any, str]] = []
+    for row in shown:
+        share: float = 1.0 if pd.isna(row["share"]) else float(row["share"])
+        if row["component"] == "core":
+            parts.append((share, "core, captured by every crawl", "κ", shade(color), ""))
+            continue
+        of_shell = "(1 − κ) " if row["component"] == "shell" and share < 1 else ""
+        fills = (color, tint(color), "white")
+        for fate, label, formula, fill, hatch in zip(
+            Urn(row["alpha"], row["coverage"]).fates(), _FATES, _FORMULAS, fills, _HATCHES, strict=True
+        ):
+            grouped = f"({formula})" if of_shell and formula == _FORMULAS[2] else formula
+            parts.append((share * float(fate), label, f"{of_shell}{grouped}", fill, hatch))
+    counts = _rounded([_OF * part[0] for part in parts])
+    return [_Part(_OF * part[0], count, *part[1:]) for part, count in zip(parts, counts, strict=True)]
+
+
+def _rounded(values: Sequence[float]) -> list[str]:
+    """Round numbers that sum to a whole number to whole numbers with the same sum."""
+    whole = np.floor(np.array(values) + 1e-9)
+    largest_remainders = np.argsort(whole - values)[: round(sum(values) - whole.sum())]
+    whole[largest_remainders] += 1
+    return [
+        "fewer than 1" if not count and value > _OF * _MIN_SHARE else f"{count:.0f}"
+        for count, value in zip(whole, values, strict=True)
+    ]
+
+
+def _draw_bar(axes: Axes, rows: Sequence[Row]) -> None:
+    """Draw the fates of 100 elements as a bar with a label next to each part."""
+    parts = _parts(rows)
+    color = projection_look(rows[-1]["projection"]).color
+    counts = np.array([part.elements for part in parts])
+    tops = np.cumsum(counts)
+    style: dict[str, Any] = {
+        "facecolor": [part.fill for part in parts],
+        "edgecolor": color,
+        "hatch": [part.hatch for part in parts],
+        "linestyle": "-" if rows[-1]["status"] == "ok" else "--",
+    }
+    axes.bar([0] * len(parts), counts, width=1, bottom=tops - counts, align="edge", **style)
+    # Evenly spaced, so labels of thin parts do not overlap.
+    heights = (np.arange(len(parts)) + 0.5) * _OF / len(parts)
+    for part, top, height in zip(parts, tops, heights, strict=True):
         axes.annotate(
-            f"{fate}{formula} = {format_share(share)}",
-            xy=(1, top - share / 2),
+            f"{part.shown} {part.label}" + (f"\n{part.formula} = {format_share(part.elements / _OF)}"),
+            xy=(1, top - part.elements / 2),
             xytext=(1.3, height),
             verticalalignment="center",
             arrowprops={"arrowstyle": "-", "color": color, "linewidth": 0.7, "relpos": (0, 0.5), "shrinkB": 0},
         )
-    axes.set(
-        xlim=(-0.05, _AXES_WIDTH), ylim=(0, 1.02), xticks=[], ylabel=f"fraction of {row['component']} {elements()}"
-    )
+    width = _AXES_WIDTH_NARROW if is_narrow() else _AXES_WIDTH
+    axes.set(xlim=(-0.05, width), ylim=(0, 1.02 * _OF), xticks=[], ylabel=_population_noun(rows))
     axes.spines["bottom"].set_visible(False)
-    share = "" if row["component"] == "urn" or pd.isna(row["share"]) else f", {format_share(row['share'])} of the urn"
-    axes.set_title(f"{row['component']}{share}")

@@ -181,6 +181,12 @@ def tint(colour: str) -> tuple[float, float, float]:
     return red, green, blue
 
 
+def shade(colour: str) -> tuple[float, float, float]:
+    """Mix a colour with black, for fills next to those of the same colour."""
+    red, green, blue = (0.5 * channel for channel in to_rgb(colour))
+    return red, green, blue
+
+
 def points(colour: str, *, marker: str, size: float) -> dict[str, Any]:
     """Return options of `Axes.plot` for observed points, which may overlap; size in points."""
     return {

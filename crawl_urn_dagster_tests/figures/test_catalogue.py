@@ -1,5 +1,6 @@
 """Test all figures by name: layout in both widths, and numbers of captions against the tables."""
 
+import math
 import re
 from importlib import import_module
 from pathlib import Path
@@ -117,11 +118,7 @@ EXPECTED_NUMBERS = {
     "ground_truth_by_window": lambda f: {"2", "3", "0.98"},
     "parameters_by_stratum": stratum_numbers,
     "rank_profile": stratum_numbers,
-    "fates_of_an_element": lambda f: (
-        {"0.000", "1.000"}
-        | {f"{fate:.3f}" for fate in Urn(*headline(f)[["alpha", "coverage"]]).fates()}
-        | formatted(headline(f), *SYMBOLS)
-    ),
+    "fates_of_an_element": lambda f: {"100"} | counts_of_100(f) | formatted(headline(f), *SYMBOLS),
     "homogeneous_fits": lambda f: fit_numbers(f, "homogeneous"),
     "core_shell_fits": lambda f: fit_numbers(f, "core_shell"),
     "identifiability": profile_numbers,
@@ -141,6 +138,16 @@ def count_cut_bars(frames):
     low, high = axes.get_ylim()
     bars = [bar[:, 1] for container in axes.collections for bar in container.get_segments()]
     return str(sum(bar.min() < low or bar.max() > high for bar in bars))
+
+
+def counts_of_100(frames):
+    """Return how many of 100 elements are core or have each fate, rounded to a sum of 100 by largest remainders."""
+    row = headline(frames)
+    fates = Urn(row["alpha"], row["coverage"]).fates()
+    exact = [100 * row["kappa"], *(100 * (1 - row["kappa"]) * fate for fate in fates)]
+    missing = 100 - sum(map(math.floor, exact))
+    rounded_up = sorted(exact, key=lambda value: value % 1, reverse=True)[:missing]
+    return {str(math.floor(value) + (value in rounded_up)) for value in exact}
 
 
 def headline(frames):

@@ -1,9 +1,11 @@
 """Test the figure of the fates of elements."""
 
+import re
+
 import pytest
 from matplotlib.colors import to_rgb
 
-from crawl_urn_dagster.figures.fates import fates_of_an_element
+from crawl_urn_dagster.figures.fates import fates_of_an_element, fates_of_an_element_caption
 from crawl_urn_dagster.figures.style import Colour, replace_element_noun, tint
 from crawl_urn_dagster_tests.figures.frames import (
     TITLE,
@@ -25,37 +27,39 @@ def labels(axes):
     return [text.get_text() for text in axes.texts]
 
 
-def test_core_and_shell_have_bars_side_by_side():
+def test_bar_has_100_elements_of_core_and_shell():
     fits = parameters(homogeneous(alpha=0.9), core_shell(headline=True))
     figure = fates_of_an_element(fits, title=TITLE)
-    core, shell = figure.axes
-    assert core.get_position().x1 < shell.get_position().x0
-    assert [axes.get_title(loc="left") for axes in figure.axes] == [
-        "core, 0.400 of the urn",
-        "shell, 0.600 of the urn",
+    (axes,) = figure.axes
+    assert axes.get_ylabel() == "eligible elements"
+    assert bars(axes) == [
+        (0, pytest.approx(40)),
+        (pytest.approx(40), pytest.approx(27)),
+        (pytest.approx(67), pytest.approx(18)),
+        (pytest.approx(85), pytest.approx(15)),
     ]
-    assert bars(core) == [(0, 1), (1, 0), (1, 0)]
-    assert bars(shell) == [
-        (0, pytest.approx(0.45)),
-        (pytest.approx(0.45), pytest.approx(0.3)),
-        (pytest.approx(0.75), pytest.approx(0.25)),
+    assert labels(axes) == [
+        "40 core, captured by every crawl\nκ = 0.400",
+        "27 captured again\n(1 − κ) α c = 0.270",
+        "18 still eligible, but missed\n(1 − κ) α (1 − c) = 0.180",
+        "15 replaced by new ones\n(1 − κ) (1 − α) = 0.150",
     ]
-    assert labels(core) == [
-        "survives and is captured = 1.000",
-        "survives and is missed = 0.000",
-        "is replaced = 0.000",
-    ]
-    assert labels(shell) == [
-        "survives and is captured\nα c = 0.450",
-        "survives and is missed\nα (1 − c) = 0.300",
-        "is replaced\n1 − α = 0.250",
-    ]
-    assert f"{TITLE}: fates of elements per crawl" in text_of(figure)
+    assert f"{TITLE}: what becomes of 100 eligible elements, by the next crawl" in text_of(figure)
     assert "core–shell urn, fit of containment, exact form; crawl-000 to crawl-023" in text_of(figure)
     assert "κ = 0.400    μ = 0.526    α = 0.750    c = 0.600" in text_of(figure)
     assert "α shell survival per crawl, c shell coverage" in text_of(figure)
-    assert {bar.get_linestyle() for bar in shell.patches} == {"-"}
+    assert {bar.get_linestyle() for bar in axes.patches} == {"-"}
     assert faults(figure) == []
+
+
+def test_rounded_numbers_sum_to_100():
+    fit = parameters(core_shell(kappa=0.333, alpha=0.667, coverage=0.5, headline=True))
+    text, _ = fates_of_an_element_caption(fit)
+    counts = [int(count) for count in re.findall(r"(\d+) (?:core|captured|still|replaced)", text)]
+    assert counts == [34, 22, 22, 22]  # of 33.3, 22.2, 22.2 and 22.2
+    # 0.05 of 100 elements are replaced
+    rare, _ = fates_of_an_element_caption(parameters(homogeneous(alpha=0.9995, coverage=0.6, headline=True)))
+    assert "60 captured again, 40 still eligible, but missed and fewer than 1 replaced by new ones." in rare
 
 
 @without_layout()
@@ -73,9 +77,8 @@ def test_homogeneous_urn_has_one_bar_per_year():
     fits = parameters(homogeneous(clock="year", alpha=0.5, coverage=0.8, headline=True))
     figure = fates_of_an_element(fits, title=TITLE)
     (axes,) = figure.axes
-    assert axes.get_title(loc="left") == "urn"
-    assert [height for _, height in bars(axes)] == pytest.approx([0.4, 0.1, 0.5])
-    assert "fates of elements per year" in text_of(figure)
+    assert [height for _, height in bars(axes)] == pytest.approx([40, 10, 50])
+    assert "what becomes of 100 eligible elements, in a crawl one year later" in text_of(figure)
     assert "homogeneous urn, log-linear fit of containment" in text_of(figure)
     assert "α survival per year" in text_of(figure)
     assert faults(figure) == []
@@ -98,9 +101,11 @@ def test_status_other_than_ok_is_shown_and_dashes_the_bars():
 
 
 @without_layout()
-def test_paper_form_has_no_shares_of_the_urn():
+def test_paper_form_has_100_elements_of_the_shell():
     figure = fates_of_an_element(parameters(core_shell(form="paper", headline=True)), title=TITLE)
-    assert [axes.get_title(loc="left") for axes in figure.axes] == ["core", "shell"]
+    (axes,) = figure.axes
+    assert axes.get_ylabel() == "shell elements"
+    assert [height for _, height in bars(axes)] == pytest.approx([45, 30, 25])
     assert "fit of containment, paper form (its κ is μ)" in text_of(figure)
 
 
@@ -136,7 +141,7 @@ def test_unidentified_or_invalid_fit_has_no_bars_or_numbers(values):
 def test_empty_component_has_no_bar():
     fit = core_shell(kappa=1 - 1e-6, status="at_bound", reason="all elements belong to the core", headline=True)
     (axes,) = fates_of_an_element(parameters(fit), title=TITLE).axes
-    assert axes.get_title(loc="left").startswith("core")
+    assert labels(axes) == ["100 core, captured by every crawl\nκ = 0.999999"]
 
 
 @without_layout()
@@ -151,4 +156,4 @@ def test_message_is_shown_without_a_headline():
 def test_headlines_of_strata_are_not_shown():
     fits = parameters(homogeneous(headline=True), homogeneous(stratum="top_1000", alpha=0.1, headline=True))
     (axes,) = fates_of_an_element(fits, title=TITLE).axes
-    assert labels(axes)[2] == "is replaced\n1 − α = 0.250"
+    assert labels(axes)[2] == "25 replaced by new ones\n1 − α = 0.250"
