@@ -175,11 +175,6 @@ def _observed_windows(curve: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFram
     return curve[curve["window_crawls"].isin(windows["window_crawls"])]
 
 
-<<<<<<< HEAD
-def _draw_fan(axes: Axes, rows: pd.DataFrame, look: tuple[str, str], origin: str) -> None:
-    colour, dashes = look
-    x = rows["at"]
-=======
 def _forecast_years(rows: pd.DataFrame, crawls: pd.DataFrame, adequacy_tests: pd.DataFrame | None) -> pd.Series:
     """Return the years since the first crawl of forecast crawls: when they started, or are expected to."""
     years = (rows["expected_at"] - crawls["started_at"].iloc[0]) / pd.Timedelta(days=DAYS_PER_YEAR)
