@@ -18,16 +18,14 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from crawl_urn_dagster.config.settings import DriftSettings
-from crawl_urn_dagster.estimates.assessment.reading import refitted_curves_withheld_reason, state_quantity
+from crawl_urn_dagster.estimates.assessment.reading import state_quantity
 from crawl_urn_dagster.estimates.assessment.result import format_quantity
 from crawl_urn_dagster.estimates.capture_recapture import capture_recapture_tables
 from crawl_urn_dagster.estimates.collection_data import CollectionData
-from crawl_urn_dagster.estimates.drift import drift_tables
 from crawl_urn_dagster.estimates.estimation import estimate
-from crawl_urn_dagster.estimates.forecast import forecast_table
+from crawl_urn_dagster.estimates.fitted_collection import FittedCollection
 from crawl_urn_dagster.estimates.headline import read_headline
 from crawl_urn_dagster.estimates.intervals import LEVEL, REPLICATES, SEED
-from crawl_urn_dagster.estimates.planning import planning_tables
 from crawl_urn_dagster.figures.catalogue import CATALOGUE, draw, drawable
 from crawl_urn_dagster.figures.files import render_png
 from crawl_urn_dagster.reading import Crawls, as_crawls, read_counts, read_presence, read_source, warned
@@ -181,12 +179,7 @@ class CrawlFit:
             Table `forecast`: size, new and returning elements of the next 12 crawls, with 95 % prediction intervals.
             Forecasts from an earlier crawl are in it as well, see its column ``origin_crawl``.
         """
-        return forecast_table(
-            *self._observed,
-            quantities=self.tables["quantities"],
-            histories=self.crawls.histories,
-            tests=self.tables["adequacy_tests"],
-        )
+        return self._fitted.forecast()["forecast"]
 
     def drift(
         self, *, window_crawls: int = DriftSettings().window_crawls, reference_from: str | None = None
@@ -210,18 +203,7 @@ class CrawlFit:
         UnknownReferenceError
             When there is no crawl `reference_from`.
         """
-        tables = drift_tables(
-            *self._observed,
-            clock=self._clock,
-            error=self.crawls.error,
-            window_crawls=window_crawls,
-            reference_from=reference_from,
-            unreported_reason=self._withheld_reason,
-            population=self.tables["population"],
-            tests=self.tables["adequacy_tests"],
-            histories=self.crawls.histories,
-        )
-        return tables["drift"]
+        return self._fitted.drift(window_crawls=window_crawls, reference_from=reference_from)["drift"]
 
     def planning(self) -> Mapping[str, pd.DataFrame]:
         """Evaluate other coverages and gaps between crawls.
@@ -231,16 +213,7 @@ class CrawlFit:
         mapping
             Tables ``planning`` and ``equal_budget``; empty unless the selected model has one core and one shell.
         """
-        return planning_tables(
-            *self._observed,
-            clock=self._clock,
-            error=self.crawls.error,
-            reported=self._withheld_reason is None,
-            quantities=self.tables["quantities"],
-            classes=self.tables["classes"],
-            histories=self.crawls.histories,
-            tests=self.tables["adequacy_tests"],
-        )
+        return self._fitted.planning()
 
     def report(self, path: str | os.PathLike[str], *, name: str = "crawls", granularity: str = "other") -> Path:
         """Write the report of the crawls as one HTML file, or as Markdown without figures.
@@ -257,16 +230,12 @@ class CrawlFit:
         return write_report(path, self.crawls, self.tables, name=name, granularity=granularity, clock=self._clock)
 
     @property
-    def _observed(self) -> tuple[pd.DataFrame, pd.DataFrame | None, pd.DataFrame | None]:
-        return self.tables["crawls"], self.tables.get("containment"), self.tables.get("discovery_curve")
+    def _fitted(self) -> FittedCollection:
+        return FittedCollection(self.tables, self.crawls.histories, self._clock, self.crawls.error)
 
     @property
     def _clock(self) -> Clock:
         return cast("Clock", self.headline.kind.clock)
-
-    @property
-    def _withheld_reason(self) -> str | None:
-        return refitted_curves_withheld_reason(self.headline, self.assessment)
 
     @property
     def _curve_numbers(self) -> str:

@@ -12,14 +12,7 @@ from typing import TYPE_CHECKING
 from crawl_urn_dagster.atomic import replacing
 from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.config.settings import DriftSettings
-from crawl_urn_dagster.estimates.assessment.reading import read_assessment, refitted_curves_withheld_reason
-from crawl_urn_dagster.estimates.drift import drift_tables
-from crawl_urn_dagster.estimates.forecast import forecast_table
-from crawl_urn_dagster.estimates.headline import read_headline
-from crawl_urn_dagster.estimates.last_crawl import last_crawl_table
-from crawl_urn_dagster.estimates.parameter_history import parameter_history_table
-from crawl_urn_dagster.estimates.planning import planning_tables
-from crawl_urn_dagster.estimates.window_lengths import window_lengths_table
+from crawl_urn_dagster.estimates.fitted_collection import FittedCollection
 from crawl_urn_dagster.figures import CATALOGUE, caption, draw, drawable
 from crawl_urn_dagster.figures.files import render_png
 from crawl_urn_dagster.observables.quality import broken_rules
@@ -131,52 +124,12 @@ def _collection(crawls: Crawls, name: str, granularity: str, clock: Clock) -> Co
 
 
 def _later_tables(crawls: Crawls, tables: Mapping[str, pd.DataFrame], clock: Clock) -> dict[str, pd.DataFrame]:
-    """Return the tables of the report that follow from a fit, as the assets compute them."""
-    observed = tables["crawls"], tables.get("containment"), tables.get("discovery_curve")
-    assessment = read_assessment(tables)
-    withheld = refitted_curves_withheld_reason(read_headline(tables["parameters"]), assessment)
-    histories, tests = crawls.histories, tables["adequacy_tests"]
-    drift, quantities = DriftSettings(), tables["quantities"]
-    forecast = forecast_table(*observed, quantities=quantities, histories=histories, tests=tests)
+    """Return the tables of the report that follow from a fit."""
+    fitted = FittedCollection(tables, crawls.histories, clock, crawls.error)
+    drift = DriftSettings()
     return {
-        "forecast": forecast,
-        "last_crawl": last_crawl_table(
-            *observed, forecast=forecast, population=tables["population"], histories=histories, tests=tests
-        ),
-        "parameter_history": parameter_history_table(
-            *observed,
-            None,
-            clock=clock,
-            error=crawls.error,
-            window_crawls=drift.window_crawls,
-            step_crawls=drift.step_crawls,
-        ),
-        "window_lengths": window_lengths_table(
-            *observed,
-            None,
-            histories=histories,
-            model=assessment.model,
-            error=crawls.error,
-        ),
-        **drift_tables(
-            *observed,
-            clock=clock,
-            error=crawls.error,
-            window_crawls=drift.window_crawls,
-            reference_from=drift.reference_from,
-            unreported_reason=withheld,
-            population=tables["population"],
-            histories=histories,
-            tests=tests,
-        ),
-        **planning_tables(
-            *observed,
-            clock=clock,
-            error=crawls.error,
-            reported=withheld is None,
-            quantities=quantities,
-            classes=tables["classes"],
-            histories=histories,
-            tests=tests,
-        ),
+        **fitted.forecast(),
+        **fitted.by_window(window_crawls=drift.window_crawls, step_crawls=drift.step_crawls),
+        **fitted.drift(window_crawls=drift.window_crawls, reference_from=drift.reference_from),
+        **fitted.planning(),
     }

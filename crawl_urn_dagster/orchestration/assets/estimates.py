@@ -3,7 +3,7 @@
 Does not fit models (`urn`), select fits or build tables (`estimates`), or check fits (`checks`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
@@ -22,6 +22,7 @@ from crawl_urn_dagster.orchestration.resources import CollectionHome
 if TYPE_CHECKING:
     import pandas as pd
 
+    from crawl_urn_dagster.estimates.fitted_collection import FittedCollection
     from crawl_urn_dagster.observables.database import ObservablesFile
 
 #: Kinds of the assets that fits compute.
@@ -50,14 +51,29 @@ def read_fitted_observables(
     )
 
 
-def read_without_set_aside(collection: Collection, file: "ObservablesFile") -> "dict[str, Any]":
-    """Read table `adequacy_tests` and, if it names crawls that were set aside, the histories to count the others."""
-    from crawl_urn_dagster.estimates.set_aside import crawls_set_aside
+def read_fitted_collection(
+    collection: Collection, file: "ObservablesFile", names: Iterable[str], *, present: Iterable[str] = ()
+) -> "FittedCollection":
+    """Read the observables of a collection, its histories, and tables of its fit.
+
+    Parameters
+    ----------
+    collection, file
+        The collection, and the file of its tables.
+    names
+        Tables of the fit to read.
+    present
+        Tables to read if they have been written.
+    """
+    from crawl_urn_dagster.estimates.fitted_collection import FittedCollection
     from crawl_urn_dagster.observables.tables import read_capture_histories
 
-    tests = file.read("adequacy_tests")
-    is_needed = collection.has_histories and crawls_set_aside(tests)
-    return {"tests": tests, "histories": read_capture_histories(file) if is_needed else None}
+    return FittedCollection(
+        file.read_present(present) | file.read_all(["crawls", *collection.fitted_observables, *names]),
+        read_capture_histories(file) if collection.has_histories else None,
+        collection.clock,
+        collection.counting_error,
+    )
 
 
 def estimate_assets(collection: Collection, home: CollectionHome) -> list[dg.AssetsDefinition]:
