@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from crawl_urn_dagster.processes import PROCESSES
+from crawl_urn_dagster.processes import PROCESSES, start_ahead
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,6 +43,13 @@ _home_option = click.option(
 _INTERRUPTED = 130
 # More need more memory, and the steps that use them are a third of a run.
 _MOST_PROCESSES = 2
+# Modules of the steps that use them.
+_MODULES_OF_STEPS = (
+    "crawl_urn_dagster.estimates.estimation",
+    "crawl_urn_dagster.estimates.parameter_history",
+    "crawl_urn_dagster.figures.files",
+    "crawl_urn_dagster.figures.observed",
+)
 # A pipe or a file has no width, and a table of 80 columns would break every word.
 _WIDTH_WITHOUT_TERMINAL = 160
 
@@ -69,6 +76,7 @@ def run(collections: Path | None, home: Path, select: tuple[str, ...]) -> None:
     chosen = sorted(_select(known, select), key=lambda one: one.cross_archive is not None)
     _validate_alert_targets()
     _create_home(home)
+    start_ahead(*_MODULES_OF_STEPS)
 
     from crawl_urn_dagster.cli.running import report_interruption, update_collections
     from crawl_urn_dagster.cli.summary import print_comparison, print_summary

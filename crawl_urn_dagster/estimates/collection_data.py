@@ -6,7 +6,7 @@ Does not fit anything; see `fits` and `fitting`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -48,6 +48,13 @@ class CollectionData:
     histories: CaptureHistoryCounts | None = None
     own_fits: Collection[str] = ()
     _counts: dict[Clock, Counts | None] = field(default_factory=dict, repr=False)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore the data in another process, which does not know the fits of other packages yet."""
+        from crawl_urn_dagster.estimates.fits import register_entry_points
+
+        self.__dict__.update(state)
+        register_entry_points(self.own_fits)
 
     @property
     def observables(self) -> Collection[str]:

@@ -30,6 +30,7 @@ from crawl_urn_dagster.estimates.parameter_tables import operator_terms_table, p
 from crawl_urn_dagster.estimates.regimes import revisit_regimes_table
 from crawl_urn_dagster.estimates.selection import select_headline
 from crawl_urn_dagster.observables.schema import KAPPA_PROFILE
+from crawl_urn_dagster.processes import call_together
 from crawl_urn_dagster.urn.fits.joint import profile_kappa
 
 if TYPE_CHECKING:
@@ -106,11 +107,14 @@ def _estimate(
     fitted = with_intervals(fits, data, n_replicates=n_replicates, seed=seed)
     selected = select_headline(fitted.fits, clock=clock)
     violations = apply_violation_rules(data)
-    report("fitting richer urns")
-    richer = _fit_supplementary(data, clock, fitted.bootstrap_on("crawl"))
-    report("testing which model may be quoted")
     tests = diagnosis_table(fitted, selected, violations, data.in_all)
-    assessment = assess(data, fitted, selected, tests, seed=seed)
+    report("fitting richer urns, and testing which model may be quoted")
+    richer, assessment = call_together(
+        [
+            (_fit_supplementary, (data, clock, fitted.bootstrap_on("crawl"))),
+            (_assess, (data, fitted, selected, tests, seed)),
+        ]
+    )
     fits = [with_refutation(fit, assessment.refuted) for fit in fitted.fits]
     richer = [with_refutation(fit, assessment.refuted) for fit in _after_violation(richer, data, violations)]
     report("comparing models and profiling kappa")
@@ -126,6 +130,12 @@ def _estimate(
         "kappa_profile": _kappa_profile_table(data.counts(clock), clock),
     }
     return Estimation(tables, replace(fitted, fits=fits), with_refutation(selected, assessment.refuted), assessment)
+
+
+def _assess(
+    data: CollectionData, fitted: FittedCollection, selected: AnyFit, tests: pd.DataFrame, seed: int
+) -> Assessment:
+    return assess(data, fitted, selected, tests, seed=seed)
 
 
 def _fit_supplementary(data: CollectionData, clock: Clock, bootstrap: Bootstrap | None) -> list[AnyFit]:

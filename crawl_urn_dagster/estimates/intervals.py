@@ -16,6 +16,7 @@ import numpy as np
 from crawl_urn_dagster.estimates.fits import definition_of
 from crawl_urn_dagster.estimates.fits.definition import PrimaryFit
 from crawl_urn_dagster.observables.schema import SYMBOLS
+from crawl_urn_dagster.processes import call_each
 from crawl_urn_dagster.urn import Status, bootstrap_joint, check_core, refit
 from crawl_urn_dagster.urn.fits.joint import JointDetails
 from crawl_urn_dagster.urn.results.reasons import Reason, ReasonCode
@@ -103,27 +104,40 @@ def with_intervals(
     seed
         Seed of the replicates.
     """
+    clocks = dict.fromkeys(fit.kind.clock for fit in fits)
+    on_clocks = [[fit for fit in fits if fit.kind.clock == clock] for clock in clocks]
+    parts = call_each(_with_intervals_on_clock, [(some, data, n_replicates, seed) for some in on_clocks])
+    found = {fit.kind: fit for part in parts for fit in part.fits}
+    return FittedCollection(
+        [found[fit.kind] for fit in fits],
+        {kind: refits for part in parts for kind, refits in part.refits.items()},
+        {kind: bootstrap for part in parts for kind, bootstrap in part.bootstraps.items()},
+    )
+
+
+def _with_intervals_on_clock(
+    fits: Sequence[AnyFit], data: CollectionData, n_replicates: int, seed: int
+) -> FittedCollection:
+    """Compute the intervals of the fits on one clock; see `with_intervals`."""
+    joint = [fit for fit in fits if isinstance(fit.details, JointDetails) and fit.is_reported]
+    drawn_from = next((fit for fit in joint if fit.kappa != 0), None)
+    if drawn_from is None:
+        return FittedCollection(fits, {}, {})
     refits: dict[FitKind, Refits] = {}
     bootstraps: dict[FitKind, Bootstrap] = {}
     found: dict[FitKind, AnyFit] = {}
-    for clock in dict.fromkeys(fit.kind.clock for fit in fits):
-        on_clock = [fit for fit in fits if fit.kind.clock == clock]
-        joint = [fit for fit in on_clock if isinstance(fit.details, JointDetails) and fit.is_reported]
-        drawn_from = next((fit for fit in joint if fit.kappa != 0), None)
-        if drawn_from is None:
-            continue
-        drawn = bootstrap_joint(drawn_from, seed=seed, n_replicates=n_replicates)
-        for fit in joint:
-            bootstrap = drawn if fit is drawn_from else refit(fit, drawn.noise, drawn.replicates)
-            bootstraps[fit.kind], refits[fit.kind] = bootstrap, Refits(bootstrap.estimates, {})
-            tested = fit.with_reasons(*_core_test(bootstrap, data.in_all))
-            found[fit.kind] = apply_interval_rule(tested, bootstrap.intervals())
-        for fit in on_clock:
-            definition = definition_of(fit.kind)
-            if isinstance(definition, PrimaryFit) and definition.refit is not None and fit.alpha is not None:
-                values = definition.refit(fit, data, drawn.replicates.counts)
-                refits[fit.kind] = Refits(values, _about_estimates(fit, values, drawn.fit))
-                found[fit.kind] = apply_interval_rule(fit, _curve_intervals(fit, refits[fit.kind], drawn))
+    drawn = bootstrap_joint(drawn_from, seed=seed, n_replicates=n_replicates)
+    for fit in joint:
+        bootstrap = drawn if fit is drawn_from else refit(fit, drawn.noise, drawn.replicates)
+        bootstraps[fit.kind], refits[fit.kind] = bootstrap, Refits(bootstrap.estimates, {})
+        tested = fit.with_reasons(*_core_test(bootstrap, data.in_all))
+        found[fit.kind] = apply_interval_rule(tested, bootstrap.intervals())
+    for fit in fits:
+        definition = definition_of(fit.kind)
+        if isinstance(definition, PrimaryFit) and definition.refit is not None and fit.alpha is not None:
+            values = definition.refit(fit, data, drawn.replicates.counts)
+            refits[fit.kind] = Refits(values, _about_estimates(fit, values, drawn.fit))
+            found[fit.kind] = apply_interval_rule(fit, _curve_intervals(fit, refits[fit.kind], drawn))
     return FittedCollection([found.get(fit.kind, fit) for fit in fits], refits, bootstraps)
 
 

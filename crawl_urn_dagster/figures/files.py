@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import io
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from xml.sax.saxutils import escape
 
 from PIL import Image
 
 from crawl_urn_dagster.atomic import replacing
+from crawl_urn_dagster.figures.catalogue import caption, draw, inputs_digest, register_entry_points
 from crawl_urn_dagster.figures.style import PNG_DPI, page_columns, style
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    import pandas as pd
     from matplotlib.figure import Figure
 
     from crawl_urn_dagster.figures.catalogue import Caption
@@ -63,6 +66,50 @@ def save_figure(wide: Figure, narrow: Figure, stem: Path, caption: Caption, *, i
         with replacing(path) as temporary:
             temporary.write_bytes(content)
     return paths
+
+
+class DrawnFiles(NamedTuple):
+    """Files of a figure, with its caption and a small PNG."""
+
+    paths: list[Path]
+    caption: Caption
+    preview: bytes
+
+
+def draw_files(
+    name: str,
+    frames: Mapping[str, pd.DataFrame],
+    labels: Mapping[str, str],
+    folder: Path,
+    own_figures: Sequence[str] = (),
+) -> DrawnFiles | Exception:
+    """Draw a figure in both widths, and write its files.
+
+    Parameters
+    ----------
+    name, frames
+        As in `catalogue.draw`.
+    labels
+        Keyword arguments of `catalogue.draw`.
+    folder
+        Folder of the files.
+    own_figures
+        Entry points of figures of other packages, which another process does not know yet.
+
+    Returns
+    -------
+    DrawnFiles or Exception
+        The error if the figure could not be drawn, so that others are.
+    """
+    try:
+        register_entry_points(own_figures)
+        described = caption(name, frames, **labels)
+        wide, narrow = (draw(name, frames, **labels, columns=columns) for columns in (2, 1))
+        digest = inputs_digest(name, frames, **labels)
+        paths = save_figure(wide, narrow, folder / name, described, inputs=digest)
+        return DrawnFiles(paths, described, preview_png(paths[0].read_bytes()))
+    except Exception as error:
+        return error
 
 
 def remove_figure(stem: Path) -> None:

@@ -6,17 +6,21 @@ blocking check can skip them. Does not draw figures or write captions; see the p
 
 import base64
 from collections.abc import Iterator, Sequence
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 import dagster as dg
 
 from crawl_urn_dagster.config.collection import Collection
-from crawl_urn_dagster.figures import CATALOGUE, caption, draw, drawable, inputs_digest
+from crawl_urn_dagster.figures import CATALOGUE, drawable
 from crawl_urn_dagster.figures.catalogue import own_figure
 from crawl_urn_dagster.observables.schema import TABLES
 from crawl_urn_dagster.orchestration.asset_keys import PartErrors, asset_name, asset_spec, assets_of
 from crawl_urn_dagster.orchestration.resources import CollectionHome
+from crawl_urn_dagster.processes import call_each
 from crawl_urn_dagster.sources import SimulatedSource
+
+if TYPE_CHECKING:
+    from crawl_urn_dagster.figures.files import DrawnFiles
 
 
 def figure_names(collection: Collection) -> list[str]:
@@ -106,30 +110,29 @@ def _figures(collection: Collection, home: CollectionHome, step: str, names: Seq
 
     @assets_of(collection, step, specs, can_subset=True)
     def figures(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None]]:
+        from crawl_urn_dagster.figures.files import draw_files
+
+        keys = sorted(context.selected_asset_keys)
+        chosen = [asset_name(collection, key) for key in keys]
+        options = figure_labels(collection), home.figures, collection.figures
+        arguments = [(name, home.observables.read_all(figure_tables(collection, name)), *options) for name in chosen]
         errors = PartErrors()
-        for key in sorted(context.selected_asset_keys):
-            name = asset_name(collection, key)
+        for key, name, drawn in zip(keys, chosen, call_each(draw_files, arguments), strict=True):
             with errors.keep(name):
-                yield dg.MaterializeResult(asset_key=key, metadata=_save(collection, home, name))
+                yield dg.MaterializeResult(asset_key=key, metadata=_metadata(name, drawn))
         errors.raise_kept()
 
     return figures
 
 
-def _save(collection: Collection, home: CollectionHome, name: str) -> dict[str, dg.MetadataValue]:
-    """Draw a figure, write its files, and return them as metadata with a preview."""
-    from crawl_urn_dagster.figures.files import preview_png, save_figure
-
-    frames = home.observables.read_all(figure_tables(collection, name))
-    labels = figure_labels(collection)
-    description = caption(name, frames, **labels)
-    wide, narrow = (draw(name, frames, **labels, columns=columns) for columns in (2, 1))
-    inputs = inputs_digest(name, frames, **labels)
-    paths = save_figure(wide, narrow, home.figures / name, description, inputs=inputs)
-    preview = base64.b64encode(preview_png(paths[0].read_bytes())).decode("ascii")
+def _metadata(name: str, drawn: "DrawnFiles | Exception") -> dict[str, dg.MetadataValue]:
+    """Return the files of a figure, a preview and its caption as metadata, or raise the error of drawing it."""
+    if isinstance(drawn, Exception):
+        raise drawn
+    preview = base64.b64encode(drawn.preview).decode("ascii")
     return {
         "preview": dg.MetadataValue.md(f"![{name}](data:image/png;base64,{preview})"),
-        "caption": dg.MetadataValue.text(description.text),
-        "alt": dg.MetadataValue.text(description.alt),
-        **{path.name.removeprefix(f"{name}."): dg.MetadataValue.path(str(path)) for path in paths},
+        "caption": dg.MetadataValue.text(drawn.caption.text),
+        "alt": dg.MetadataValue.text(drawn.caption.alt),
+        **{path.name.removeprefix(f"{name}."): dg.MetadataValue.path(str(path)) for path in drawn.paths},
     }
