@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 # A converted file of another number is converted again.
 _CONVERSION = 3
+_ROWS_PER_GROUP = 2**17
 #: Largest number of malformed lines of a file that are shown.
 SAMPLES_KEPT = 5
 
@@ -103,7 +104,7 @@ class CapturesSource(ParquetCachedSource):
     ) -> None:
         import pyarrow.parquet as pq
 
-        from crawl_urn_dagster.sources.formats.capture_tables import CaptureTables, note_outcomes
+        from crawl_urn_dagster.sources.formats.capture_tables import CaptureTables
         from crawl_urn_dagster.sources.formats.cdx_batches import BatchReader
 
         location = local.input.location
@@ -118,15 +119,31 @@ class CapturesSource(ParquetCachedSource):
         with pq.ParquetWriter(
             target, schema, compression="zstd", use_dictionary=["crawl"], write_statistics=["crawl"]
         ) as writer:
-            for before, data in index.batches:
-                try:
-                    batch = reader.read(data, before, samples=SAMPLES_KEPT - len(notes.samples))
-                except ValueError as error:
-                    raise SourceError(f"{location}, {error}") from error
-                note_outcomes(batch, notes)
-                writer.write_table(tables.convert(batch.captures, notes).cast(schema))
+            for captures in self._batches(reader, index, notes, location):
+                writer.write_table(tables.convert(captures, notes).cast(schema))
             self._check_malformed(notes, location)
             writer.add_key_value_metadata(notes.metadata())
+
+    @staticmethod
+    def _batches(reader: BatchReader, index: Index, notes: ConversionNotes, location: str) -> Iterator[pa.Table]:
+        """Yield the present captures in larger tables than those that are read, because each is a row group."""
+        import pyarrow as pa
+
+        from crawl_urn_dagster.sources.formats.capture_tables import note_outcomes
+
+        read: list[pa.Table] = []
+        for before, data in index.batches:
+            try:
+                batch = reader.read(data, before, samples=SAMPLES_KEPT - len(notes.samples))
+            except ValueError as error:
+                raise SourceError(f"{location}, {error}") from error
+            note_outcomes(batch, notes)
+            read.append(batch.captures)
+            if sum(map(len, read)) >= _ROWS_PER_GROUP:
+                yield pa.concat_tables(read)
+                read = []
+        if read:
+            yield pa.concat_tables(read)
 
     def _check_fields(self, form: LineFormat, location: str) -> None:
         """Reject a file that lacks a field that the configuration needs."""

@@ -40,7 +40,6 @@ class CaptureTables:
 
     def convert(self, captures: pa.Table, notes: ConversionNotes) -> pa.Table:
         """Return the captures that have a crawl and an element, and note what is left out and when crawls start."""
-        captures = captures.combine_chunks()
         table = pa.table(
             {
                 "crawl": self._crawls(captures),
@@ -62,7 +61,7 @@ class CaptureTables:
         if self._source.crawl_from == "file":
             return _labelled(np.zeros(len(captures), dtype=np.int32), [self._label])
         if self._source.warc_pattern:
-            warcs = _array(captures["warc"]).dictionary_encode()
+            warcs = _array(captures["warc"].dictionary_encode())
             labels = [self._label_of_warc(name) for name in warcs.dictionary.to_pylist()]
             return _labelled(warcs.indices.fill_null(len(labels)).to_numpy(), [*labels, None])
         days, day_of_capture = np.unique(captures["stamp"].to_numpy() // 10**6, return_inverse=True)
@@ -74,14 +73,14 @@ class CaptureTables:
             return None
         return check_label(match[match.re.groups], f"{self._source.path}, WARC {name[:80]}")
 
-    def _elements(self, captures: pa.Table) -> pa.Array:
-        keys, urls = _array(captures["key"]), _array(captures["url"])
+    def _elements(self, captures: pa.Table) -> pa.Array | pa.ChunkedArray:
         if self._source.element == "url_as_written":
-            return urls
+            return captures["url"]
+        if self._source.element == "url" and not captures["key"].null_count:
+            return captures["key"]
+        keys, urls = _array(captures["key"]), _array(captures["url"])
         if self._source.element == "url":
-            if keys.null_count:
-                keys = pc.coalesce(keys, map_distinct(_without(urls, keys), canonical_urls.canonical_key))
-            return keys
+            return pc.coalesce(keys, map_distinct(_without(urls, keys), canonical_urls.canonical_key))
         sites = pc.list_element(pc.split_pattern(pc.fill_null(keys, ""), ")", max_splits=1), 0)
         hosts = map_distinct(sites, lambda site: site and canonical_urls.canonical_host(f"{site})"))
         if keys.null_count:

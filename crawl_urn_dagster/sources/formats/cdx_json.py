@@ -75,28 +75,40 @@ class _Lines(NamedTuple):
 
 
 def plain_json(
-    data: bytes, text: Text, ends: Positions, *, has_prefix: bool
-) -> Iterator[tuple[Positions, Mapping[str, Spans]]]:
-    """Yield groups of lines of the same form, with the positions of their values.
+    data: bytes, text: Text, *, has_prefix: bool
+) -> tuple[Positions, Iterator[tuple[Positions, Mapping[str, Spans]]]]:
+    """Find lines of the same form, and the positions of their values.
 
     Parameters
     ----------
     data, text
         Lines that end with LF, as bytes and as an array of them.
-    ends
-        Position of each LF.
     has_prefix
         Whether key and time precede the JSON, as in CDXJ.
 
-    Yields
-    ------
-    Numbers of lines, and spans by name of `cdx_fields.Fields`. A value has no escapes and is a text or a whole number.
+    Returns
+    -------
+    Position of each LF, and groups of lines: their numbers, and spans by name of `cdx_fields.Fields`. A value has no
+    escapes and is a text or a whole number.
     """
+    controls = np.flatnonzero(text < ord(" "))
+    is_end = text[controls] == ord("\n")
+    ends = controls[is_end]
+    unusual = controls[~is_end]
+    if b"\\" in data:
+        unusual = np.concatenate((unusual, np.flatnonzero(text == ord("\\"))))
+    return ends, _groups(data, text, ends, np.searchsorted(ends, unusual), has_prefix=has_prefix)
+
+
+def _groups(
+    data: bytes, text: Text, ends: Positions, unusual: Positions, *, has_prefix: bool
+) -> Iterator[tuple[Positions, Mapping[str, Spans]]]:
+    """Yield groups of lines of the same form; `unusual` lines have a backslash or a control character."""
     starts = np.concatenate(([0], ends[:-1] + 1))
     quotes = np.flatnonzero(text == _QUOTE)
     first = np.searchsorted(quotes, starts)
     counts = np.diff(first, append=len(quotes))
-    counts[_lines_with_escapes(data, text, ends)] = 0
+    counts[unusual] = 0
     found, frequencies = np.unique(counts[counts > 0], return_counts=True)
     for count in found[np.argsort(-frequencies)][:_FORMS_TRIED].tolist():
         left = np.flatnonzero(counts == count)
@@ -115,13 +127,6 @@ def plain_json(
                 yield left[fits], {name: byte_spans.take(span, fits) for name, span in named.items()}
             # The first line is left out even if it does not fit its own template.
             left = left[1:][~fits[1:]]
-
-
-def _lines_with_escapes(data: bytes, text: Text, ends: Positions) -> Positions:
-    """Return the numbers of lines with a backslash or a control character."""
-    if b"\\" not in data and np.count_nonzero(text < ord(" ")) == len(ends):
-        return np.empty(0, dtype=np.int64)
-    return np.searchsorted(ends, np.flatnonzero(((text < ord(" ")) & (text != ord("\n"))) | (text == ord("\\"))))
 
 
 def _parse_template(line: bytes, *, has_prefix: bool) -> _Template | None:

@@ -97,7 +97,8 @@ class LineFormat:
         fields = text.split(self.delimiter)
         if len(fields) == len(self.letters):
             return fields
-        fields = text.rstrip().split(self.delimiter)
+        if text[-1:].isspace():
+            fields = text.rstrip().split(self.delimiter)
         extra = len(fields) - len(self.letters)
         if extra <= 0 or self.wide is None:
             return None if extra else fields

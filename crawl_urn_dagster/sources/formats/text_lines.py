@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.sources.input_files import LocalFile
 
 MAX_LINE_BYTES = 2**20
-_BATCH_BYTES = 2**23
+_BATCH_BYTES = 2**22
 _READ_BYTES = 2**20
 _GZIP = 16 + zlib.MAX_WBITS
 _MARK = codecs.BOM_UTF8
