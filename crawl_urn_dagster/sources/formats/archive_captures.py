@@ -18,11 +18,13 @@ from crawl_urn_dagster.sources.formats.parquet_cache import ConversionNotes, Par
 from crawl_urn_dagster.sources.formats.wacz import INSIDE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    import pyarrow as pa
     from typing_extensions import Self
 
+    from crawl_urn_dagster.sources.formats.cdx_batches import BatchReader
     from crawl_urn_dagster.sources.formats.cdx_lines import LineFormat
     from crawl_urn_dagster.sources.formats.index_lines import Index
     from crawl_urn_dagster.sources.input_files import LocalFile

@@ -195,7 +195,7 @@ class BatchReader:
             has_key = pc.match_substring_regex(byte_spans.extract(text, spans["key"]), SURT_KEY)
             is_plain &= has_key.to_numpy(zero_copy_only=False)
         is_present, is_present_revisit = _presence_by_status(self.rules)
-        present = is_present[status]
+        present: Mask = is_present[status]
         if "mime" in spans:
             revisits = np.flatnonzero(byte_spans.equals(text, spans["mime"], b"warc/revisit"))
             present[revisits] = is_present_revisit[status[revisits]]

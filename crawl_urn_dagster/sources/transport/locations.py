@@ -30,6 +30,9 @@ _STORES: dict[str, tuple[str, ...]] = {
     "gs://": ("anonymous", "endpoint_override", "scheme"),
     "hf://": (),
 }
+#: Folders of the metadata of Delta and Iceberg tables.
+TABLE_METADATA = ("_delta_log", "metadata")
+_TABLE_METADATA = re.compile(r"(?P<folder>.*)/(?:(?P<delta>_delta_log)/.*\.json|metadata/[^/]*\.metadata\.json)")
 _SETTING_VALUES = {"anonymous": ("true", "false"), "scheme": ("http", "https")}
 _GLOB_CHARACTERS = frozenset("*?[")
 _SECRET = re.compile(
@@ -213,6 +216,12 @@ def table_format(folder: Path) -> str | None:
     if (folder / "_delta_log").is_dir():
         return "a Delta table"
     return "an Iceberg table" if any((folder / "metadata").glob("*.metadata.json")) else None
+
+
+def table_of_metadata(path: str) -> tuple[str, str] | None:
+    """Return the folder and the format of the table that a path is metadata of; None for any other path."""
+    match = _TABLE_METADATA.fullmatch(path)
+    return match and (match["folder"], "a Delta table" if match["delta"] else "an Iceberg table")
 
 
 def table_around(paths: Iterable[str]) -> tuple[Path, str] | None:

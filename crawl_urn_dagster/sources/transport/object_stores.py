@@ -11,6 +11,7 @@ import os
 import re
 from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -22,7 +23,14 @@ from crawl_urn_dagster.sources.transport.http_requests import (
     response_error,
     retry,
 )
-from crawl_urn_dagster.sources.transport.locations import is_glob, store_settings, without_hidden, without_settings
+from crawl_urn_dagster.sources.transport.locations import (
+    TABLE_METADATA,
+    is_glob,
+    store_settings,
+    table_of_metadata,
+    without_hidden,
+    without_settings,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,6 +41,7 @@ _HUGGING_FACE = re.compile(
     r"hf://datasets/(?P<owner>[^/@]+/[^/@]+)(@(?P<revision>[^/]+))?/?(?P<path>.*)", re.IGNORECASE
 )
 _MAX_PAGES = 1000
+_TABLE_DATA = (".parquet", ".orc", ".avro")
 _CONNECT_SECONDS, _REQUEST_SECONDS = 10, 60
 
 
@@ -91,32 +100,57 @@ def list_stored(location: str, *, deadline_seconds: float) -> list[str]:
     Raises
     ------
     SourceError
-        When the store cannot be read.
+        When the store cannot be read, or the files are part of a Delta or Iceberg table.
     """
     query = location[len(without_settings(location)) :]
     address = without_settings(location).rstrip("/")
     fixed = re.split(r"[*?\[]", address, maxsplit=1)[0]
     folder = fixed[: fixed.rfind("/")] if is_glob(location) else address
+    metadata: list[str] = []
     if address.lower().startswith("hf:"):
         found = _list_hugging_face(folder, deadline_seconds)
     else:
-        found = _list_filesystem(f"{folder}{query}", address[:5])
+        found, metadata = _list_filesystem(f"{folder}{query}", address[:5])
+    tables = {table_of_metadata(path) for path in (*found, *metadata)}
     if is_glob(location):
         pattern = _glob_pattern(address)
         found = [path for path in found if pattern.fullmatch(path)]
-    return sorted(f"{path}{query}" for path in without_hidden(location, found))
+    found = without_hidden(location, found)
+    for table, kind in sorted(filter(None, tables)):
+        if any(path.startswith(f"{table}/") for path in found):
+            raise SourceError(
+                f"{location}: holds files of {kind}, {table}, in which files may be outdated; copy the table to a "
+                "local folder and set the path to it, or give files that were exported from it"
+            )
+    return sorted(f"{path}{query}" for path in found)
 
 
-def _list_filesystem(address: str, scheme: str) -> list[str]:
+def _list_filesystem(address: str, scheme: str) -> tuple[list[str], list[str]]:
+    """Return the addresses of the files that an address stands for, and of the metadata of tables around them."""
     from pyarrow import fs
 
     with _named(address):
         filesystem, path = open_filesystem(address)
         info = filesystem.get_file_info(path) if "/" in path else None
         if info is not None and info.is_file:
-            return [f"{scheme}{path}"]
-        selector = fs.FileSelector(path, recursive=True, allow_not_found=True)
-        return [f"{scheme}{one.path}" for one in filesystem.get_file_info(selector) if one.is_file]
+            found = [path]
+        else:
+            selector = fs.FileSelector(path, recursive=True, allow_not_found=True)
+            found = [one.path for one in filesystem.get_file_info(selector) if one.is_file]
+        may_be_table = any(name.endswith(_TABLE_DATA) for name in found)
+        metadata = _metadata_above(filesystem, path) if may_be_table else []
+    return [f"{scheme}{name}" for name in found], [f"{scheme}{name}" for name in metadata]
+
+
+def _metadata_above(filesystem: pyarrow.fs.FileSystem, path: str) -> list[str]:
+    """Return the files in folders of a table's metadata next to a path or one of the folders around it."""
+    from pyarrow import fs
+
+    parents = list(PurePosixPath(path).parents)[:-1]  # The last is the store itself.
+    folders = filesystem.get_file_info([f"{parent}/{name}" for parent in parents for name in TABLE_METADATA])
+    found = [folder.path for folder in folders if folder.type == fs.FileType.Directory]
+    selectors = [fs.FileSelector(path, allow_not_found=True) for path in found]
+    return [one.path for selector in selectors for one in filesystem.get_file_info(selector)]
 
 
 def hugging_face_url(address: str, *, kind: str = "resolve") -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crawl_urn_dagster.sources.errors import AbsentError, SourceError
-from crawl_urn_dagster.sources.transport.locations import is_remote
+from crawl_urn_dagster.sources.transport.locations import is_remote, without_settings
 from crawl_urn_dagster.sources.transport.object_stores import open_filesystem
 from crawl_urn_dagster.sources.transport.text_files import read_text
 
@@ -52,7 +52,7 @@ class Store:
         SourceError
             When the list cannot be read, or a line is not a path inside the tree.
         """
-        where = f"{self.root.rstrip('/')}/{path}"
+        where = self._address(path)
         text = self._read_local_text(where) if self._is_folder or is_remote(self.root) else self._read_s3(path, where)
         lines = text.split()
         wrong = [line for line in lines if not _PATH.fullmatch(line)]
@@ -82,12 +82,17 @@ class Store:
         if is_remote(self.root):
             from crawl_urn_dagster.sources.transport.ranges import RemoteFile
 
-            return RemoteFile(f"{self.root.rstrip('/')}/{path}", deadline_seconds=self.files.deadline_seconds)
+            return RemoteFile(self._address(path), deadline_seconds=self.files.deadline_seconds)
         filesystem, root = self._filesystem()
         try:
             return filesystem.open_input_file(f"{root}/{path}")
         except OSError as error:
-            raise SourceError(f"{self.root}/{path}: cannot be opened: {error}") from error
+            raise SourceError(f"{self._address(path)}: cannot be opened: {error}") from error
+
+    def _address(self, path: str) -> str:
+        """Return the address of a file in the tree, before the settings of the store."""
+        root = without_settings(self.root)
+        return f"{root.rstrip('/')}/{path}{self.root[len(root) :]}"
 
     def identify(self, path: str) -> str:
         """Return a text that changes when a file is replaced, without reading it.

@@ -16,6 +16,10 @@ LISTS = {
     "lists/2024-02.csv.gz": gz(b"element\nb\n"),
     "lists/_SUCCESS": b"",
     "lists/more/readme.md": b"not a list",
+    "delta/_delta_log/00000000000000000000.json": b"{}",
+    "delta/part-0.parquet": b"outdated",
+    "iceberg/metadata/00000-a.metadata.json": b"{}",
+    "iceberg/data/0.parquet": b"outdated",
 }
 CAPTURES = [("2024-01", "a"), ("2024-01", "b"), ("2024-02", "b")]
 DATE = "Fri, 05 Jan 2024 10:00:00 GMT"
@@ -39,14 +43,14 @@ def s3(files):
         key = unquote(address.path).removeprefix("/bucket").strip("/")
         if "list-type" in query:
             prefix = query.get("prefix", [""])[0]
-            found = "".join(
+            found = [
                 f"<Contents><Key>{name}</Key><Size>{len(content)}</Size><LastModified>2024-01-05T10:00:00Z</LastModified>"
                 "<ETag>1</ETag><StorageClass>STANDARD</StorageClass></Contents>"
                 for name, content in files.items()
                 if name.startswith(prefix)
-            )
-            head = f"<Name>bucket</Name><Prefix>{prefix}</Prefix><KeyCount>{len(files)}</KeyCount>"
-            body = f"<ListBucketResult>{head}<IsTruncated>false</IsTruncated>{found}</ListBucketResult>"
+            ]
+            head = f"<Name>bucket</Name><Prefix>{prefix}</Prefix><KeyCount>{len(found)}</KeyCount>"
+            body = f"<ListBucketResult>{head}<IsTruncated>false</IsTruncated>{''.join(found)}</ListBucketResult>"
             return lambda handler: reply(handler, body, Content_Type="application/xml")
         if key not in files:
             return None
@@ -143,7 +147,7 @@ def test_glob_in_a_store_gives_its_captures(read, address, path):
 
 def test_folder_in_a_store_gives_the_files_in_it(files, address):
     assert [file.input.location for file in files.fetch_all(address("lists"))] == [
-        address(name) for name in LISTS if "_" not in name
+        address(name) for name in LISTS if name.startswith("lists/2") or name.endswith(".md")
     ]
 
 
@@ -173,6 +177,12 @@ def test_settings_of_a_public_bucket_are_accepted():
     filesystem, path = open_filesystem("s3://commoncrawl/a/b?anonymous=true&region=us-east-1")
     assert path == "commoncrawl/a/b"
     assert filesystem.region == "us-east-1"
+
+
+@pytest.mark.parametrize(("path", "kind"), [("delta", "a Delta"), ("delta/*", "a Delta"), ("iceberg", "an Iceberg")])
+def test_table_in_a_store_is_refused(files, address, path, kind):
+    with pytest.raises(SourceError, match=f"holds files of {kind} table, .*, in which files may be outdated; copy the"):
+        files.locate(address(path))
 
 
 def test_address_without_data_set_is_an_error(files):
