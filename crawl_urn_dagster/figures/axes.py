@@ -34,18 +34,21 @@ def date_axis(axes: Axes, crawls: pd.DataFrame, *, at_most: int = _MAX_DATES) ->
         Dates on axes two columns wide.
     """
     first, last = crawls["started_at"].iloc[[0, -1]]
-    left = first + pd.Timedelta(days=max(axes.dataLim.x0, 0) * DAYS_PER_YEAR) if np.isfinite(axes.dataLim.x0) else first
-    ticks, date_format = _even_dates(left, last, _MAX_DATES_NARROW if is_narrow() else at_most)
+    start = axes.dataLim.x0
+    shown = first + pd.Timedelta(days=max(start, 0) * DAYS_PER_YEAR) if np.isfinite(start) else first
+    ticks, date_format = _even_dates(first, last, _MAX_DATES_NARROW if is_narrow() else at_most, shown)
     axes.set_xticks((ticks - first) / pd.Timedelta(days=DAYS_PER_YEAR), ticks.strftime(date_format))
     axes.set_xlabel("start of the crawl")
 
 
-def _even_dates(first: pd.Timestamp, last: pd.Timestamp, most: int) -> tuple[pd.DatetimeIndex, str]:
-    """Return the starts of years or months and their format; the first and last date if fewer than two fit."""
+def _even_dates(
+    first: pd.Timestamp, last: pd.Timestamp, most: int, shown: pd.Timestamp
+) -> tuple[pd.DatetimeIndex, str]:
+    """Return the starts of years or months that are shown, and their format; first and last if fewer than two fit."""
     decade = pd.Timestamp(first.year - first.year % 10, 1, 1)
     for months in _MONTHS:
         ticks = pd.date_range(decade, last, freq=f"{months}MS")
-        ticks = ticks[ticks >= first]
+        ticks = ticks[ticks >= shown]
         if 1 < len(ticks) <= most:
             return ticks, "%Y" if months % _YEAR == 0 else "%Y-%m"
     return pd.DatetimeIndex([first, last]).unique(), "%Y-%m-%d"

@@ -79,6 +79,12 @@ CATALOGUE = {
         ("crawls", "discovery_curve"),
     ),
     "containment_by_lag": Entry("observed", "Containment of every pair of crawls by lag.", ("crawls", "containment")),
+    "overlap_matrix": Entry("overlaps", "Overlap of every pair of crawls.", ("crawls", "containment")),
+    "losses_by_crawl": Entry(
+        "overlaps",
+        "Elements of the crawl before it that each crawl lacks: gone and only missed.",
+        ("containment", "crawls", "quantities", "population"),
+    ),
     "completeness_by_crawl": Entry(
         "population", "Known eligible elements, and the part that each crawl captured.", ("population", "crawls")
     ),

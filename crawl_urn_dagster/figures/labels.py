@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from crawl_urn_dagster.estimates.fits.definition import AnyDefinition, FitDefinition
+    from crawl_urn_dagster.urn.data.histories import IntArray
 
     #: A row of table `parameters` or `truth`.
     Row = dict[Any, Any]
@@ -182,6 +183,28 @@ def crawl_dates(crawls: pd.DataFrame) -> list[str]:
 def spans_years(crawls: pd.DataFrame) -> bool:
     """Return whether the crawls span more than three years, so dates are written without days."""
     return bool(crawls["years"].max() - crawls["years"].min() > _YEARS_WITHOUT_DAYS)
+
+
+def named_crawls(crawls: pd.DataFrame, *, at_most: int) -> tuple[IntArray, list[str], str]:
+    """Select evenly spread crawls to label on an axis with one position per crawl.
+
+    In a long collection these are the first crawls of years. The first crawl of the collection counts as the first of
+    its year only if it started in January.
+
+    Returns
+    -------
+    positions, labels
+        Selected crawls, and their years or dates.
+    note
+        Explanation for the label of the axis.
+    """
+    positions = np.arange(len(crawls))
+    years, labels, note = crawls["started_at"].dt.year, crawl_dates(crawls), ""
+    if spans_years(crawls):
+        is_first = (years != years.shift()).to_numpy() & ((positions > 0) | (crawls["started_at"].dt.month == 1))
+        positions, labels, note = positions[is_first], list(years.astype(str)), "\nticks: first crawl of a year"
+    ticks = positions[:: max(-(-len(positions) // at_most), 1)]
+    return ticks, [labels[tick] for tick in ticks], note
 
 
 def crawl_range(crawls: pd.DataFrame) -> str:

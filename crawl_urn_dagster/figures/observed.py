@@ -14,11 +14,10 @@ from matplotlib.ticker import MaxNLocator
 
 from crawl_urn_dagster.figures.labels import (
     INTERVAL_NOTE,
-    crawl_dates,
     crawl_range,
     element_unit,
     has_interval,
-    spans_years,
+    named_crawls,
     with_interval,
 )
 from crawl_urn_dagster.figures.style import (
@@ -75,7 +74,7 @@ def discovery_heat_map(crawls: pd.DataFrame, discovery_curve: pd.DataFrame, *, t
             zorder=0,
         )
         figure.legend([missing], ["window not in the table"], loc="outside lower right")
-    ticks, labels, note = _named_crawls(crawls, at_most=3 if is_narrow() else 6)
+    ticks, labels, note = named_crawls(crawls, at_most=3 if is_narrow() else 6)
     axes.set_xticks(ticks, labels)
     axes.yaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
     if longest <= _MAX_TICKED_LENGTHS:
@@ -117,28 +116,6 @@ def _cells(crawls: pd.DataFrame, discovery_curve: pd.DataFrame, longest: int) ->
     return cells
 
 
-def _named_crawls(crawls: pd.DataFrame, *, at_most: int) -> tuple[npt.NDArray[np.intp], list[str], str]:
-    """Select evenly spread crawls to label on an axis with one position per crawl.
-
-    In a long collection these are the first crawls of years. The first crawl of the collection counts as the first of
-    its year only if it started in January.
-
-    Returns
-    -------
-    positions, labels
-        Selected crawls, and their years or dates.
-    note
-        Explanation for the label of the axis.
-    """
-    positions = np.arange(len(crawls))
-    years, labels, note = crawls["started_at"].dt.year, crawl_dates(crawls), ""
-    if spans_years(crawls):
-        is_first = (years != years.shift()).to_numpy() & ((positions > 0) | (crawls["started_at"].dt.month == 1))
-        positions, labels, note = positions[is_first], list(years.astype(str)), "\nticks: first crawl of a year"
-    ticks = positions[:: max(-(-len(positions) // at_most), 1)]
-    return ticks, [labels[tick] for tick in ticks], note
-
-
 def _interval_note(row: dict[Any, Any], name: str) -> str:
     """Explain the parentheses of a value; exact counts have no interval."""
     return f" {INTERVAL_NOTE}" if has_interval(row, name) else ""
@@ -165,7 +142,7 @@ def discovery_curves_by_start(crawls: pd.DataFrame, discovery_curve: pd.DataFram
     )
     if starts.empty:
         return figure
-    ticks, labels, note = _named_crawls(starts, at_most=8)
+    ticks, labels, note = named_crawls(starts, at_most=8)
     key = figure.colorbar(
         ScalarMappable(BoundaryNorm(np.arange(len(starts) + 1) - 0.5, len(starts)), ListedColormap(greys)),
         ax=axes,

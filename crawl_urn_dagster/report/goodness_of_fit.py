@@ -220,7 +220,7 @@ def observables_section(content: Content) -> Section:
         with_reason = fits[fits["reason"].notna() & ~fits["status"].isin(UNREPORTED_STATUSES)]
         blocks += [f"{escape(row.Index)} is {row.status}: {escape(row.reason)}" for row in with_reason.itertuples()]
     blocks += content.figures("identifiability")
-    drawn = content.figures("containment_by_lag", "discovery_curves_by_start", "discovery_heat_map")
+    drawn = content.figures("containment_by_lag", "overlap_matrix", "discovery_curves_by_start", "discovery_heat_map")
     blocks, title, agreement = [*blocks, *drawn], "Estimates by observable", _agreement(content)
     return Section(title, [agreement, *blocks]) if frame.empty else Section(title, blocks, agreement)
 

@@ -44,7 +44,9 @@ def operator_terms_section(content: Content) -> Section:
         f"is the sum of captured and missed time. Status of the fit: **{headline.status}**."
     )
     table = captioned_table("Quantities for operators, with 95 % confidence intervals", frame, formatted=[_VALUE])
-    return Section(_TITLE, [notes, table, *content.figures("fates_of_an_element")], _answer(content, rows))
+    return Section(
+        _TITLE, [notes, table, *content.figures("fates_of_an_element", "losses_by_crawl")], _answer(content, rows)
+    )
 
 
 def _answer(content: Content, rows: list[tuple[str, str, str, str, str]]) -> str:

@@ -26,7 +26,8 @@ def test_failed_headline_is_a_finding_and_not_an_error(command_run):
 
 def test_only_figures_of_observables_are_left(command_run):
     figures = command_run[0] / "home" / "avoiding" / "figures"
-    need_lists = {"survival_and_coverage_by_crawl", "completeness_by_crawl", "element_reliability"}
+    need_lists = {"survival_and_coverage_by_crawl", "completeness_by_crawl"}
+    need_lists |= {"losses_by_crawl", "element_reliability"}
     not_drawn = {*PARAMETER_FIGURES, *need_lists}
     for suffix in (".png", ".svg"):
         assert {path.stem for path in figures.glob(f"*{suffix}")} == FIGURES - not_drawn

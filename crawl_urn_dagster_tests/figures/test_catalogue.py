@@ -106,6 +106,12 @@ EXPECTED_NUMBERS = {
         f"{f['discovery_curve'].query('window_crawls == 12')['ratio'].item():.3f}",
     },
     "containment_by_lag": lag_numbers,
+    "overlap_matrix": lambda f: {"12", *(f"{value:.1f}" for value in overlaps(f).agg(["min", "max"]))},
+    "losses_by_crawl": lambda f: (
+        {"12", "11"}
+        | {f"{value:.1f}" for value in (losses(f).iloc[-1], losses(f).max())}
+        | formatted(f["quantities"].query("quantity == 'gone'").iloc[0], "value")
+    ),
     "completeness_by_crawl": lambda f: (
         {"12"}
         | formatted(f["population"].iloc[-1], "completeness").union(
@@ -138,6 +144,17 @@ def count_cut_bars(frames):
     low, high = axes.get_ylim()
     bars = [bar[:, 1] for container in axes.collections for bar in container.get_segments()]
     return str(sum(bar.min() < low or bar.max() > high for bar in bars))
+
+
+def overlaps(frames):
+    """Return the Jaccard similarity of each pair in per cent."""
+    pairs = frames["containment"]
+    return 100 * pairs["intersection"] / (pairs["size_i"] + pairs["size_j"] - pairs["intersection"])
+
+
+def losses(frames):
+    """Return the share of each crawl that the next one lacks, in per cent."""
+    return 100 * (1 - frames["containment"].query("lag_crawls == 1")["containment"])
 
 
 def counts_of_100(frames):

@@ -29,10 +29,11 @@ def test_assets_follow_from_the_source(tmp_path):
     from_windows = {
         *("discovery_curve", "first_returns", "discovery_heat_map", "discovery_curves_by_start", "forecast_fan"),
     }
-    from_pairs = {"containment", "containment_by_lag"}
+    from_pairs = {"containment", "containment_by_lag", "overlap_matrix"}
     from_lists = {
         *("presence", "capture_history_counts", "m_array", "capture_recapture", "per_crawl", "comparators"),
-        *("survival_and_coverage_by_crawl", "completeness_by_crawl", "element_reliability"),
+        *("survival_and_coverage_by_crawl", "completeness_by_crawl", "losses_by_crawl"),
+        "element_reliability",
         *("elements", "element_scores", "element_calibration", "losses_by_group", "reseed", "likely_gone"),
         *("core_members", "newcomers_at_risk", "lost_in_last_crawl"),
     }

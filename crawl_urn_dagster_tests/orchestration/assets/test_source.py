@@ -35,7 +35,7 @@ def test_metadata_state_the_number_of_rows(listed):
 @pytest.mark.parametrize(
     ("pairs", "windows", "figures"),
     [
-        (True, False, {"containment_by_lag"}),
+        (True, False, {"containment_by_lag", "overlap_matrix"}),
         (False, True, {"discovery_heat_map", "discovery_curves_by_start", "forecast_fan"}),
     ],
 )
