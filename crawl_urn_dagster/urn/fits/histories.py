@@ -24,6 +24,7 @@ from crawl_urn_dagster.urn.fits.histories_likelihood import (
     classes_of,
     expit,
     log_likelihood,
+    log_ways,
     quantities,
     score,
 )
@@ -198,7 +199,13 @@ def fit_histories(
         kind=kind,
         estimates=estimates,
         status=status,
-        details=LikelihoodDetails(found.value, n_parameters, n_elements, offsets, converged and not wide),
+        details=LikelihoodDetails(
+            found.value + float(cells.elements @ log_ways(cells, offsets)),
+            n_parameters,
+            n_elements,
+            offsets,
+            converged and not wide,
+        ),
         intervals=intervals,
         reasons=reasons,
     )

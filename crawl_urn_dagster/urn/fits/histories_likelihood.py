@@ -16,6 +16,10 @@ Per element of a class that has always existed, with survival s_t over the gap a
 with the fraction never seen before f, ν_t = 1 - s_(t-1) (1 - ν_(t-1) (1 - c_(t-1))), and the probability χ_l of no
 capture after l, χ_t = 1 - s_t (1 - χ_(t+1) (1 - c_(t+1))), both 1 at their end. A core adds its elements to one cell.
 
+P(j captures between f and l) is e_j exp(j logit c_k) Π (1 - c_kt) over f < t < l, where e_j is the elementary symmetric
+polynomial of the exp(o_t), which depends on the offsets only. A search with given offsets leaves it out, because it
+takes W³ steps; `log_ways` adds it to a log-likelihood.
+
 Every 1 - x is computed from the logit of x, so it adds no rounding error: where x rounds to 1, a difference
 would leave the derivative without the value that it is divided by.
 """
@@ -77,12 +81,12 @@ class Score(NamedTuple):
 
 
 def log_likelihood(data: Histories, point: FloatArray, offsets: FloatArray) -> float:
-    """Return the log-likelihood of the cells for logit parameters."""
+    """Return the log-likelihood of the cells for logit parameters, without `log_ways`."""
     return float(data.cells.elements @ log_probabilities(data, point[None], offsets)[0])
 
 
 def score(data: Histories, point: FloatArray, offsets: FloatArray) -> Score:
-    """Return log-likelihood and derivatives by complex steps, exact to rounding because everything is analytic."""
+    """Return `log_likelihood` and derivatives by complex steps, exact to rounding because everything is analytic."""
     values = log_probabilities(data, point + 1j * STEP * np.eye(point.size), offsets)
     slopes = values.imag / STEP
     weighted = slopes * data.cells.elements
@@ -90,65 +94,90 @@ def score(data: Histories, point: FloatArray, offsets: FloatArray) -> Score:
 
 
 def log_probabilities(data: Histories, points: Values, offsets: FloatArray) -> Values:
-    """Return the log of each cell's share of the captured elements, shape (points, cells), for logit parameters."""
+    """Return the log of each cell's share of the captured elements, shape (points, cells), without `log_ways`."""
     cells, n = data.cells, offsets.size
     classes = classes_of(points)
-    in_every_crawl = (cells.first == 0) & (cells.last == n - 1) & (cells.captures == n)
-    expected, captured = classes.kappa[:, None] * in_every_crawl, classes.kappa
+    logs, captured = [], classes.kappa
     for shell in range(classes.share.shape[1]):
         # Most points carry a derivative by a parameter of the core or of another shell.
         own = np.stack([classes.logit_alpha[:, shell], classes.logit_coverage[:, shell]], axis=-1)
         distinct, point = np.unique(own, axis=0, return_inverse=True)
-        found = shell_expectations(data, distinct[:, 0], distinct[:, 1, None] + offsets)
-        shell_expected, shell_captured = (values[point.ravel()] for values in found)
+        found = log_shell_expectations(data, distinct[:, 0], distinct[:, 1], offsets)
+        log_expected, shell_captured = (values[point.ravel()] for values in found)
         weight = classes.outside * classes.share[:, shell]
-        expected = expected + weight[:, None] * shell_expected
+        logs.append(np.log(weight + TINY)[:, None] + log_expected)
         captured = captured + weight * shell_captured
-    return np.asarray(np.log(expected + TINY) - np.log(captured + TINY)[:, None])
+    largest = np.maximum.reduce([log.real for log in logs])
+    in_every_crawl = np.flatnonzero((cells.first == 0) & (cells.last == n - 1) & (cells.captures == n))
+    core = classes.kappa[:, None] + np.zeros_like(in_every_crawl)
+    largest[:, in_every_crawl] = np.maximum(largest[:, in_every_crawl], np.log(core.real + TINY))
+    expected = sum(np.exp(log - largest) for log in logs)
+    expected[:, in_every_crawl] += core * np.exp(-largest[:, in_every_crawl])
+    return np.asarray(largest + np.log(expected + TINY) - np.log(captured + TINY)[:, None])
 
 
-def shell_expectations(data: Histories, logit_alpha: Values, logit_coverage: Values) -> tuple[Values, Values]:
-    """Return elements of each cell, shape (points, cells), and elements captured at all, per element of the shell.
+def log_shell_expectations(
+    data: Histories, logit_alpha: Values, logit_coverage: Values, offsets: FloatArray
+) -> tuple[Values, Values]:
+    """Return log elements of each cell, without `log_ways`, and elements captured at all, per element of the shell.
 
-    Parameters have shape (points,) and (points, crawls).
+    Parameters have shape (points,), and results (points, cells) and (points,).
     """
-    first, last, _, _ = data.cells
-    log_survival = _log_expit(logit_alpha)[:, None] * data.gaps
-    alive, dead = np.exp(log_survival), -np.expm1(log_survival)
-    caught, missed = expit(logit_coverage), expit(-logit_coverage)
+    first, last, captures, _ = data.cells
+    log_alpha, by_crawl = _log_expit(logit_alpha)[:, None], logit_coverage[:, None] + offsets
+    alive, dead = np.exp(log_alpha * data.gaps), -np.expm1(log_alpha * data.gaps)
+    caught, missed = expit(by_crawl), expit(-by_crawl)
     never_again = not_captured_after(dead, alive * missed[:, 1:])
     # The same recursion backwards in time.
     unseen = not_captured_after(dead[:, ::-1], alive[:, ::-1] * missed[:, -2::-1])[:, ::-1]
-    # Captures between others do not depend on survival.
-    coverages, point = np.unique(logit_coverage, axis=0, return_inverse=True)
-    middle = _captured_between(data.cells, expit(coverages), expit(-coverages))[point.ravel()]
-    time = np.append(0.0, data.gaps.cumsum())
-    survived = np.exp(_log_expit(logit_alpha)[:, None] * (time[last] - time[first]))
-    expected = (
-        caught[:, first] * unseen[:, first] * never_again[:, last] * np.where(first == last, 1, survived * middle)
-    )
-    return expected, (caught * unseen).sum(axis=1)
+    log_caught, passed = _log_expit(by_crawl), log_alpha * np.append(0.0, data.gaps.cumsum())
+    log_missed = _log_expit(-by_crawl).cumsum(axis=1)
+    start, end = log_caught + np.log(unseen + TINY), np.log(never_again + TINY)
+    before = np.concatenate([np.zeros_like(log_missed[:, :1]), log_missed[:, :-1]], axis=1)
+    again = (start - log_missed - passed)[:, first] + (end + log_caught + before + passed)[:, last]
+    again = again + logit_coverage[:, None] * (captures - 2) + _run_offsets(data.cells, offsets)
+    return np.where(first == last, (start + end)[:, first], again), (caught * unseen).sum(axis=1)
 
 
-def _captured_between(cells: HistoryCells, caught: Values, missed: Values) -> Values:
-    """Return the probability of each cell's captures after its first crawl, while eligible, shape (points, cells).
+def _run_offsets(cells: HistoryCells, offsets: FloatArray) -> FloatArray:
+    """Return the sum of the offsets between first and last capture where no crawl between missed, 0 elsewhere."""
+    total = np.append(0.0, offsets.cumsum())
+    is_run = (cells.captures == cells.last - cells.first + 1) & (cells.captures > 1)
+    return np.where(is_run, total[cells.last] - total[np.minimum(cells.first + 1, cells.last)], 0.0)
 
-    ``between[:, f, j]`` is the probability of j captures between crawl f and crawl t.
+
+def log_ways(cells: HistoryCells, offsets: FloatArray) -> FloatArray:
+    """Return log e_j of each cell, shape (cells,): what its captures between others contribute whatever the class.
+
+    Cells without a choice of these captures have 0.
     """
-    (first, last, captures, _), n = cells, caught.shape[1]
-    between = np.zeros((*caught.shape, n), dtype=caught.dtype)
-    between[:, 0, 0] = 1
-    middle = np.ones((caught.shape[0], last.size), dtype=caught.dtype)
+    first, last, captures, _ = cells
+    caught, missed = expit(offsets), expit(-offsets)
+    log_missed = np.append(0.0, np.log(missed).cumsum())
+    chance = _captured_between(cells, caught, missed)
+    between = log_missed[last] - log_missed[np.minimum(first + 1, last)]
+    is_choice = (captures > 2) & (captures < last - first + 1)
+    return np.where(is_choice, np.log(chance + TINY) - between, 0.0)
+
+
+def _captured_between(cells: HistoryCells, caught: FloatArray, missed: FloatArray) -> FloatArray:
+    """Return the probability of each cell's captures between its first and last crawl, while eligible, shape (cells,).
+
+    ``between[f, j]`` is the probability of j captures between crawl f and crawl t.
+    """
+    (first, last, captures, _), n = cells, caught.size
+    between, chance = np.zeros((n, n)), np.ones(last.size)
+    between[0, 0] = 1
     ends = np.searchsorted(last, np.arange(n + 1))
     for t in range(1, n):
         # Values read here for elements captured once, which have no captures between, are not used.
         here = slice(ends[t], ends[t + 1])
-        middle[:, here] = between[:, first[here], captures[here] - 2] * caught[:, t, None]
-        captured = caught[:, t, None, None] * between[:, :t, :t]
-        between[:, :t, : t + 1] *= missed[:, t, None, None]
-        between[:, :t, 1 : t + 1] += captured
-        between[:, t, 0] = 1
-    return middle
+        chance[here] = between[first[here], captures[here] - 2]
+        captured = caught[t] * between[:t, :t]
+        between[:t, : t + 1] *= missed[t]
+        between[:t, 1 : t + 1] += captured
+        between[t, 0] = 1
+    return chance
 
 
 def classes_of(point: Values) -> Classes:

@@ -8,7 +8,13 @@ from scipy.special import logit
 
 from crawl_urn_dagster.urn import CaptureHistoryCounts, count_cells
 from crawl_urn_dagster.urn.fits import histories, histories_likelihood
-from crawl_urn_dagster.urn.fits.histories_likelihood import Histories, log_likelihood, score, shell_expectations
+from crawl_urn_dagster.urn.fits.histories_likelihood import (
+    Histories,
+    log_likelihood,
+    log_shell_expectations,
+    log_ways,
+    score,
+)
 from crawl_urn_dagster_tests.urn.fits.simulated_shells import two_shells
 
 
@@ -32,8 +38,8 @@ def test_expected_cells_equal_brute_force():
         captured = np.flatnonzero(history)
         by_cell[index[captured[0], captured[-1], captured.size]] += count
     data = Histories(cells, gaps, np.ones(n))
-    found, captured = shell_expectations(data, logit([alpha]), logit(coverage)[None])
-    np.testing.assert_allclose(found[0], by_cell)
+    found, captured = log_shell_expectations(data, logit([alpha]), np.zeros(1), logit(coverage))
+    np.testing.assert_allclose(np.exp(found[0] + log_ways(cells, logit(coverage))), by_cell)
     assert captured == pytest.approx([expected.sum()])
 
 
