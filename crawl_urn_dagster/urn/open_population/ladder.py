@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawl_urn_dagster.urn.data.histories import first_and_last
+from crawl_urn_dagster.urn.data.thinning import is_long
 from crawl_urn_dagster.urn.open_population.class_terms import class_terms
 from crawl_urn_dagster.urn.open_population.classes import PopulationClass
 from crawl_urn_dagster.urn.open_population.likelihood import MixtureLikelihood, history_rows
@@ -23,6 +24,7 @@ from crawl_urn_dagster.urn.open_population.quantities import (
     limits_of,
     upper_limit_of_share,
 )
+from crawl_urn_dagster.urn.open_population.quasi_newton import approach
 from crawl_urn_dagster.urn.open_population.starts import Found, Sizes, sizes_of, starts_of
 from crawl_urn_dagster.urn.results.result import Interval
 
@@ -327,6 +329,12 @@ class _Model:
     def value(self, parameters: FloatArray) -> float:
         return self._likelihood.value(self.logarithmic(parameters))
 
+    def gradient(self, parameters: FloatArray) -> FloatArray:
+        gradient = self._likelihood.gradient(self.logarithmic(parameters))
+        if self._core is not None:
+            gradient[self._core] /= parameters[self._core]
+        return gradient
+
     def derivatives(self, parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
         gradient, hessian = self._likelihood.information(self.logarithmic(parameters))
         if self._core is not None:
@@ -339,6 +347,10 @@ class _Model:
 
     def maximise(self, starts: Sequence[FloatArray]) -> Maximum:
         bounds = self.layout.bounds(self._sizes.captured)
+        if is_long(self.layout.n_crawls):
+            functions = self.value, self.gradient, self.derivatives
+            near = max((approach(functions, start, bounds) for start in starts), key=lambda found: found[1])
+            return maximise_within(self.value, self.derivatives, near[0], bounds)
         if len(starts) > 1:
             tried = [
                 maximise_within(self.value, self.derivatives, start, bounds, iterations=_ITERATIONS_OF_A_START)

@@ -9,7 +9,8 @@ An element of class k with first capture f and last capture l has the expected c
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
 _CHUNK = 2_048
 
 
-class ClassDesign(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class ClassDesign:
     """How a class depends on the parameters of a model.
 
     Attributes
@@ -55,9 +57,17 @@ class ClassDesign(NamedTuple):
     is_always_captured: bool
     matrix: FloatArray
 
+    @cached_property
+    def _sparse(self) -> sparse.csr_array:
+        return sparse.csr_array(self.matrix)
+
     def course(self, parameters: FloatArray) -> CourseParameters:
         """Return the parameters of every crawl and gap, for parameters of shape (n_parameters,)."""
-        return _course(self.matrix @ parameters)
+        return _course(self._sparse @ parameters)
+
+    def by_parameters(self, by_course: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return derivatives by the parameters, from those by the course, shape (..., 3 T - 1)."""
+        return np.asarray(by_course @ self._sparse)
 
     def stepped_course(self, parameters: FloatArray) -> CourseParameters:
         """Return the parameters of every crawl and gap with a complex step of each parameter along the first axis."""
@@ -228,20 +238,40 @@ class MixtureLikelihood:
         mixed = self._rows.elements @ logsumexp(logs, axis=0) if logs.size else 0.0
         return float(mixed + rest - sum(term.total for term in terms))
 
+    def _weights(self, logs: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the share of each class in each history, and its elements, shape (classes, rows) each."""
+        shares = np.exp(logs - logsumexp(logs, axis=0)) if logs.size else logs
+        return shares, shares * self._rows.elements
+
+    def _sums(self, k: int, weights: FloatArray) -> Sums:
+        """Return the sums of the histories of class k, with those that only one class can have."""
+        sums = self._rows.sums_of(weights)
+        if k != self._soft:
+            return sums
+        rest = self._rows.sums
+        return sums[0] + rest[0], sums[1] + rest[1], sums[2] + rest[2]
+
+    def gradient(self, parameters: FloatArray) -> FloatArray:
+        """Return the gradient, shape (n_parameters,)."""
+        terms = self._terms(parameters)
+        _, weights = self._weights(self._log_expected(parameters, terms))
+        gradient = np.zeros(parameters.size)
+        for k, design in enumerate(self.designs):
+            always = design.is_always_captured
+            by_course = adjoint(
+                design.course(parameters), terms[k], self._sums(k, weights[k]), is_always_captured=always
+            )
+            gradient += design.by_parameters(np.concatenate(by_course))
+        return gradient
+
     def information(self, parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return gradient, shape (n_parameters,), and second derivatives, shape (n_parameters, n_parameters)."""
         terms = self._terms(parameters)
-        logs = self._log_expected(parameters, terms)
-        shares = np.exp(logs - logsumexp(logs, axis=0)) if logs.size else logs
-        weights = shares * self._rows.elements
+        shares, weights = self._weights(self._log_expected(parameters, terms))
         gradient, hessian = np.zeros(parameters.size), np.zeros((parameters.size, parameters.size))
         jacobians = []
         for k, design in enumerate(self.designs):
-            sums = self._rows.sums_of(weights[k])
-            if k == self._soft:
-                rest = self._rows.sums
-                sums = sums[0] + rest[0], sums[1] + rest[1], sums[2] + rest[2]
-            by_class, curvature, jacobian = _differentiate(design, parameters, terms[k], sums)
+            by_class, curvature, jacobian = _differentiate(design, parameters, terms[k], self._sums(k, weights[k]))
             gradient += by_class
             hessian += curvature
             jacobians.append(jacobian)
@@ -265,8 +295,8 @@ def _differentiate(
     steps = design.stepped_course(parameters)
     terms_of_steps = class_terms(steps, design.survival, is_always_captured=always)
     gradients = adjoint(steps, terms_of_steps, sums, is_always_captured=always)
-    curvature = np.concatenate(gradients, axis=1).imag / COMPLEX_STEP @ design.matrix
+    curvature = design.by_parameters(np.concatenate(gradients, axis=1).imag / COMPLEX_STEP)
     n = terms.first.size
     coverage = np.zeros((n, parameters.size)) if always else design.matrix[2 * n - 1 :]
     jacobian = np.concatenate([coverage, *(by.imag.T / COMPLEX_STEP for by in terms_of_steps[:2])])
-    return gradient @ design.matrix, (curvature + curvature.T) / 2, jacobian
+    return design.by_parameters(gradient), (curvature + curvature.T) / 2, jacobian

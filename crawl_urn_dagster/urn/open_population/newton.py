@@ -84,12 +84,12 @@ def maximise_within(
     gains: list[float] = []
     for left in range(iterations, -1, -1):
         gradient, hessian = derivatives(parameters)
-        at_bound = _at_bound(parameters, gradient, bounds)
+        at_bound = find_bound(parameters, gradient, bounds)
         step, decrement = _step(gradient, hessian, ~at_bound)
         is_flat = max(gains[-_FLAT_STEPS:], default=np.inf) < _FLAT_GAIN and len(gains) >= _FLAT_STEPS
         if decrement < _DECREMENT or is_flat or not left:
             break
-        trial = _search(value, (parameters, current), step, gradient, bounds)
+        trial = search_line(value, (parameters, current), step, gradient, bounds)
         if trial is None:
             break
         gains.append(trial[1] - current)
@@ -97,12 +97,13 @@ def maximise_within(
     return Maximum(parameters, current, hessian, at_bound, bool(decrement < _CONVERGED_DECREMENT or is_flat))
 
 
-def _at_bound(parameters: FloatArray, gradient: FloatArray, bounds: tuple[FloatArray, FloatArray]) -> BoolArray:
+def find_bound(parameters: FloatArray, gradient: FloatArray, bounds: tuple[FloatArray, FloatArray]) -> BoolArray:
+    """Return whether a parameter is at a bound and would leave it."""
     low, high = bounds
     return np.asarray(((parameters <= low) & (gradient <= 0)) | ((parameters >= high) & (gradient >= 0)))
 
 
-def _scaled(hessian: FloatArray, free: BoolArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def scaled_information(hessian: FloatArray, free: BoolArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return scale, eigenvalues and eigenvectors of minus the second derivatives of the free parameters."""
     information = -hessian[np.ix_(free, free)]
     diagonal = np.abs(np.diagonal(information))
@@ -116,7 +117,7 @@ def _step(gradient: FloatArray, hessian: FloatArray, free: BoolArray) -> tuple[F
     step = np.zeros_like(gradient)
     if not free.any():
         return step, 0.0
-    scale, eigenvalues, vectors = _scaled(hessian, free)
+    scale, eigenvalues, vectors = scaled_information(hessian, free)
     along = vectors.T @ (gradient[free] / scale)
     directions = vectors / scale[:, None]
     sizes = along / np.maximum(np.abs(eigenvalues), _FLAT)
@@ -126,7 +127,7 @@ def _step(gradient: FloatArray, hessian: FloatArray, free: BoolArray) -> tuple[F
     return step, float(along @ sizes)
 
 
-def _search(
+def search_line(
     value: Callable[[FloatArray], float],
     now: tuple[FloatArray, float],
     step: FloatArray,
@@ -162,7 +163,7 @@ def covariance_of(hessian: FloatArray, free: BoolArray) -> FloatArray:
     """
     result = np.zeros_like(hessian)
     if free.any():
-        scale, eigenvalues, vectors = _scaled(hessian, free)
+        scale, eigenvalues, vectors = scaled_information(hessian, free)
         regular = eigenvalues > _FLAT
         directions = vectors[:, regular] / scale[:, None]
         result[np.ix_(free, free)] = (directions / eigenvalues[regular]) @ directions.T

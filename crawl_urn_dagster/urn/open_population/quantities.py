@@ -204,7 +204,7 @@ def estimate_quantities(
     result = Quantities({}, {}, {}, {})
     for name, value in values.items():
         slope = moved[name].imag / COMPLEX_STEP
-        variance = np.einsum("i...,ij,j...->...", slope, covariance, slope)
+        variance = (slope * (covariance @ slope)).sum(axis=0)
         se = np.sqrt(np.maximum(variance, 0.0))
         low, high = limits_of(name, value, se)
         if value.ndim:
