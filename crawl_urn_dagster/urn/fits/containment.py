@@ -11,6 +11,7 @@ import numpy as np
 
 from crawl_urn_dagster.urn.curves.conversions import kappa_from_core_share
 from crawl_urn_dagster.urn.curves.model import CoreShellUrn
+from crawl_urn_dagster.urn.fits.batched import fit_containment_batch
 from crawl_urn_dagster.urn.fits.least_squares import (
     Points,
     columns,
@@ -124,4 +125,5 @@ def fit_containment_core_shell(lag: npt.ArrayLike, containment: npt.ArrayLike, *
     def shares(floor: FloatArray, coverage: FloatArray) -> tuple[FloatArray, FloatArray]:
         return floor if form == "paper" else kappa_from_core_share(floor, coverage), floor
 
-    return fit_curve(points, curve, unit, shares=shares, share_name="core_share")
+    near = fit_containment_batch(points.abscissa, points.observed[None], model="core_shell", form="paper")
+    return fit_curve(points, curve, unit, shares=shares, share_name="core_share", near=near)

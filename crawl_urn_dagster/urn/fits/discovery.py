@@ -11,6 +11,7 @@ import numpy as np
 
 from crawl_urn_dagster.urn.curves.conversions import core_share_from_kappa, urn_from_tail
 from crawl_urn_dagster.urn.curves.model import CoreShellUrn
+from crawl_urn_dagster.urn.fits.batched import fit_discovery_batch
 from crawl_urn_dagster.urn.fits.least_squares import (
     URNS,
     Points,
@@ -236,7 +237,9 @@ def _fit_discovery(
     def curve(parameters: FloatArray) -> FloatArray:
         return URNS[model](*columns(parameters)).discovery_curve_at(grid)[..., row, last - first]
 
-    return fit_curve(points, curve, unit, shares=_shares)
+    is_even = bool((np.diff(calendar) == unit).all())
+    near = fit_discovery_batch(last - first, observed[None], model=model) if is_even and model == "core_shell" else None
+    return fit_curve(points, curve, unit, shares=_shares, near=near)
 
 
 def _shares(kappa: FloatArray, coverage: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -209,7 +209,7 @@ def urn_of(times: FloatArray, sizes: FloatArray, parameters: FloatArray) -> tupl
     Times, shape (crawls,), are in mean gaps. This keeps α away from 0 and sensitive to the data on every clock. A crawl
     smaller than the core has the coverage 0.
     """
-    kappa, alpha, coverage = np.moveaxis(parameters, -1, 0)
+    kappa, alpha, coverage = parameters[..., 0], parameters[..., 1], parameters[..., 2]
     elements = sizes.max(axis=-1) / (kappa + (1 - kappa) * coverage)
     core, size = kappa * elements, ((1 - kappa) * elements)[..., None]
     coverages = np.clip((sizes - core[..., None]) / size, 0, 1)
@@ -220,7 +220,7 @@ def urn_slopes(
     times: FloatArray, sizes: FloatArray, parameters: FloatArray
 ) -> tuple[FloatArray, ElementClass, ClassSlopes]:
     """Differentiate `urn_of` by κ, α and c: derivatives of the core, shape (..., 3), the shell, and its derivatives."""
-    kappa, alpha, coverage = np.moveaxis(parameters, -1, 0)
+    kappa, alpha, coverage = parameters[..., 0], parameters[..., 1], parameters[..., 2]
     _, shell = urn_of(times, sizes, parameters)
     per_element = kappa + (1 - kappa) * coverage
     elements, none = sizes.max(axis=-1) / per_element, np.zeros_like(kappa)

@@ -4,8 +4,8 @@ Contains the steps that the fits of all observables share. Does not read an obse
 `discovery`.
 
 On the clock ``crawl`` the points are the mean curve, one per lag or window length; on the clock ``year`` every pair of
-crawls and every window is a point with its own gaps. Parameters are bounded by 0 and 1, and a least-squares fit is the
-best of 12 starts.
+crawls and every window is a point with its own gaps. Parameters are bounded by 0 and 1. A least-squares fit starts at
+the optimum by variable projection (see `batched`) where the curve allows it, or else is the best of 12 starts.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from crawl_urn_dagster.urn.data.histories import FloatArray, IntArray
+    from crawl_urn_dagster.urn.fits.batched import BatchedFits
     from crawl_urn_dagster.urn.optimise.bounded_least_squares import Curve, Optimum
 
 Model = Literal["homogeneous", "core_shell"]
@@ -135,7 +136,7 @@ def finite(**named: npt.ArrayLike) -> list[FloatArray]:
 
 def columns(parameters: FloatArray) -> list[FloatArray]:
     """Return parameters of shape (..., parameters) as arrays that broadcast against a last axis of points."""
-    return list(np.moveaxis(parameters, -1, 0)[..., None])
+    return [parameters[..., k, None] for k in range(parameters.shape[-1])]
 
 
 def fit_line(x: FloatArray, y: FloatArray) -> tuple[float, float]:
@@ -174,6 +175,7 @@ def fit_curve(
     *,
     shares: Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]],
     share_name: str = "kappa",
+    near: BatchedFits | None = None,
 ) -> CurveFit:
     """Fit a curve whose alpha is the survival over a unit of time.
 
@@ -189,8 +191,10 @@ def fit_curve(
         Function that returns κ and μ for the fitted core fraction and coverage.
     share_name
         Name of the fitted core fraction in reasons.
+    near
+        Optimum of the same curve by `batched`, one problem, from which the search starts; by default it has 12 starts.
     """
-    optimum = minimise(curve, points.observed, STARTS[points.kind.model])
+    optimum = minimise(curve, points.observed, STARTS[points.kind.model] if near is None else [_start_of(near, unit)])
 
     def estimated(parameters: FloatArray) -> FloatArray:
         *share, alpha, coverage = np.moveaxis(parameters, -1, 0)
@@ -202,6 +206,10 @@ def fit_curve(
         values = {name: values[name] for name in ("alpha", "coverage")}
     status, reasons = _status(points, curve, optimum, share_name)
     return points.fitted(optimum.fitted, values, response(curve, optimum, estimated), status=status, reasons=reasons)
+
+
+def _start_of(fits: BatchedFits, unit: float) -> tuple[float, ...]:
+    return float(fits.kappa[0]), float(fits.alpha[0] ** unit), float(fits.coverage[0])
 
 
 def _status(points: Points, curve: Curve, optimum: Optimum, share_name: str) -> tuple[Status, tuple[Reason, ...]]:

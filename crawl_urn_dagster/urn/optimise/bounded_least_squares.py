@@ -65,19 +65,13 @@ class Optimum(NamedTuple):
 def minimise(curve: Curve, observed: FloatArray, starts: Iterable[tuple[float, ...]]) -> Optimum:
     """Find the best optimum of several starts, then move parameters to a bound while that costs nothing.
 
-    All starts are searched together, and the best one again thoroughly. The thorough search stays inside the bounds.
-    A parameter that ends near a bound is set to it and the free parameters are fitted again. If the cost is not
-    larger, that fit becomes the optimum, with the parameter no longer free.
+    All starts are searched together, and the best one again thoroughly; a single start only thoroughly. The thorough
+    search stays inside the bounds. A parameter that ends near a bound is set to it and the free parameters are fitted
+    again. If the cost is not larger, that fit becomes the optimum, with the parameter no longer free.
     """
     start = np.array(list(starts))
-    every = np.broadcast_to(observed, (len(start), observed.size))
-    bounds = np.zeros(start.shape[1]), np.ones(start.shape[1])
-    free = np.ones(start.shape, dtype=bool)
-    first = minimise_all(
-        lambda values, _: curve(values), every, np.ones_like(every), start=start, free=free, bounds=bounds
-    )
-    inside = np.clip(first.parameters[first.cost.argmin()], _INSIDE, 1 - _INSIDE)
-    best = _search(curve, observed, inside, free[0])
+    found = start[0] if len(start) == 1 else _best_of(curve, observed, start)
+    best = _search(curve, observed, np.clip(found, _INSIDE, 1 - _INSIDE), np.ones(start.shape[1], dtype=bool))
     while True:
         nearest = np.rint(best.parameters)
         near = np.flatnonzero(best.free & (abs(best.parameters - nearest) <= _NEAR_BOUND))
@@ -87,6 +81,17 @@ def minimise(curve: Curve, observed: FloatArray, starts: Iterable[tuple[float, .
         if candidate is None or candidate.cost > tolerated:
             return best
         best = candidate
+
+
+def _best_of(curve: Curve, observed: FloatArray, start: FloatArray) -> FloatArray:
+    """Search from all starts, shape (n_starts, n_parameters), and return the best end."""
+    every = np.broadcast_to(observed, (len(start), observed.size))
+    bounds = np.zeros(start.shape[1]), np.ones(start.shape[1])
+    free = np.ones(start.shape, dtype=bool)
+    found = minimise_all(
+        lambda values, _: curve(values), every, np.ones_like(every), start=start, free=free, bounds=bounds
+    )
+    return np.asarray(found.parameters[found.cost.argmin()])
 
 
 def minimise_holding(curve: Curve, observed: FloatArray, near: Optimum, index: int, value: float) -> Optimum:

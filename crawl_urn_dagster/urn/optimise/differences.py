@@ -47,4 +47,6 @@ def jacobian(
     up, down = np.minimum(parameters + steps, high), np.maximum(parameters - steps, low)
     above, below = function(np.stack([up, down]))
     width = np.diagonal(up - down, axis1=0, axis2=-1)
-    return np.asarray(np.moveaxis(above - below, 0, -2) / width[..., None])
+    # The axis of the parameters is first, and belongs before the points.
+    moved = (above - below).transpose(*range(1, above.ndim - 1), 0, above.ndim - 1)
+    return np.asarray(moved / width[..., None])
