@@ -196,11 +196,8 @@ class BetaShellUrn:
             When a lag is not such a number.
         """
         lags = require_whole_numbers("lag", lag, least=1)
-        returns = np.zeros(lags.shape)
-        for j, shell_returns in enumerate(self._shell_returns(int(lags.max(initial=1))), start=1):
-            core = self.core_share if j == 1 else 0.0
-            returns = returns + np.where(lags == j, core + (1 - self.core_share) * shell_returns, 0.0)
-        return np.asarray(returns)[()]
+        shell = _at(self._shell_returns(int(lags.max(initial=1))), lags - 1)
+        return np.asarray(np.where(lags == 1, self.core_share, 0.0) + (1 - self.core_share) * shell)[()]
 
     def discovery_curve(self, t: npt.ArrayLike) -> FloatArray:
         """Return the distinct elements in t + 1 crawls at equal gaps divided by the size of one; 1 at t = 0.
@@ -213,22 +210,30 @@ class BetaShellUrn:
             When a t is not a whole number of at least 0.
         """
         crawls = require_whole_numbers("t", t, least=0)
-        new: Fraction = 1.0
-        curve: Fraction = 1.0
-        for k, shell_returns in enumerate(self._shell_returns(int(crawls.max(initial=0))), start=1):
-            new = new - shell_returns
-            curve = curve + np.where(crawls >= k, new, 0.0)
-        return np.asarray(self.core_share + (1 - self.core_share) * curve)[()]
+        new = 1 - self._shell_returns(int(crawls.max(initial=0))).cumsum(axis=0)
+        curve = np.concatenate([np.ones((1, *new.shape[1:])), 1 + new.cumsum(axis=0)])
+        return np.asarray(self.core_share + (1 - self.core_share) * _at(curve, crawls))[()]
 
-    def _shell_returns(self, longest: int) -> list[Fraction]:
-        """Return h(1) to h(longest) of the shell: α^j m(j-1) (c (1-s) + s)/(1 + (j-1) s), which has no cancellation."""
-        returns: list[Fraction] = []
-        missed = self.alpha
-        for i in range(longest):
-            scale = 1 + i * self.spread
-            returns.append(missed * (self.coverage * (1 - self.spread) + self.spread) / scale)
-            missed = missed * self.alpha * ((1 - self.coverage) * (1 - self.spread) + i * self.spread) / scale
-        return returns
+    def _shell_returns(self, longest: int) -> FloatArray:
+        """Return h(1) to h(longest) of the shell on a leading axis.
+
+        They are α^j m(j-1) (c (1-s) + s)/(1 + (j-1) s), which has no cancellation.
+        """
+        shape = np.broadcast_shapes(*(np.shape(getattr(self, field.name)) for field in fields(self)))
+        i = np.arange(float(longest)).reshape(-1, *(1,) * len(shape))
+        scale = 1 + i * self.spread
+        factors = self.alpha * ((1 - self.coverage) * (1 - self.spread) + i * self.spread) / scale
+        missed = self.alpha * np.concatenate([np.ones((1, *factors.shape[1:])), factors[:-1].cumprod(axis=0)])
+        return np.asarray(missed[:longest] * (self.coverage * (1 - self.spread) + self.spread) / scale)
+
+
+def _at(values: FloatArray, positions: FloatArray) -> FloatArray:
+    """Return the values at positions of their leading axis, which broadcast against the other axes."""
+    shape = np.broadcast_shapes(values.shape[1:], positions.shape)
+    missing = (1,) * (len(shape) - values.ndim + 1)
+    whole = np.broadcast_to(values.reshape(len(values), *missing, *values.shape[1:]), (len(values), *shape))
+    index = np.broadcast_to(positions.astype(np.intp), shape)
+    return np.asarray(np.take_along_axis(whole, index[None], axis=0)[0])
 
 
 def shells_in_order(kappa: Fraction, share: Fraction, *shells: Fraction) -> CoreTwoShellsUrn:

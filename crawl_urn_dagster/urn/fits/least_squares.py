@@ -192,9 +192,14 @@ def fit_curve(
     share_name
         Name of the fitted core fraction in reasons.
     near
-        Optimum of the same curve by `batched`, one problem, from which the search starts; by default it has 12 starts.
+        Optimum of the same curve by `batched`, one problem, from which the search starts if it is inside the bounds; by
+        default it has 12 starts.
     """
-    optimum = minimise(curve, points.observed, STARTS[points.kind.model] if near is None else [_start_of(near, unit)])
+    if near is None or near.status[0] != Status.OK:
+        starts = STARTS[points.kind.model]
+    else:
+        starts = ((float(near.kappa[0]), float(near.alpha[0] ** unit), float(near.coverage[0])),)
+    optimum = minimise(curve, points.observed, starts)
 
     def estimated(parameters: FloatArray) -> FloatArray:
         *share, alpha, coverage = np.moveaxis(parameters, -1, 0)
@@ -206,10 +211,6 @@ def fit_curve(
         values = {name: values[name] for name in ("alpha", "coverage")}
     status, reasons = _status(points, curve, optimum, share_name)
     return points.fitted(optimum.fitted, values, response(curve, optimum, estimated), status=status, reasons=reasons)
-
-
-def _start_of(fits: BatchedFits, unit: float) -> tuple[float, ...]:
-    return float(fits.kappa[0]), float(fits.alpha[0] ** unit), float(fits.coverage[0])
 
 
 def _status(points: Points, curve: Curve, optimum: Optimum, share_name: str) -> tuple[Status, tuple[Reason, ...]]:
