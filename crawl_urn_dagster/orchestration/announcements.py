@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import dagster as dg
 
 from crawl_urn_dagster.formatting import count_noun
-from crawl_urn_dagster.orchestration.asset_keys import FINGERPRINT, asset_key
-from crawl_urn_dagster.orchestration.declarative import SOURCE, SOURCE_CRAWLS
-from crawl_urn_dagster.orchestration.partitions import plan_ingest
+from crawl_urn_dagster.orchestration.asset_keys import ASSET_JOB, FINGERPRINT, asset_key, asset_name, has_asset
+from crawl_urn_dagster.orchestration.declarative import SOURCE, SOURCE_CRAWLS, is_declarative
+from crawl_urn_dagster.orchestration.partitions import PARTITION_TAGS, plan_ingest
+from crawl_urn_dagster.orchestration.run_processes import was_interrupted
 from crawl_urn_dagster.sources import fingerprint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from crawl_urn_dagster.config.collection import Collection
     from crawl_urn_dagster.orchestration.resources import CollectionHome
@@ -80,6 +81,43 @@ def plan_announcements(
     return Announcements(f"New: {description}", (dg.AssetMaterialization(key, metadata={REVISION: listed}),))
 
 
+def repeat_announcements(
+    instance: dg.DagsterInstance, collections: Iterable[Collection], since: datetime
+) -> list[dg.AssetMaterialization]:
+    """Return the events that led to runs which were interrupted a short time ago, unless reported again since.
+
+    Parameters
+    ----------
+    since
+        Earliest end of an interrupted run.
+    """
+    filters = dg.RunsFilter(job_name=ASSET_JOB, statuses=[dg.DagsterRunStatus.FAILURE], updated_after=since)
+    interrupted = [one for one in instance.get_run_records(filters) if was_interrupted(one.dagster_run)]
+    events: dict[tuple[dg.AssetKey, str | None], dg.AssetMaterialization] = {}
+    for collection in filter(is_declarative, collections):
+        for record in interrupted:
+            run = record.dagster_run
+            assets = {asset_name(collection, key) for key in run.asset_selection or () if has_asset(collection, key)}
+            crawl = run.tags.get(PARTITION_TAGS[-1])
+            key = asset_key(collection, SOURCE_CRAWLS if crawl else SOURCE)
+            event = _to_repeat(instance, collection, key, crawl, record.end_time or 0) if assets else None
+            if event:
+                events[key, crawl] = event
+    return list(events.values())
+
+
+def _to_repeat(
+    instance: dg.DagsterInstance, collection: Collection, key: dg.AssetKey, crawl: str | None, ended: float
+) -> dg.AssetMaterialization | None:
+    """Return the last announcement; None: there was none, one is later, or the attempts are used up."""
+    records = _announcements(instance, key, crawl)
+    event = records[0].asset_materialization if records else None
+    if event is None or records[0].timestamp > ended:
+        return None
+    attempts = _select_revision(records, str(event.metadata[REVISION].value))
+    return event if len(attempts) < collection.automation.attempts else None
+
+
 def describe_listing(listing: Listing) -> tuple[str, str]:
     """Return the fingerprint of what a source has, and a text that states it."""
     listed = fingerprint(listing.inputs)
@@ -114,8 +152,7 @@ def _is_due(
     instance: dg.DagsterInstance, collection: Collection, key: dg.AssetKey, revision: str, crawl: str | None
 ) -> bool:
     """Return whether a revision was never announced, or an attempt at it is due again."""
-    filters = dg.AssetRecordsFilter(asset_key=key, asset_partitions=None if crawl is None else [crawl])
-    records = instance.fetch_materializations(filters, limit=_MAX_EVENTS).records
+    records = _announcements(instance, key, crawl)
     times = [record.timestamp for record in _select_revision(records, revision)]
     settings = collection.automation
     if not times:
@@ -123,6 +160,12 @@ def _is_due(
     if len(times) >= settings.attempts:
         return False
     return bool(_now().timestamp() > times[0] + settings.seconds_to_wait(len(times)))
+
+
+def _announcements(instance: dg.DagsterInstance, key: dg.AssetKey, crawl: str | None) -> Sequence[dg.EventLogRecord]:
+    """Return the last announcements of a crawl or of the source, the newest first."""
+    filters = dg.AssetRecordsFilter(asset_key=key, asset_partitions=None if crawl is None else [crawl])
+    return instance.fetch_materializations(filters, limit=_MAX_EVENTS).records
 
 
 def _select_revision(records: Iterable[dg.EventLogRecord], revision: str) -> list[dg.EventLogRecord]:

@@ -155,8 +155,7 @@ def repeat_interrupted_runs(instance: dg.DagsterInstance, collections: Iterable[
     may be the cause.
     """
     attempts = {job: one.automation.attempts for one in collections for job in job_names(one)}
-    since = datetime.fromtimestamp(time.time() - _REPEATED_WITHIN_SECONDS, timezone.utc)
-    failed = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE], updated_after=since))
+    failed = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE], updated_after=repeated_since()))
     requests = []
     for run in failed:
         if run.job_name not in attempts or not was_interrupted(run):
@@ -168,6 +167,11 @@ def repeat_interrupted_runs(instance: dg.DagsterInstance, collections: Iterable[
         if same[0].run_id == run.run_id and not is_cause and not instance.get_runs(commands, limit=1):
             requests.append(dg.RunRequest(run_key=run.run_id, job_name=run.job_name, tags=tags))
     return requests
+
+
+def repeated_since() -> datetime:
+    """Return the earliest end of an interrupted run whose work is requested again at once."""
+    return datetime.fromtimestamp(time.time() - _REPEATED_WITHIN_SECONDS, timezone.utc)
 
 
 def _wait_for_repeat(instance: dg.DagsterInstance, collection: Collection) -> RunPlan | None:

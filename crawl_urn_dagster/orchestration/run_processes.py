@@ -132,7 +132,9 @@ def was_interrupted(run: dg.DagsterRun) -> bool:
     return run.tags.get(INTERRUPTED) == run.run_id
 
 
-def fail_interrupted_runs(instance: dg.DagsterInstance, launched_here: Collection[str] = ()) -> list[dg.DagsterRun]:
+def fail_interrupted_runs(
+    instance: dg.DagsterInstance, launched_here: Collection[str] = (), location: str | None = None
+) -> list[dg.DagsterRun]:
     """Fail the runs whose process no longer exists, free their slots of pools, and return them.
 
     Parameters
@@ -141,19 +143,25 @@ def fail_interrupted_runs(instance: dg.DagsterInstance, launched_here: Collectio
         Jobs whose runs the code server of this process launches. Such a run also fails if it was created or launched
         before this process existed and has not recorded its process within 60 seconds, or within 10 if no process can
         be that of the run. If it starts later, Dagster ignores it.
+    location
+        Name of the code location that this process serves. Runs of its other jobs that occupy a slot of a pool are
+        treated like those of `launched_here`, because the collection would wait for them.
     """
     unfinished = [dg.DagsterRunStatus.NOT_STARTED, dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.STARTED]
     interrupted = []
+    storage = instance.event_log_storage
+    holders = storage.get_concurrency_run_ids() if storage.supports_global_concurrency_limits and location else ()
     with FileLock(Path(instance.root_directory) / _LOCK):  # Two sensors or commands may call this at the same time.
         for run in instance.get_runs(dg.RunsFilter(statuses=unfinished)):
-            reason = _interruption(instance, run, launched_here)
+            is_holder = run.run_id in holders and _location_of(run) == location
+            reason = _interruption(instance, run, is_launched_here=is_holder or run.job_name in launched_here)
             # The process may have ended the run after the query.
             current = instance.get_run_by_id(run.run_id) if reason else None
             if current and current.status in unfinished:
                 instance.add_run_tags(run.run_id, {INTERRUPTED: run.run_id})
                 cause = JobFailureData(error=None, failure_reason=RunFailureReason.UNEXPECTED_TERMINATION)
                 instance.report_run_failed(current, reason, cause)
-                instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
+                storage.free_concurrency_slots_for_run(run.run_id)
                 interrupted.append(current)
     return interrupted
 
@@ -174,7 +182,13 @@ def free_slots_of_ended_runs(instance: dg.DagsterInstance) -> None:
         storage.free_concurrency_slots_for_run(run_id)
 
 
-def _interruption(instance: dg.DagsterInstance, run: dg.DagsterRun, launched_here: Collection[str]) -> str | None:
+def _location_of(run: dg.DagsterRun) -> str | None:
+    """Return the name of the code location of a run."""
+    origin = run.remote_job_origin
+    return origin.repository_origin.code_location_origin.location_name if origin else None
+
+
+def _interruption(instance: dg.DagsterInstance, run: dg.DagsterRun, *, is_launched_here: bool) -> str | None:
     """Explain why the process of a run no longer exists; None: it may exist."""
     process = recorded_process(run)
     if process:
@@ -183,7 +197,7 @@ def _interruption(instance: dg.DagsterInstance, run: dg.DagsterRun, launched_her
         host = process.host.partition(" ")[0]
         cause = "The machine was restarted" if process.boot != _boot() else "The process was killed"
         return f"Process {process.pid} on {host} no longer exists, and it did not end this run. {cause}."
-    return _failed_start(instance, run) if run.job_name in launched_here else None
+    return _failed_start(instance, run) if is_launched_here else None
 
 
 def _failed_start(instance: dg.DagsterInstance, run: dg.DagsterRun) -> str | None:

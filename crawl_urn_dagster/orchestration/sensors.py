@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
+from crawl_urn_dagster.orchestration.announcements import repeat_announcements
 from crawl_urn_dagster.orchestration.asset_keys import (
+    ASSET_JOB,
     COMMAND,
     FINGERPRINT,
     asset_key,
@@ -19,9 +21,11 @@ from crawl_urn_dagster.orchestration.asset_keys import (
 from crawl_urn_dagster.orchestration.change_detection import (
     plan_run_requests,
     repeat_interrupted_runs,
+    repeated_since,
     run_since_ingest,
     unfinished_run,
 )
+from crawl_urn_dagster.orchestration.declarative import is_declarative
 from crawl_urn_dagster.orchestration.partitions import crawl_partitions
 from crawl_urn_dagster.orchestration.run_processes import fail_interrupted_runs, free_slots_of_ended_runs
 
@@ -79,13 +83,21 @@ def interrupted_run_sensor(
         minimum_interval_seconds=_INTERRUPTED_SECONDS,
         default_status=dg.DefaultSensorStatus.RUNNING,
     )
-    def interrupted_runs(context: dg.SensorEvaluationContext) -> list[dg.RunRequest] | dg.SkipReason:
+    def interrupted_runs(context: dg.SensorEvaluationContext) -> dg.SensorResult:
         launched_here = {job for one in collections for job in job_names(one)}
-        for run in fail_interrupted_runs(context.instance, launched_here):
+        if any(map(is_declarative, collections)):
+            launched_here.add(ASSET_JOB)
+        origin = context.code_location_origin
+        location = origin.location_name if origin else None
+        for run in fail_interrupted_runs(context.instance, launched_here, location):
             context.log.warning(f"Run {run.run_id} of {run.job_name} was interrupted.")
         free_slots_of_ended_runs(context.instance)
         requests = repeat_interrupted_runs(context.instance, collections)
-        return requests or dg.SkipReason("No run was interrupted a short time ago.")
+        return dg.SensorResult(
+            run_requests=requests,
+            skip_reason=None if requests else dg.SkipReason("No job was interrupted a short time ago."),
+            asset_events=repeat_announcements(context.instance, collections, repeated_since()),
+        )
 
     return interrupted_runs
 

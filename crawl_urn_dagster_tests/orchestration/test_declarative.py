@@ -12,6 +12,7 @@ from crawl_urn_dagster.orchestration import announcements
 from crawl_urn_dagster.orchestration.asset_keys import FINGERPRINT, asset_name
 from crawl_urn_dagster.orchestration.build import _customised
 from crawl_urn_dagster.orchestration.resources import CollectionHome
+from crawl_urn_dagster.orchestration.run_processes import INTERRUPTED
 from crawl_urn_dagster.sources import InputFile, fingerprint
 from crawl_urn_dagster_tests.collections_for_tests import histories, lists_collection, tables_collection, write_list
 from crawl_urn_dagster_tests.pipeline import ALL_BUT_OBSERVABLES
@@ -215,3 +216,33 @@ def test_sensors_of_both_modes(tmp_path):
         assert external == ({"source", "source_crawls"} if mode == "declarative" else set())
     assert names["sensor"] - names["declarative"] == {"split_ingested"}
     assert names["declarative"] - names["sensor"] == {"split_automation"}
+
+
+@pytest.mark.slow
+def test_work_of_an_interrupted_run_is_announced_again(lists, tmp_path, monkeypatch):
+    """A run of conditions was killed with the machine after the conditions had requested it."""
+    lists.settle()
+    write_list(tmp_path, "2024-04-01", ["a", "b", "new"])
+    lists.poll()
+    result = dg.evaluate_automation_conditions(lists.defs, lists.instance, cursor=lists.cursor)
+    lists.cursor = result.cursor  # requested
+    (presence,) = [found.true_subset.key for found in result.results if not found.true_subset.is_empty]
+    tags = {"dagster/partition": "2024-04-01"}
+    keys = frozenset({presence})
+    started = dg.DagsterRun("__ASSET_JOB", status=dg.DagsterRunStatus.STARTED, asset_selection=keys, tags=tags)
+    run = lists.instance.add_run(started)
+    assert lists.evaluate() == Counter()
+
+    def interrupted_sensor():
+        with dg.build_sensor_context(instance=lists.instance, definitions=lists.defs) as context:
+            return lists.defs.resolve_sensor_def("_interrupted_runs_split").evaluate_tick(context).asset_events
+
+    assert interrupted_sensor() == []
+    lists.instance.add_run_tags(run.run_id, {INTERRUPTED: run.run_id})
+    lists.instance.report_run_failed(run)
+    (event,) = interrupted_sensor()
+    assert (event.asset_key.path[-1], event.partition) == ("source_crawls", "2024-04-01")
+    lists.instance.report_runless_asset_event(event)
+    assert interrupted_sensor() == []
+    assert lists.settle()["crawls"] == 1
+    assert lists.materialisations("split", "presence")["2024-04-01"] == 1

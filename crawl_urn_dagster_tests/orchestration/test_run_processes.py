@@ -148,8 +148,8 @@ def later(monkeypatch):
     return advance
 
 
-def add_launched_run(instance, event):
-    run = instance.add_run(dg.DagsterRun(job_name="tabled_update", tags={GRPC_INFO_TAG: "{}"}))
+def add_launched_run(instance, event, job="tabled_update", **tags):
+    run = instance.add_run(dg.DagsterRun(job_name=job, tags={GRPC_INFO_TAG: "{}", **tags}))
     for kind in (dg.DagsterEventType.PIPELINE_STARTING, event):
         instance.report_dagster_event(dg.DagsterEvent(kind.value, run.job_name), run.run_id)
     return run
@@ -194,3 +194,21 @@ def test_created_run_that_was_never_queued_fails(instance, monkeypatch):
     for seconds, expected in ((45, []), (75, [run.run_id])):
         monkeypatch.setattr(time, "time", lambda seconds=seconds: now + seconds)
         assert [one.run_id for one in fail_interrupted_runs(instance, {"tabled_update"})] == expected
+
+
+def test_run_of_a_user_that_occupies_a_pool_fails_too(instance, later, monkeypatch):
+    """The process of an asset of a user was killed with the machine, and no step of this package recorded it."""
+    monkeypatch.setattr(run_processes, "_may_have_spawned", lambda _: False)
+    monkeypatch.setattr(run_processes, "_location_of", lambda run: run.tags["location"])
+    instance.event_log_storage.initialize_concurrency_limit_to_default(POOL)
+    runs = {}
+    for place in ("here", "elsewhere"):
+        runs[place] = add_launched_run(instance, dg.DagsterEventType.PIPELINE_START, job="of_a_user", location=place)
+        idle = add_launched_run(instance, dg.DagsterEventType.PIPELINE_START, job="of_a_user", location=place)
+        instance.event_log_storage.claim_concurrency_slot(POOL, runs[place].run_id, "a step")
+    later()
+    assert fail_interrupted_runs(instance) == []
+    (failed,) = fail_interrupted_runs(instance, location="here")
+    assert failed.run_id == runs["here"].run_id
+    assert status(instance, idle) == dg.DagsterRunStatus.STARTED  # nothing waits for it
+    assert instance.event_log_storage.get_concurrency_info(POOL).active_run_ids <= {runs["elsewhere"].run_id}
