@@ -79,7 +79,7 @@ def run(collections: Path | None, home: Path, select: tuple[str, ...]) -> None:
     start_ahead(*_MODULES_OF_STEPS)
 
     from crawl_urn_dagster.cli.running import report_interruption, update_collections
-    from crawl_urn_dagster.cli.summary import print_comparison, print_summary
+    from crawl_urn_dagster.cli.summary import print_pages, print_summary
 
     outcomes: dict[str, Outcome] = {}
     try:
@@ -88,7 +88,7 @@ def run(collections: Path | None, home: Path, select: tuple[str, ...]) -> None:
         finally:
             if outcomes:
                 print_summary([one for one in chosen if one.name in outcomes], outcomes, home, console)
-        print_comparison(known, home, console)
+        print_pages(known, home, console)
     except KeyboardInterrupt:
         report_interruption([one.name for one in chosen], outcomes)
         sys.exit(_INTERRUPTED)

@@ -12,6 +12,7 @@ import click
 
 from crawl_urn_dagster.observables.schema import ASSESSMENT_TABLES
 from crawl_urn_dagster.orchestration.assets.comparison import write_comparison
+from crawl_urn_dagster.orchestration.assets.dashboard import write_dashboard
 from crawl_urn_dagster.orchestration.resources import CollectionHome
 from crawl_urn_dagster.orchestration.run_results import grouped_checks
 
@@ -92,13 +93,14 @@ def _results(collection: Collection, home: Path) -> tuple[tuple[str, ...], str]:
     )
 
 
-def print_comparison(collections: Sequence[Collection], home: Path, console: Console) -> None:
-    """Write the comparison of the configured collections if there are several, and print its path."""
+def print_pages(collections: Sequence[Collection], home: Path, console: Console) -> None:
+    """Write the pages of all configured collections if there are several, and print their paths."""
     if len(collections) == 1:
         return
     homes = [CollectionHome(folder=str(home), collection=one.name) for one in collections]
-    written = write_comparison(collections, homes)
-    console.print(f"Comparison of all collections: {_shown_path(Path(written['html'].value))}")
+    for title, write in (("Comparison", write_comparison), ("Dashboard", write_dashboard)):
+        path = Path(write(collections, homes)["html"].value)
+        console.print(f"{title} of all collections: {_shown_path(path)}")
 
 
 def first_names(names: list[str]) -> str:

@@ -16,8 +16,9 @@ from crawl_urn_dagster.figures.catalogue import register_entry_points as registe
 from crawl_urn_dagster.orchestration.alerts.sensor import alert_sensor
 from crawl_urn_dagster.orchestration.asset_keys import job_names, selection_of
 from crawl_urn_dagster.orchestration.assets import collection_assets
-from crawl_urn_dagster.orchestration.assets.comparison import comparison_asset, comparison_sensor
+from crawl_urn_dagster.orchestration.assets.comparison import comparison_asset, page_sensor
 from crawl_urn_dagster.orchestration.assets.cross_archive import cross_archive_sensor
+from crawl_urn_dagster.orchestration.assets.dashboard import dashboard_asset
 from crawl_urn_dagster.orchestration.assets.source import external_assets
 from crawl_urn_dagster.orchestration.checks import collection_checks
 from crawl_urn_dagster.orchestration.customisation import CustomisedCollection, translated_specs
@@ -45,7 +46,7 @@ def build_defs(
 ) -> dg.Definitions:
     """Build the Dagster definitions of collections, to use unchanged or to merge with others.
 
-    Two or more collections also get a comparison, which is written to the home folder.
+    Two or more collections also get a comparison and a dashboard, which are written to the home folder.
 
     Parameters
     ----------
@@ -86,7 +87,7 @@ def build_defs(
     definitions = [_collection_defs(one, home=folder, alerts=alerts, ui_url=ui_url) for one in collections]
     jobs = [job for one in definitions for job in one.jobs or ()]
     interrupted = dg.Definitions(sensors=[interrupted_run_sensor(collections, jobs)])
-    return dg.Definitions.merge(*definitions, interrupted, _comparison_defs(collections, folder))
+    return dg.Definitions.merge(*definitions, interrupted, _pages_defs(collections, folder))
 
 
 def _customised(collection: Collection, home: str, options: AssetOptions) -> CustomisedCollection:
@@ -98,11 +99,12 @@ def _customised(collection: Collection, home: str, options: AssetOptions) -> Cus
     return CustomisedCollection.of(collection, options, translated_specs(collection, specs, options.translate))
 
 
-def _comparison_defs(collections: Sequence[Collection], home: str) -> dg.Definitions:
+def _pages_defs(collections: Sequence[Collection], home: str) -> dg.Definitions:
+    """Return the pages of all collections; one collection needs none."""
     if len(collections) == 1:
         return dg.Definitions()
-    asset = comparison_asset(collections, home)
-    return dg.Definitions(assets=[asset], sensors=[comparison_sensor(asset)])
+    assets = [comparison_asset(collections, home), dashboard_asset(collections, home)]
+    return dg.Definitions(assets=assets, sensors=[page_sensor(asset) for asset in assets])
 
 
 def _collection_defs(collection: Collection, *, home: str, alerts: Sequence[str], ui_url: str | None) -> dg.Definitions:

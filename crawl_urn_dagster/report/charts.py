@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 _DIGITS = 6  # significant digits of a value
 _MOST_PAIRS = 10_000  # of crawls in the chart of containment; the largest lags are left out above it
 _STARTS = 6  # start crawls in the chart of discovery curves
-_PARAMETER_NAMES = {
+#: Names of the parameters of the joint fit.
+PARAMETER_NAMES = {
     "kappa": "core fraction of the urn",
     "core_share": "core share of a crawl",
     "alpha": "shell survival",
@@ -126,15 +127,11 @@ def _by_crawl(frames: Frames, _noun: str) -> Iterable[Chart]:
 
 
 def _parameters(frames: Frames, _noun: str) -> Iterable[Chart]:
-    history = rows_of_fit(frames["parameter_history"], joint_core_shell.DEFINITION)
-    rows = history[~history["status"].isin(UNREPORTED_STATUSES)]
-    rows = rows.merge(frames["crawls"][["crawl", "started_at"]], left_on="last_crawl", right_on="crawl")
+    rows = reported_windows(frames["parameter_history"], frames["crawls"])
     labels = [f"window {row['first_crawl']} to {row['last_crawl']}" for row in rows.to_dict("records")]
     series = [
-        _series(
-            f"{name}, {SYMBOLS[column]}", rows[column].where(has_point_estimate(rows, column)), *_ends(rows, column)
-        )
-        for column, name in _PARAMETER_NAMES.items()
+        _series(f"{name}, {SYMBOLS[column]}", rows[column], *_ends(rows, column))
+        for column, name in PARAMETER_NAMES.items()
         if len(rows)
     ]
     yield Chart(
@@ -143,6 +140,22 @@ def _parameters(frames: Frames, _noun: str) -> Iterable[Chart]:
         is_share=True,
         moments=Moments(labels, _seconds(rows["started_at"])),
     )
+
+
+def reported_windows(history: pd.DataFrame, crawls: pd.DataFrame) -> pd.DataFrame:
+    """Return the reported joint fits of rolling windows, with NaN for estimates that are not identified.
+
+    Parameters
+    ----------
+    history
+        Table `parameter_history`.
+    crawls
+        Table `crawls`; the start of the last crawl of each window is added as `started_at`.
+    """
+    fits = rows_of_fit(history, joint_core_shell.DEFINITION)
+    rows = fits[~fits["status"].isin(UNREPORTED_STATUSES)]
+    rows = rows.merge(crawls[["crawl", "started_at"]], left_on="last_crawl", right_on="crawl")
+    return rows.assign(**{name: rows[name].where(has_point_estimate(rows, name)) for name in PARAMETER_NAMES})
 
 
 def _forecast(frames: Frames, noun: str) -> Iterable[Chart]:

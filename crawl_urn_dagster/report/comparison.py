@@ -15,7 +15,7 @@ import pandas as pd
 from crawl_urn_dagster.estimates.assessment.result import QUANTITY_LABELS
 from crawl_urn_dagster.formatting import NOT_IDENTIFIED, UNKNOWN
 from crawl_urn_dagster.observables.schema import ASSESSMENT_TABLES, PARAMETERS, SYMBOLS
-from crawl_urn_dagster.report.blocks import Block, Page, Picture, Section
+from crawl_urn_dagster.report.blocks import Block, Folded, Page, Picture, Section
 from crawl_urn_dagster.report.content import Content, churn, rows_of_fit
 from crawl_urn_dagster.report.markdown import captioned_table, escape, format_cell, format_estimate, format_quantity
 from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES, UNREPORTED_STATUSES, ReasonCode
@@ -56,10 +56,16 @@ class Compared:
         Configuration of the collection.
     frames
         Those of its `COMPARED_TABLES` that exist, by name.
+    report
+        Address of its report; None: there is none.
+    pictures
+        Figures of its history.
     """
 
     collection: Collection
     frames: Mapping[str, pd.DataFrame]
+    report: str | None = None
+    pictures: Sequence[Picture] = ()
 
     @property
     def has_run(self) -> bool:
@@ -128,6 +134,7 @@ def comparison_page(compared: Sequence[Compared], picture: Picture | None = None
     sections = [
         Section("Side by side", [table, *([picture] if picture else []), *_reasons(complete)]),
         Section("Comparability", ["\n".join(f"- {line}" for line in _differences(complete))]),
+        *_histories(complete),
     ]
     return Page(title, lead, sections)
 
@@ -151,6 +158,7 @@ def _table(complete: Sequence[Compared]) -> pd.DataFrame:
         content, fit = one.content, one.fit
         first, last = (format_cell(content.crawls["started_at"].iloc[position]) for position in (0, -1))
         column = {
+            "report": UNKNOWN if one.report is None else f"[report]({one.report})",
             "elements": content.noun + "s",
             "crawls": f"{len(content.crawls)}, {first} to {last}",
             "days between crawls": format_cell(content.mean_gap_days),
@@ -167,6 +175,12 @@ def _table(complete: Sequence[Compared]) -> pd.DataFrame:
             column[title] = _term(one, name)
         columns[one.collection.name] = column
     return pd.DataFrame(columns).rename_axis("quantity").reset_index()
+
+
+def _histories(complete: Sequence[Compared]) -> list[Section]:
+    """Return the figures of each collection, folded."""
+    folded = [Folded(one.collection.name, one.pictures) for one in complete if one.pictures]
+    return [Section("Over time", folded)] if folded else []
 
 
 def _quantities(content: Content) -> dict[str, str]:

@@ -17,6 +17,7 @@ from crawl_urn_dagster.report.blocks import Block, Callout, Chart, Folded, LagCh
 from crawl_urn_dagster.report.downloads import caption_element, figure_links
 from crawl_urn_dagster.report.markdown import escape
 from crawl_urn_dagster.report.scripts import PageScript, chart_element, crawls_attribute, page_script
+from crawl_urn_dagster.report.sparklines import SVG_DATA, without_sparklines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 _TEMPLATE = Path(__file__).with_name("page.html")
 _DEEPEST = 6
 _CAPTION = "caption"
-_ICONS = {"good": "✔", "warning": "⚠", "bad": "✘"}
+#: Icon of each level of a callout.
+ICONS = {"good": "✔", "warning": "⚠", "bad": "✘"}
 
 
 def to_markdown(page: Page) -> str:
@@ -58,7 +60,7 @@ def _markdown(blocks: Sequence[Block], *, depth: int) -> Iterator[str]:
             yield block
         elif isinstance(block, Table):
             yield f"*{escape(block.caption)}*"
-            yield block.text
+            yield without_sparklines(block.text)
         elif isinstance(block, Picture):
             if block.path is not None:
                 yield f"![{escape(block.alt)}]({block.path})"
@@ -70,7 +72,7 @@ def _markdown(blocks: Sequence[Block], *, depth: int) -> Iterator[str]:
             yield from _markdown(block.blocks, depth=depth)
             yield "</details>"
         elif isinstance(block, Callout):
-            yield f"> {_ICONS[block.level]} {block.text}"
+            yield f"> {ICONS[block.level]} {block.text}"
         else:
             yield f"{'#' * min(depth, _DEEPEST)} {escape(block.title)}"
             yield from _markdown(block.shown, depth=depth + 1)
@@ -124,7 +126,7 @@ def _html(blocks: Sequence[Block], renderer: MarkdownIt, *, depth: int) -> Itera
             yield from _html(block.blocks, renderer, depth=depth)
             yield "</details>"
         elif isinstance(block, Callout):
-            text = renderer.render(f"{_ICONS[block.level]} {block.text}")
+            text = renderer.render(f"{ICONS[block.level]} {block.text}")
             yield f'<div class="callout {block.level}" role="note">{text}</div>'
         else:
             yield f"<h{min(depth, _DEEPEST)}>{escape_html(block.title)}</h{min(depth, _DEEPEST)}>"
@@ -135,7 +137,13 @@ def _renderer() -> MarkdownIt:
     """Return a Markdown renderer without raw HTML; its tables scroll in boxes and their headers have scopes."""
     from markdown_it import MarkdownIt
 
-    renderer = MarkdownIt("commonmark", {"html": False}).enable("table")
+    class Renderer(MarkdownIt):
+        """A renderer that shows sparklines, which are images in the address itself."""
+
+        def validateLink(self, url: str) -> bool:  # noqa: N802 - the name in markdown-it
+            return url.startswith(SVG_DATA) or super().validateLink(url)
+
+    renderer = Renderer("commonmark", {"html": False}).enable("table")
     renderer.add_render_rule("table_open", _table_open)
     renderer.add_render_rule("th_open", lambda *_: '<th scope="col">')
     renderer.add_render_rule("code_block", _code)

@@ -40,7 +40,8 @@ _CLASS_COLUMNS = {
 }
 _LAST_CRAWLS = 3
 _MAX_CRAWLS_NAMED = 5
-_LEVELS: dict[Quotable, Literal["good", "warning", "bad"]] = {
+#: Level of a callout for each answer to whether numbers may be quoted.
+LEVELS: dict[Quotable, Literal["good", "warning", "bad"]] = {
     Quotable.YES: "good",
     Quotable.WITH_RESERVATION: "warning",
     Quotable.NO: "bad",
@@ -51,7 +52,7 @@ def lead(content: Content) -> list[Block]:
     """Return the verdict, the answers to the questions of an operator, one figure, and warnings."""
     verdict = content.verdict
     text = f"**Numbers may be quoted: {verdict.quotable.value} (`{verdict.name}`).** {content.escape(verdict.meaning)}"
-    blocks: list[Block] = [Callout(_LEVELS[verdict.quotable], text)]
+    blocks: list[Block] = [Callout(LEVELS[verdict.quotable], text)]
     if isinstance(content.collection.source, SimulatedSource):
         source = content.collection.source
         truth = f"κ {source.kappa:g}, α {source.alpha:g}, c {source.coverage:g}, seed {source.seed}"

@@ -32,6 +32,7 @@ def test_summary_shows_verdict_numbers_and_paths(command_run):
     assert "Reading of the curves (core_shell joint, exact form, per crawl): model_violation." in text
     assert f"in its folder under {folder / 'home'}" in text
     assert "Comparison of all collections: home/comparison.html" in text
+    assert "Dashboard of all collections: home/dashboard.html" in text
 
 
 def test_named_files_exist(command_run):

@@ -4,6 +4,7 @@ No job of a collection contains it, so no run waits for it; it reads the latest 
 write the text; see `report.comparison`.
 """
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 
 # A collection name cannot start with an underscore.
 _PREFIX = "_comparison"
-_FILE = "comparison"
+#: Name of the comparison page in the home folder, without suffix.
+COMPARISON_FILE = "comparison"
+_FIGURES = ("completeness_by_crawl", "parameters_over_time")
 
 
 def comparison_asset(collections: Sequence[Collection], home: str) -> dg.AssetsDefinition:
@@ -31,10 +34,10 @@ def comparison_asset(collections: Sequence[Collection], home: str) -> dg.AssetsD
         key=dg.AssetKey([_PREFIX, first]),
         deps=[asset_key(one, "report") for one in collections],
         description="The collections side by side, per year: HTML and Markdown in the home folder.",
-        group_name=_FILE,
+        group_name=COMPARISON_FILE,
         kinds={"markdown", "html"},
         metadata=code_reference(comparison_asset),
-        automation_condition=_when_reported(),
+        automation_condition=when_reported(),
     )
     def comparison() -> dg.MaterializeResult[None]:
         homes = [CollectionHome(home, one.name) for one in collections]
@@ -43,15 +46,15 @@ def comparison_asset(collections: Sequence[Collection], home: str) -> dg.AssetsD
     return comparison
 
 
-def comparison_sensor(asset: dg.AssetsDefinition) -> dg.AutomationConditionSensorDefinition:
-    """Define the sensor, on by default, that materialises the comparison after a report was materialised."""
+def page_sensor(asset: dg.AssetsDefinition) -> dg.AutomationConditionSensorDefinition:
+    """Define the sensor, on by default, that materialises a page of all collections after a report was materialised."""
     return dg.AutomationConditionSensorDefinition(
         "_".join(asset.key.path), target=[asset], default_status=dg.DefaultSensorStatus.RUNNING
     )
 
 
-def _when_reported() -> dg.AutomationCondition[Any]:
-    """Return the condition that a report is newer than the comparison and no run of either is in progress."""
+def when_reported() -> dg.AutomationCondition[Any]:
+    """Return the condition that a report is newer than the page and no run of either is in progress."""
     condition = dg.AutomationCondition
     since = condition.newly_requested() | condition.newly_updated()
     return condition.any_deps_updated().since(since) & ~condition.any_deps_in_progress() & ~condition.in_progress()
@@ -59,14 +62,45 @@ def _when_reported() -> dg.AutomationCondition[Any]:
 
 def write_comparison(collections: Sequence[Collection], homes: Sequence[CollectionHome]) -> dict[str, Any]:
     """Write the comparison next to the folders of the collections, and return its paths as metadata."""
-    from crawl_urn_dagster.report.comparison import COMPARED_TABLES, Compared, comparison_page
+    from crawl_urn_dagster.report.comparison import COMPARED_TABLES, comparison_page
 
-    compared = [
-        Compared(one, home.observables.read_present(COMPARED_TABLES))
+    compared = read_collections(collections, homes, COMPARED_TABLES, figures=_FIGURES)
+    page = comparison_page(compared, _picture(compared))
+    return dict(write_page(page, homes[0].path.parent / COMPARISON_FILE))
+
+
+def read_collections(
+    collections: Sequence[Collection],
+    homes: Sequence[CollectionHome],
+    tables: Sequence[str],
+    *,
+    figures: Sequence[str] = (),
+) -> "list[Compared]":
+    """Read what a page of all collections shows of each: existing tables and figures, and the address of its report."""
+    from crawl_urn_dagster.report.comparison import Compared
+
+    return [
+        Compared(
+            one,
+            home.observables.read_present(tables),
+            f"{one.name}/{home.report.name}.html" if home.report.with_suffix(".html").exists() else None,
+            [picture for name in figures if (picture := _saved_picture(home, name)) is not None],
+        )
         for one, home in zip(collections, homes, strict=True)
     ]
-    page = comparison_page(compared, _picture(compared))
-    return dict(write_page(page, homes[0].path.parent / _FILE))
+
+
+def _saved_picture(home: CollectionHome, name: str) -> "Picture | None":
+    """Read a figure with its caption; None if it was not drawn."""
+    from crawl_urn_dagster.report import Picture
+
+    try:
+        texts = json.loads((home.figures / f"{name}.json").read_text(encoding="utf-8"))
+        png = (home.figures / f"{name}.png").read_bytes()
+    except FileNotFoundError:
+        return None
+    path = f"{home.collection}/{home.figures.name}/{name}.png"
+    return Picture(path, png, texts["caption"], texts["alt"])
 
 
 def _picture(compared: "Sequence[Compared]") -> "Picture | None":

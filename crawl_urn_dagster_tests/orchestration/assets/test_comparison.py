@@ -1,5 +1,7 @@
 """The asset that compares collections, and when it is materialised."""
 
+import json
+import re
 from pathlib import Path
 
 import dagster as dg
@@ -9,6 +11,7 @@ from crawl_urn_dagster.estimates.collection_data import CollectionData
 from crawl_urn_dagster.estimates.estimation import estimate
 from crawl_urn_dagster.observables.tables import crawls_table, tables_from_histories
 from crawl_urn_dagster.orchestration.assets.comparison import comparison_asset, write_comparison
+from crawl_urn_dagster.orchestration.assets.dashboard import dashboard_asset, write_dashboard
 from crawl_urn_dagster.orchestration.build import build_defs
 from crawl_urn_dagster.orchestration.resources import CollectionHome
 from crawl_urn_dagster.urn import CountingError
@@ -39,6 +42,35 @@ def test_page_has_the_figure(home):
     assert "Not run yet: absent." in html
 
 
+def test_dashboard_names_every_collection(home):
+    paths = write_dashboard(*home[:2])
+    html = Path(paths["html"].value).read_text()
+    assert "3 collections. Numbers may be quoted: " in html
+    assert "Not run yet: absent." in html
+    assert '<a href="comparison.html">' in html
+    result = dg.materialize([dashboard_asset(home[0], home[1][0].folder)], selection="_dashboard/one")
+    assert result.success
+    assert Path(paths["html"].value).read_text() == html
+
+
+def test_pages_link_to_reports_and_show_saved_figures(home):
+    collections, homes, _ = home
+    homes[0].report.with_suffix(".html").write_text("")
+    homes[0].figures.mkdir(exist_ok=True)
+    (homes[0].figures / "completeness_by_crawl.png").write_bytes(b"png")
+    texts = {"title": "title", "caption": "Known hosts.", "alt": "A line."}
+    (homes[0].figures / "completeness_by_crawl.json").write_text(json.dumps(texts))
+    for write in (write_comparison, write_dashboard):
+        html = Path(write(collections, homes)["html"].value).read_text()
+        assert re.findall(r'href="([^"]+/report\.html)"', html) == ["one/report.html"] * html.count("/report.html")
+        assert "one/report.html" in html
+    page = Path(write_comparison(collections, homes)["md"].value).read_text()
+    assert "![A line.](one/figures/completeness_by_crawl.png)" in page
+    homes[0].report.with_suffix(".html").unlink()
+    (homes[0].figures / "completeness_by_crawl.json").unlink()
+    write_comparison(collections, homes)
+
+
 def test_comparison_needs_several_collections_but_no_job(tmp_path):
     names = ("comparison", "report", "other")  # names as close to the key of the comparison as possible
     collections = [tables_collection(tmp_path, histories(3), name=name) for name in names]
@@ -48,6 +80,7 @@ def test_comparison_needs_several_collections_but_no_job(tmp_path):
     (key,) = comparison_asset(collections, str(tmp_path)).keys
     assert graph.get(key).parent_keys == {dg.AssetKey([name, "report"]) for name in names}
     assert not graph.get(key).child_keys
+    assert graph.get(dg.AssetKey(["_dashboard", names[0]])).parent_keys == graph.get(key).parent_keys
     for job in (f"{name}_update" for name in names):
         assert key not in defs.resolve_job_def(job).asset_layer.selected_asset_keys
     alone = build_defs(collections[:1], home=tmp_path)
