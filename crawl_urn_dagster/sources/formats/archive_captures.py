@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.sources.transport.files import Files
 
 # A converted file of another number is converted again.
-_CONVERSION = 3
+_CONVERSION = 4
 _ROWS_PER_GROUP = 2**17
 #: Largest number of malformed lines of a file that are shown.
 SAMPLES_KEPT = 5

@@ -56,6 +56,9 @@ def canonical_host(site: str) -> str | None:
     """
     key = site if site.endswith(")") else canonical_key(f"{site}/")
     host = host_of_key(key) if key is not None else None
+    if host is not None and site is key and (not host.isascii() or "%" in host):
+        # Some indexes have keys with international names as they were written.
+        return canonical_host(f"http://{host}") or host
     return None if host is None else _WWW.sub("", host.lower()) or None
 
 

@@ -207,14 +207,14 @@ class ParquetCachedSource(PresenceSource):
             failed[location] = failure
             return []
 
-    def _converted_parts(self, files: Files) -> _Converted:
+    def _converted_parts(self, files: Files) -> ConvertedParts:
         """Convert the raw files that are new, and describe those that cannot be read."""
         failed: Failures = {}
         raw = self._raw_files(files, failed)
         locations = [*(local.input.location for local in raw), *failed]
         _reject_copies(locations)
         known = fetch_calendar(files, self.calendar)[0] or {}
-        converted = _Converted([], [], failed)
+        converted = ConvertedParts([], [], failed)
         for local in raw:
             label = self._label_in_path(local.input.location, locations, known)
             try:
@@ -254,7 +254,7 @@ class ParquetCachedSource(PresenceSource):
             raise
 
 
-class _Converted(NamedTuple):
+class ConvertedParts(NamedTuple):
     """The raw files, each with the path of its converted file, their labels, and the files that cannot be read."""
 
     parts: list[LocalFile]

@@ -13,7 +13,8 @@ from pydantic import Field, model_validator
 
 from crawl_urn_dagster.sources.calendar import MAX_CRAWLS, check_label
 from crawl_urn_dagster.sources.errors import DamagedError, SourceError
-from crawl_urn_dagster.sources.formats.parquet_cache import LOST, ParquetCachedSource, lost_column
+from crawl_urn_dagster.sources.formats.parquet_cache import LOST, ConvertedParts, ParquetCachedSource, lost_column
+from crawl_urn_dagster.sources.formats.quarantine import Failure
 from crawl_urn_dagster.sources.formats.raw_lists import RawList, describe_list
 from crawl_urn_dagster.sources.formats.table_folders import find_table
 from crawl_urn_dagster.sources.formats.zone_files import write_zone
@@ -115,10 +116,26 @@ class PresenceListSource(ParquetCachedSource):
         table = find_table(self.path)
         return super()._raw_files(files, failed) if table is None else [table]
 
+    def _converted_parts(self, files: Files) -> ConvertedParts:
+        """Convert the raw files that are new; a file without rows must be one of several parts of its crawl."""
+        converted = super()._converted_parts(files)
+        both = list(zip(converted.parts, converted.labels, strict=True))
+        filled = {label for part, label in both if isinstance(label, str) and _has_rows(part.path)}
+        empty = [(part, label) for part, label in both if label not in filled and not _has_rows(part.path)]
+        for part, label in empty:
+            location = part.input.location
+            error = DamagedError(f"{location}: has a header but no rows; expected a row per crawl and element")
+            failure = Failure.of_content(part.input, error)
+            if not isinstance(label, str) or not failure.is_allowed(self._quarantine):
+                raise error
+            converted.failed[location] = failure._replace(crawl=check_label(label, location))
+        kept = [(part, label) for part, label in both if part.input.location not in converted.failed]
+        return ConvertedParts([part for part, _ in kept], [label for _, label in kept], converted.failed)
+
     def _convert(self, files: Files, local: LocalFile, label: str | SourceError | None) -> Path:
         """Return the Parquet file of a raw file, with columns ``crawl, element, stratum`` and maybe ``lost``."""
         ranks = self._stratum is not None and self._stratum.ranks
-        key = ("presence in any format", local.input.location, str(label), *self._settings(), ranks)
+        key = ("presence in any format and encoding", local.input.location, str(label), *self._settings(), ranks)
 
         def make(target: Path) -> None:
             with connect(files.cache) as connection, tempfile.TemporaryDirectory(dir=files.cache) as scratch:
@@ -195,13 +212,17 @@ class PresenceListSource(ParquetCachedSource):
         return check_label(label, location)
 
 
+def _has_rows(converted: Path) -> bool:
+    import pyarrow.parquet as pq
+
+    return pq.read_metadata(converted).num_rows > 0
+
+
 def _check_rows(connection: duckdb.DuckDBPyConnection, presence: Path, location: str, *, ranks: bool) -> None:
-    """Reject a list without rows, and rows without a valid crawl label, element, stratum or mark of a loss."""
+    """Reject rows without a valid crawl label, element, stratum or mark of a loss."""
     statement = load_statement("check_presence").format(lost=lost_column(presence))
     parameters = {"presence": str(presence), "limit": MAX_CRAWLS + 1, "ranks": ranks}
     rows = connection.execute(statement, parameters).fetchall()
-    if not rows:
-        raise DamagedError(f"{location}: has a header but no rows; expected a row per crawl and element")
     for label, first_row, row_without_element, missing, row_of_wrong_stratum, wrong_stratum, *wrong_loss in rows:
         check_label(label or "", f"{location}, data row {first_row}")
         if row_without_element is not None:

@@ -85,7 +85,7 @@ def describe_list(
     local
         The file, or the folder of a Delta or Iceberg table.
     scratch
-        Folder for a decompressed copy.
+        Folder for a decompressed copy, or one in UTF-8.
     columns
         Names of the columns of a CSV file without header; None: it has one.
 
@@ -108,7 +108,9 @@ def describe_list(
 
         return _describe_arrow(connection, pyarrow.dataset.dataset(local.path, format=found.lower()))
     with open_text(local) as stream:
-        start = stream.read(1)
+        start, encoding = stream.read(1), stream.encoding
+    if encoding == "utf-16":  # DuckDB only reads UTF-8, and takes the other bytes for text.
+        local = _to_utf_8(local, scratch)
     if is_gzip(local):
         with open_decompressed(local) as content:
             while content.read(1 << 20):  # To the end, because DuckDB 1.5 accepts a truncated file.
@@ -123,6 +125,13 @@ def describe_list(
 def _decompress(local: LocalFile, scratch: Path) -> LocalFile:
     path = scratch / "decompressed"
     with open_decompressed(local) as stream, path.open("wb") as copy:
+        shutil.copyfileobj(stream, copy, 1 << 20)
+    return replace(local, path=path)
+
+
+def _to_utf_8(local: LocalFile, scratch: Path) -> LocalFile:
+    path = scratch / "utf-8"
+    with open_text(local) as stream, path.open("w", encoding="utf-8", newline="") as copy:
         shutil.copyfileobj(stream, copy, 1 << 20)
     return replace(local, path=path)
 
@@ -143,7 +152,9 @@ def _describe_csv(local: LocalFile, columns: Sequence[str] | None) -> RawList:
         "delimiter": "\x01" if is_single else ",",
         "quote": "" if is_single else '"',
     }
-    return RawList("convert_presence_csv", header, names, parameters)
+    # Concatenated files have a byte-order mark before a row.
+    texts = [f"ltrim({name}, chr(65279))" for name in names]
+    return RawList("convert_presence_csv", header, texts, parameters)
 
 
 def _duckdb_compression(local: LocalFile) -> str:

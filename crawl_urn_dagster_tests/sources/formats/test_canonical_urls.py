@@ -46,6 +46,9 @@ def test_keys_equal_those_of_a_real_index(shared_data):
         ("com,Example,WWW)", "example.com"),
         ("com,example,www2:80)", "example.com"),
         ("com,example,)", "example.com"),
+        ("de,bücher,www)", "xn--bcher-kva.de"),
+        ("de,b%C3%BCcher)", "xn--bcher-kva.de"),
+        ("com,%E4%B8)", "%e4%b8.com"),
         ("", None),
     ],
 )

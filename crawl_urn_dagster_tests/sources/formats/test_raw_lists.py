@@ -200,6 +200,38 @@ class TestHiveFolders:
         pd.DataFrame({"element": ["a"]}).to_parquet(folder / "part-0.parquet")
         assert read(source(tmp_path / "table", crawl_column="snapshot"))[1] == [("2024-01", "a")]
 
+    def test_empty_part_of_a_crawl_with_other_parts_is_accepted(self, read, files, tmp_path):
+        for name, elements in {"2024-01/part-0": [], "2024-01/part-1": ["a"], "2024-02/part-0": ["a"]}.items():
+            path = tmp_path / "table" / f"crawl={name}.parquet"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            pd.DataFrame({"element": pd.Series(elements, dtype=str)}).to_parquet(path)
+        assert read(source(tmp_path / "table"))[1] == [("2024-01", "a"), ("2024-02", "a")]
+        (tmp_path / "table" / "crawl=2024-01" / "part-1.parquet").unlink()
+        with pytest.raises(SourceError, match=r"crawl=2024-01/part-0\.parquet: has a header but no rows"):
+            source(tmp_path / "table").list_crawls(files, ALL_CRAWLS)
+
+
+class TestEncodings:
+    @pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
+    @pytest.mark.parametrize(
+        ("name", "text"), [("2024-01.csv", "element\r\nü.de\r\n"), ("2024-01.jsonl", '{"element": "ü.de"}\n')]
+    )
+    def test_marked_text_is_decoded(self, read, write, tmp_path, encoding, name, text):
+        write(f"plain/{name}", text.encode(encoding))
+        write(f"gzip/{name}.gz", gz(text.encode(encoding)))
+        for folder in ("plain", "gzip"):
+            assert read(source(tmp_path / folder))[1] == [("2024-01", "ü.de")]
+
+    def test_mark_where_files_were_concatenated_is_removed(self, read, write, tmp_path):
+        write("lists/2024-01.txt", "\ufeffa.org\n\ufeffb.org\n")
+        captures = read(source(tmp_path / "lists", columns=["element"]))[1]
+        assert captures == [("2024-01", "a.org"), ("2024-01", "b.org")]
+
+    def test_text_cut_in_the_middle_of_a_character_is_an_error(self, files, write, tmp_path):
+        write("lists/2024-01.csv", "element\na.org\n".encode("utf-16")[:-1])
+        with pytest.raises(SourceError, match=r"2024-01\.csv: is not UTF-8 text: 'utf-16.*' codec"):
+            source(tmp_path / "lists").list_crawls(files, ALL_CRAWLS)
+
 
 class TestTableFolders:
     def test_delta_table_is_read_without_superseded_files(self, read, files, tmp_path):
