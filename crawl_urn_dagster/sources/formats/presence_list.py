@@ -120,15 +120,14 @@ class PresenceListSource(ParquetCachedSource):
         """Convert the raw files that are new; a file without rows must be one of several parts of its crawl."""
         converted = super()._converted_parts(files)
         both = list(zip(converted.parts, converted.labels, strict=True))
-        filled = {label for part, label in both if isinstance(label, str) and _has_rows(part.path)}
-        empty = [(part, label) for part, label in both if label not in filled and not _has_rows(part.path)]
-        for part, label in empty:
-            location = part.input.location
-            error = DamagedError(f"{location}: has a header but no rows; expected a row per crawl and element")
-            failure = Failure.of_content(part.input, error)
-            if not isinstance(label, str) or not failure.is_allowed(self._quarantine):
-                raise error
-            converted.failed[location] = failure._replace(crawl=check_label(label, location))
+        filled = {label for part, label in both if _has_rows(part.path)}
+        for part, label in both:
+            if label not in filled and isinstance(label, str) and not _has_rows(part.path):
+                location = part.input.location
+                failure = Failure.of_content(part.input, _no_rows(location))
+                if not failure.is_allowed(self._quarantine):
+                    raise failure.error
+                converted.failed[location] = failure._replace(crawl=check_label(label, location))
         kept = [(part, label) for part, label in both if part.input.location not in converted.failed]
         return ConvertedParts([part for part, _ in kept], [label for _, label in kept], converted.failed)
 
@@ -143,7 +142,8 @@ class PresenceListSource(ParquetCachedSource):
                     write_zone(connection, local, self._require_label(local.input.location, label), target)
                 else:
                     self._copy(connection, local, label, Path(scratch), target)
-                _check_rows(connection, target, local.input.location, ranks=ranks)
+                is_part = isinstance(label, str)
+                _check_rows(connection, target, local.input.location, ranks=ranks, may_be_empty=is_part)
 
         return files.derive(repr(key), local.input.sha256, make, size=local.input.bytes)
 
@@ -218,11 +218,19 @@ def _has_rows(converted: Path) -> bool:
     return pq.read_metadata(converted).num_rows > 0
 
 
-def _check_rows(connection: duckdb.DuckDBPyConnection, presence: Path, location: str, *, ranks: bool) -> None:
-    """Reject rows without a valid crawl label, element, stratum or mark of a loss."""
+def _no_rows(location: str) -> DamagedError:
+    return DamagedError(f"{location}: has a header but no rows; expected a row per crawl and element")
+
+
+def _check_rows(
+    connection: duckdb.DuckDBPyConnection, presence: Path, location: str, *, ranks: bool, may_be_empty: bool
+) -> None:
+    """Reject a list without rows, and rows without a valid crawl label, element, stratum or mark of a loss."""
     statement = load_statement("check_presence").format(lost=lost_column(presence))
     parameters = {"presence": str(presence), "limit": MAX_CRAWLS + 1, "ranks": ranks}
     rows = connection.execute(statement, parameters).fetchall()
+    if not rows and not may_be_empty:
+        raise _no_rows(location)
     for label, first_row, row_without_element, missing, row_of_wrong_stratum, wrong_stratum, *wrong_loss in rows:
         check_label(label or "", f"{location}, data row {first_row}")
         if row_without_element is not None:
