@@ -215,7 +215,8 @@ class PresenceListSource(ParquetCachedSource):
 def _has_rows(converted: Path) -> bool:
     import pyarrow.parquet as pq
 
-    return pq.read_metadata(converted).num_rows > 0
+    n_rows: int = pq.read_metadata(converted).num_rows
+    return n_rows > 0
 
 
 def _no_rows(location: str) -> DamagedError:

@@ -98,6 +98,21 @@ def test_every_format_gives_the_same_captures(files, write, name, compress):
         assert [found for _, found in read(files, path, element=element)[1]] == expected
 
 
+def test_file_with_a_legend_only_has_no_capture(files, write, tmp_path):
+    write("indexes/2014.cdx", FORMS["legend of 11"])
+    write("indexes/2015.cdx", legend(FULL))
+    listing, _ = read(files, str(tmp_path / "indexes"))
+    assert (listing.captures, listing.findings["lines_header"]) == ({"2014": 3}, 2)
+
+
+def test_members_of_gzip_may_each_have_a_legend(files, write):
+    lines = legend_lines(FULL).splitlines(keepends=True)
+    members = [legend(FULL) + "".join(lines[:2]), "", legend(FULL) + "".join(lines[2:])]
+    listing, captures = read(files, write("index.cdx.gz", b"".join(gz(member.encode()) for member in members)))
+    assert captures == [("2014", key) for key in sorted((KEYS[0], *KEYS[2:]))]
+    assert (listing.findings["lines_header"], listing.findings["lines_malformed"]) == (2, 0)
+
+
 @pytest.mark.parametrize("name", WITHOUT_STATUS)
 def test_unknown_status_is_present_by_default(files, write, name):
     """Keys are made from the URLs."""

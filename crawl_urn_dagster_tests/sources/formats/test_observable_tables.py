@@ -1,12 +1,14 @@
 """Test tables of pairs and of windows."""
 
+import bz2
 import csv
+import lzma
 
 import pytest
 from pydantic import ValidationError
 
 from crawl_urn_dagster.sources import ObservableTablesSource, Selection, SourceError
-from crawl_urn_dagster_tests.sources.conftest import ALL_CRAWLS, labels_of
+from crawl_urn_dagster_tests.sources.conftest import ALL_CRAWLS, gz, labels_of
 
 PAIRS = (
     "crawl_i,crawl_j,lag,size_i,size_j,intersection\n"
@@ -112,9 +114,29 @@ def test_window_of_one_crawl_gives_its_size(files, write):
 PAIR_HEADER = "crawl_i,crawl_j,size_i,size_j,intersection\n"
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("compress", [bytes, gz, bz2.compress, lzma.compress])
+def test_text_of_any_encoding_is_read(files, write, encoding, compress):
+    text = f"{PAIR_HEADER}\n2024-01,2024-02,100,90,80\n2024-02,2024-03,90,95,nan\n".replace("\n", "\r\n")
+    tables = source(pairs=write("p.csv", compress(text.encode(encoding)))).read_tables(files, ALL_CRAWLS)
+    assert tables.pairs[["size_i", "size_j", "intersection"]].to_numpy().tolist() == [[100, 90, 80]]
+    assert tables.crawls["crawl"].tolist() == ["2024-01", "2024-02", "2024-03"]
+
+
 @pytest.mark.parametrize(
     ("table", "content", "message"),
     [
+        ("pairs", PAIR_HEADER.replace(",", ";"), r"its columns are separated by ';', expected ','"),
+        ("pairs", PAIR_HEADER + "2024-01,2024-02,1,1\n", r"line 2: has 4 cells, expected 5"),
+        ("pairs", PAIR_HEADER + "2024-01,2024-02,1,1,1,1\n", r"line 2: has 6 cells, expected 5"),
+        ("pairs", PAIR_HEADER + '2024-01,2024-02,"1,000",1,1\n', r"line 2, size_i: found '1,000', expected a count"),
+        ("pairs", PAIR_HEADER + "2024-01,2024-02,1,inf,1\n", r"line 2, size_j: found 'inf', expected a count"),
+        ("pairs", PAIR_HEADER + "2024-01,2087-02,1,1,1\n", r"crawl '2087-02' starts .* in the future"),
+        ("pairs", PAIR_HEADER + "2024-01,2024-01-01,1,1,1\n", r"'2024-01' and '2024-01-01' both start"),
+        ("pairs", "PAR1", r"is a Parquet file, expected text"),
+        ("pairs", "<html>sign in</html>", r"is a web page"),
+        ("pairs", gz(PAIR_HEADER.encode())[:-6], r"is damaged gzip"),
+        ("pairs", PAIR_HEADER.encode() + b"caf\xe9\n", r"is not UTF-8 text"),
         (
             "pairs",
             PAIR_HEADER + "2024-02,2024-01,1,1,1\n",
