@@ -18,6 +18,10 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
+# Hooks are loaded by path, without their folder.
+sys.path.insert(0, str(Path(__file__).parent))
+from notebooks import NOTEBOOKS, render
+
 ROOT = Path(__file__).resolve().parents[2]
 #: Page of the site by path in the repository. All other files keep their path, without the folder `docs`.
 PAGES = {
@@ -39,10 +43,14 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, page, abs_src_path=str(ROOT / path)))
     generated = {"examples.md": _examples(), **_reference()}
     figures, generated["gallery.md"] = _gallery()
+    figures = {f"gallery/{name}": content for name, content in figures.items()}
+    for notebook in sorted(NOTEBOOKS.glob("*.py")):
+        generated[f"notebooks/{notebook.stem}.md"], drawn = render(notebook)
+        figures |= drawn
     for page, text in generated.items():
         files.append(File.generated(config, page, content=text))
     for name, content in figures.items():
-        files.append(File.generated(config, f"gallery/{name}", content=content))
+        files.append(File.generated(config, name, content=content))
     for path in sorted(_linked_files(files)):
         files.append(File.generated(config, path, abs_src_path=str(ROOT / path)))
     return files
