@@ -5,6 +5,7 @@ Does not fit other observables; see `discovery` and `joint`.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +21,7 @@ from crawl_urn_dagster.urn.fits.least_squares import (
     fit_from_line,
     fit_line,
     line_response,
+    search_curve,
 )
 from crawl_urn_dagster.urn.results.result import FitKind
 
@@ -28,7 +30,8 @@ if TYPE_CHECKING:
 
     from crawl_urn_dagster.urn.curves.model import Form
     from crawl_urn_dagster.urn.data.histories import FloatArray
-    from crawl_urn_dagster.urn.fits.least_squares import CurveFit
+    from crawl_urn_dagster.urn.fits.least_squares import CurveFit, SearchedCurve
+    from crawl_urn_dagster.urn.optimise.bounded_least_squares import Curve
     from crawl_urn_dagster.urn.results.result import Clock
 
 
@@ -119,11 +122,22 @@ def fit_containment_core_shell(lag: npt.ArrayLike, containment: npt.ArrayLike, *
         return unfitted
     unit = float(points.abscissa.min())
 
-    def curve(parameters: FloatArray) -> FloatArray:
-        return CoreShellUrn(*columns(parameters)).containment(points.abscissa / unit, form="paper")
-
     def shares(floor: FloatArray, coverage: FloatArray) -> tuple[FloatArray, FloatArray]:
         return floor if form == "paper" else kappa_from_core_share(floor, coverage), floor
 
-    near = fit_containment_batch(points.abscissa, points.observed[None], model="core_shell", form="paper")
-    return fit_curve(points, curve, unit, shares=shares, share_name="core_share", near=near)
+    searched = _search_floor(points.abscissa.tobytes(), points.observed.tobytes())
+    return fit_curve(points, _floor_curve(points.abscissa / unit), unit, searched, shares=shares)
+
+
+@lru_cache(maxsize=4)
+def _search_floor(lag: bytes, containment: bytes) -> SearchedCurve:
+    """Search the optimum of the curve that both forms share; the next fit is often the other form's."""
+    d, g = np.frombuffer(lag), np.frombuffer(containment)
+    unit = float(d.min())
+    near = fit_containment_batch(d, g[None], model="core_shell", form="paper")
+    points = Points(FitKind("containment", "core_shell", "paper", "crawl"), d, g)
+    return search_curve(points, _floor_curve(d / unit), unit, share_name="core_share", near=near)
+
+
+def _floor_curve(lags: FloatArray) -> Curve:
+    return lambda parameters: CoreShellUrn(*columns(parameters)).containment(lags, form="paper")

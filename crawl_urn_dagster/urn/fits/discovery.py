@@ -21,6 +21,7 @@ from crawl_urn_dagster.urn.fits.least_squares import (
     fit_from_line,
     fit_line,
     line_response,
+    search_curve,
 )
 from crawl_urn_dagster.urn.optimise.differences import jacobian
 from crawl_urn_dagster.urn.results.reasons import Reason, ReasonCode
@@ -204,12 +205,11 @@ def fit_discovery_increments(t: npt.ArrayLike, ratio: npt.ArrayLike) -> CurveFit
     )
     if (unfitted := points.unfitted) is not None:
         return unfitted
-    return fit_curve(
-        points,
-        lambda parameters: CoreShellUrn(*columns(parameters)).new_fraction(points.abscissa),
-        unit=1.0,
-        shares=_shares,
-    )
+
+    def increments(parameters: FloatArray) -> FloatArray:
+        return CoreShellUrn(*columns(parameters)).new_fraction(points.abscissa)
+
+    return fit_curve(points, increments, 1.0, search_curve(points, increments, 1.0), shares=_shares)
 
 
 def _fit_discovery(
@@ -239,7 +239,7 @@ def _fit_discovery(
 
     is_even = bool((np.diff(calendar) == unit).all())
     near = fit_discovery_batch(last - first, observed[None], model=model) if is_even and model == "core_shell" else None
-    return fit_curve(points, curve, unit, shares=_shares, near=near)
+    return fit_curve(points, curve, unit, search_curve(points, curve, unit, near=near), shares=_shares)
 
 
 def _shares(kappa: FloatArray, coverage: FloatArray) -> tuple[FloatArray, FloatArray]:

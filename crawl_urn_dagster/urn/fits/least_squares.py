@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from itertools import product
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -168,16 +168,18 @@ def fit_from_line(
     return fit.with_reasons(outside, status=Status.NOT_IDENTIFIED)
 
 
-def fit_curve(
-    points: Points,
-    curve: Curve,
-    unit: float,
-    *,
-    shares: Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]],
-    share_name: str = "kappa",
-    near: BatchedFits | None = None,
-) -> CurveFit:
-    """Fit a curve whose alpha is the survival over a unit of time.
+class SearchedCurve(NamedTuple):
+    """Optimum of a curve, and its status with reasons."""
+
+    optimum: Optimum
+    status: Status
+    reasons: tuple[Reason, ...]
+
+
+def search_curve(
+    points: Points, curve: Curve, unit: float, *, share_name: str = "kappa", near: BatchedFits | None = None
+) -> SearchedCurve:
+    """Search the optimum of a curve whose alpha is the survival over a unit of time.
 
     In units of the smallest lag or gap, survival is away from 0 and sensitive to the data on every clock.
 
@@ -187,8 +189,6 @@ def fit_curve(
         Function that returns the values at the points, shape (..., points), for parameters (..., parameters).
     unit
         Unit of time of the fitted alpha, in units of the clock.
-    shares
-        Function that returns κ and μ for the fitted core fraction and coverage.
     share_name
         Name of the fitted core fraction in reasons.
     near
@@ -200,6 +200,29 @@ def fit_curve(
     else:
         starts = ((float(near.kappa[0]), float(near.alpha[0] ** unit), float(near.coverage[0])),)
     optimum = minimise(curve, points.observed, starts)
+    return SearchedCurve(optimum, *_status(points, curve, optimum, share_name))
+
+
+def fit_curve(
+    points: Points,
+    curve: Curve,
+    unit: float,
+    searched: SearchedCurve,
+    *,
+    shares: Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]],
+) -> CurveFit:
+    """Return the fit at the optimum of a curve.
+
+    Parameters
+    ----------
+    curve, unit
+        As in `search_curve`.
+    searched
+        Its result.
+    shares
+        Function that returns κ and μ for the fitted core fraction and coverage.
+    """
+    optimum = searched.optimum
 
     def estimated(parameters: FloatArray) -> FloatArray:
         *share, alpha, coverage = np.moveaxis(parameters, -1, 0)
@@ -209,8 +232,8 @@ def fit_curve(
     values = dict(zip(ESTIMATES, estimated(optimum.parameters).tolist(), strict=True))
     if points.kind.model == "homogeneous":
         values = {name: values[name] for name in ("alpha", "coverage")}
-    status, reasons = _status(points, curve, optimum, share_name)
-    return points.fitted(optimum.fitted, values, response(curve, optimum, estimated), status=status, reasons=reasons)
+    by_points = response(curve, optimum, estimated)
+    return points.fitted(optimum.fitted, values, by_points, status=searched.status, reasons=searched.reasons)
 
 
 def _status(points: Points, curve: Curve, optimum: Optimum, share_name: str) -> tuple[Status, tuple[Reason, ...]]:
