@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 #: Stands for a number that is unknown or not reported.
 UNKNOWN = "–"
 _MOST_DECIMALS = 8
+# Numbers below this would otherwise be written with an exponent.
+_SMALL = 1e-4
 #: Stands for a parameter that the data do not identify.
 NOT_IDENTIFIED = "not identified"
 _ELEMENT = re.compile(r"\b(an )?([Ee])lement(?=s?\b)")
@@ -101,16 +103,46 @@ def count_unit(largest: float) -> tuple[float, str]:
 def format_number(value: float) -> str:
     """Return a number with four significant digits, or rounded to a whole one from 1,000.
 
+    A number below 0.0001 has seven decimals, and is 0 if they are.
+
     Examples
     --------
-    >>> [format_number(value) for value in (0.123456, 1761.4, math.inf, math.nan)]
-    ['0.1235', '1,761', '∞', '–']
+    >>> [format_number(value) for value in (0.123456, 1761.4, 6.144e-06, 4e-18, math.inf, math.nan)]
+    ['0.1235', '1,761', '0.0000061', '0', '∞', '–']
     """
     if math.isnan(value):
         return UNKNOWN
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
+    if abs(value) < _SMALL:
+        text = f"{value:.7f}".rstrip("0").rstrip(".")
+        return "0" if text == "-0" else text
     return f"{value:,.0f}" if 1e3 <= abs(value) < 1e15 else f"{value:.4g}"
+
+
+def format_p_value(value: float) -> str:
+    """Return a p-value with two significant digits, or that it is below 0.0001.
+
+    Examples
+    --------
+    >>> [format_p_value(value) for value in (0.0234, 1e-08, math.nan)]
+    ['0.023', '< 0.0001', '–']
+    """
+    if math.isnan(value):
+        return UNKNOWN
+    return f"< {_SMALL:.4f}" if value < _SMALL else f"{value:.2g}"
+
+
+def state_p_value(value: float) -> str:
+    """Return a p-value for a sentence.
+
+    Examples
+    --------
+    >>> state_p_value(0.0234), state_p_value(1e-15)
+    ('p = 0.023', 'p < 0.0001')
+    """
+    text = format_p_value(value)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
 def format_significant(value: float, *, digits: int = 3, max_decimals: int = 4) -> str:

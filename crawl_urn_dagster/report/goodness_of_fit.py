@@ -11,7 +11,7 @@ import pandas as pd
 
 from crawl_urn_dagster.estimates.diagnosis import LEVEL
 from crawl_urn_dagster.estimates.parameter_tables import compare_with_truth
-from crawl_urn_dagster.formatting import UNKNOWN, count_noun
+from crawl_urn_dagster.formatting import UNKNOWN, count_noun, format_p_value
 from crawl_urn_dagster.observables.schema import SYMBOLS
 from crawl_urn_dagster.report.blocks import Block, Folded, Section, Table
 from crawl_urn_dagster.report.markdown import captioned_table, escape, format_cell, format_estimate, format_estimates
@@ -251,7 +251,7 @@ def _observables_frame(content: Content, fits: pd.DataFrame) -> pd.DataFrame:
             test = dict(tests.loc[name])
             row |= {
                 "difference": format_estimate({**test, "status": None}, "difference"),
-                "p_value": format_cell(test["p_value"]),
+                "p_value": format_p_value(float(test["p_value"])),
                 "verdict": test["verdict"].replace("_", " "),
             }
         rows.append(row)

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from crawl_urn_dagster.formatting import NOT_IDENTIFIED, UNKNOWN, format_interval, format_number, format_percent
+from crawl_urn_dagster.formatting import (
+    NOT_IDENTIFIED,
+    UNKNOWN,
+    format_interval,
+    format_number,
+    format_p_value,
+    format_percent,
+)
 from crawl_urn_dagster.observables.schema import SYMBOLS
 from crawl_urn_dagster.report.blocks import Table
 from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES, UNREPORTED_STATUSES, Interval, Status
@@ -153,7 +160,9 @@ def _format_parts(row: Row, name: str, *, share: bool) -> tuple[str, list[str]]:
     if pd.isna(low):
         return f"{write(scale * value)}{unit}", []
     point, *ends = format_interval(scale * value, scale * low, scale * high, write)
-    return f"{point}{unit}", ends
+    # An interval without a width, as of a parameter at its bound, is uninformative.
+    is_degenerate = (share or name in SYMBOLS) and set(ends) == {point}
+    return f"{point}{unit}", [] if is_degenerate else ends
 
 
 def format_estimates(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
@@ -172,6 +181,8 @@ def captioned_table(
 ) -> Table:
     """Return a frame as a table of a page; a column ``reason`` without reasons is left out.
 
+    Numbers of a column ``p_value`` are written as p-values.
+
     Parameters
     ----------
     caption
@@ -189,7 +200,7 @@ def captioned_table(
     )
     cells = pd.DataFrame(
         {
-            column: list(shown[column]) if column in formatted else [format_cell(value) for value in shown[column]]
+            column: list(shown[column]) if column in formatted else _cells(column, shown[column])
             for column in shown.columns
         },
         dtype=object,
@@ -200,3 +211,9 @@ def captioned_table(
     if left_out:
         text += f"\n\n{left_out:,} more rows are in table `{source}`."
     return Table(caption, text, shown, tuple(formatted))
+
+
+def _cells(column: str, values: pd.Series) -> list[str]:
+    if column == "p_value":
+        return [UNKNOWN if pd.isna(value) else format_p_value(float(value)) for value in values]
+    return [format_cell(value) for value in values]

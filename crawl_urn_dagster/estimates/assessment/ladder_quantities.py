@@ -8,16 +8,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import expit, logit
 
+from crawl_urn_dagster.estimates.assessment.adjustments import (
+    complement,
+    over_crawls,
+    over_earlier_crawls,
+    with_rule_of_three,
+)
 from crawl_urn_dagster.estimates.assessment.models import RELEVANT_DEPENDENCE
 from crawl_urn_dagster.estimates.assessment.result import ElementClass, Quantity
 from crawl_urn_dagster.urn import Interval, Status
-from crawl_urn_dagster.urn.data.autocorrelation import autocorrelation
 from crawl_urn_dagster.urn.data.normal_intervals import DETECTABLE_STANDARD_ERRORS, NORMAL_QUANTILE
 from crawl_urn_dagster.urn.open_population.members import MEMBERS_BY_NAME
 from crawl_urn_dagster.urn.open_population.quantities import (
     Course,
+    completeness_of_window,
     kappa_over_newborn_coverage,
     last_known_over_newborn_coverage,
 )
@@ -31,8 +36,6 @@ if TYPE_CHECKING:
 
 #: Change of the population over the window, on the log scale, that matters for the quoted numbers.
 RELEVANT_GROWTH = 0.1
-_LARGEST_CORRELATION = 0.9
-_OPEN = (1e-12, 1 - 1e-12)
 
 
 def variance_inflation(found: TestedLadder) -> float:
@@ -65,15 +68,23 @@ def ladder_quantities(
         return Quantity(scale * of.estimates[source], interval, status=status)
 
     quantities = {
-        "completeness": _over_crawls(quantity("completeness"), fit.courses["completeness_by_crawl"]),
+        "completeness": over_earlier_crawls(
+            over_crawls(quantity("completeness"), fit.courses["completeness_by_crawl"]),
+            completeness_of_window(fit.classes),
+        ),
         "population": _population(fit, one_in, status),
     }
     growing = _growing_sibling(found, fit)
     if growing is not None:
         quantities["growth"] = quantity("growth", growing.inflated(c_hat))
-    quantities["survival"] = _over_crawls(quantity("mean_survival"), fit.courses["survival_by_gap"])
-    quantities["gone"] = _over_crawls(quantity("gone"), fit.courses["gone_by_gap"])
-    quantities["newcomers"] = quantity("newcomers", scale=one_in)
+    sizes = found.tested.histories.elements @ found.tested.histories.seen
+    exposed = float(sizes[:-1].sum())
+    survival = over_crawls(quantity("mean_survival"), fit.courses["survival_by_gap"])
+    quantities["survival"] = complement(with_rule_of_three(complement(survival), exposed))
+    quantities["gone"] = with_rule_of_three(over_crawls(quantity("gone"), fit.courses["gone_by_gap"]), exposed)
+    quantities["newcomers"] = with_rule_of_three(
+        _not_negative(quantity("newcomers", scale=one_in)), (len(sizes) - 1) / one_in
+    )
     if "kappa" not in fit.intervals:
         return quantities
     if not fit.estimates.get("kappa"):
@@ -85,6 +96,13 @@ def ladder_quantities(
     core_share = _hull(found, fit, "core_share", c_hat)
     quantities["core_share"] = Quantity(fit.estimates["core_share"], core_share, status=status)
     return quantities
+
+
+def _not_negative(quantity: Quantity) -> Quantity:
+    value, interval = quantity.value, quantity.interval
+    if value is None or interval is None:
+        return quantity
+    return quantity._replace(value=max(value, 0.0), interval=Interval(max(interval.low, 0.0), max(interval.high, 0.0)))
 
 
 def _population(fit: OpenPopulationFit, one_in: int, status: Status) -> Quantity:
@@ -106,25 +124,6 @@ def _known_eligible(fit: OpenPopulationFit) -> Course:
     low, high = known.low.copy(), known.high.copy()
     low[-1], high[-1] = low[-1] + less, high[-1] + more
     return known._replace(low=low, high=high)
-
-
-def _over_crawls(quantity: Quantity, course: Course) -> Quantity:
-    """Return a mean share whose interval also covers the variation from crawl to crawl, for other crawls.
-
-    The variation beyond sampling is taken for a first-order autoregressive process.
-    """
-    values, errors = course.estimate[np.isfinite(course.standard_error)], course.standard_error
-    if quantity.value is None or quantity.interval is None or len(values) < 3:
-        return quantity
-    residual = values - values.mean()
-    excess = max(float(residual @ residual / (len(values) - 1) - np.nanmean(errors**2)), 0.0)
-    correlation = autocorrelation(residual, largest=_LARGEST_CORRELATION)
-    mean_variance = excess / len(values) * (1 + correlation) / (1 - correlation)
-    low, high = logit(np.clip(quantity.interval, *_OPEN))
-    middle = logit(np.clip(quantity.value, *_OPEN))
-    spread = NORMAL_QUANTILE**2 * mean_variance / (quantity.value * (1 - quantity.value)) ** 2 if mean_variance else 0.0
-    ends = middle - np.hypot(middle - low, np.sqrt(spread)), middle + np.hypot(high - middle, np.sqrt(spread))
-    return quantity._replace(interval=Interval(*(float(expit(end)) for end in ends)))
 
 
 def _growing_sibling(found: TestedLadder, fit: OpenPopulationFit) -> OpenPopulationFit | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crawl_urn_dagster.estimates.assessment.adjustments import complement, over_earlier_crawls, with_rule_of_three
 from crawl_urn_dagster.estimates.assessment.result import ElementClass, Quantity
 from crawl_urn_dagster.urn import Interval, Status
 from crawl_urn_dagster.urn.state_space.core_test import CoreVerdict
@@ -135,17 +136,23 @@ def memory_quantities(found: MemoryModel, *, one_in: int, status: Status) -> dic
     alive = next(one for one in overall if one.name == "alive_share" and one.horizon == 1)
     population = found.family.population
     low, high = population.limits()
+    exposed = float(population.sizes[:-1].sum())
     result = {
-        "completeness": _quantity(whole["completeness"], status),
+        "completeness": over_earlier_crawls(
+            _quantity(whole["completeness"], status), population.completeness_of_window
+        ),
         "population": Quantity(
             one_in * float(population.eligible[-1]),
             Interval(one_in * float(low[-1]), one_in * float(high[-1])),
             status=status,
         ),
         "growth": _quantity(whole["growth"], status, np.log),
-        "survival": _quantity(whole["survival"], status),
-        "gone": _complement(_quantity(alive, status)),
-        "newcomers": _quantity(whole["newcomers_per_crawl"], status, lambda value: one_in * value),
+        "survival": complement(with_rule_of_three(complement(_quantity(whole["survival"], status)), exposed)),
+        "gone": with_rule_of_three(complement(_quantity(alive, status)), exposed),
+        "newcomers": with_rule_of_three(
+            _quantity(whole["newcomers_per_crawl"], status, lambda value: one_in * value),
+            (len(population.sizes) - 1) / one_in,
+        ),
     }
     if found.core_verdict is CoreVerdict.ACCEPTED:
         result |= _core(found, status)
@@ -157,13 +164,6 @@ def _quantity(one: Derived, status: Status, of: Any = float) -> Quantity:
     if one.withheld is not None:
         return Quantity(None, status=Status.NOT_IDENTIFIED, reason_code=one.withheld.value)
     return Quantity(float(of(one.estimate)), Interval(float(of(one.low)), float(of(one.high))), status=status)
-
-
-def _complement(one: Quantity) -> Quantity:
-    """Return the rest of a share, 1 minus it."""
-    if one.value is None or one.interval is None:
-        return one
-    return one._replace(value=1 - one.value, interval=Interval(1 - one.interval.high, 1 - one.interval.low))
 
 
 def _core(found: MemoryModel, status: Status) -> dict[str, Quantity]:

@@ -27,6 +27,7 @@ _CORE_SHELL = "core_shell"
 #: Statement of every assumption that no test can check; see column ``assumption`` of table `quantities`.
 ASSUMPTIONS = {
     "newborn_coverage": "elements are covered in their first crawl as later",
+    "earlier_crawls": "crawls before the first captured elements as the later ones did",
     "entrants": "new elements are available to crawls at once",
 }
 

@@ -52,7 +52,8 @@ class Quantity(NamedTuple):
         The same interval if the assumption holds; None: there is no such assumption.
     assumption
         ``newborn_coverage``: the coverage of elements in their first crawl; ``entrants``: whether newcomers are
-        available at once; None: no such assumption.
+        available at once; ``earlier_crawls``: whether crawls before the first captured elements as the later ones did;
+        None: no such assumption.
     status
         Status of the value.
     reason_code
@@ -283,12 +284,20 @@ def format_quantity(name: str, quantity: Quantity) -> str:
     'κ 0.44 (0.39 to 0.48)'
     >>> format_quantity("population", Quantity(1402.2, Interval(1390.4, 1415.1)))
     'known eligible elements 1,402 (1,390 to 1,415)'
+    >>> format_quantity("gone", Quantity(0.0, Interval(0.0, 0.0005)))
+    'gone by the next crawl 0 (upper limit 0.0005)'
     >>> format_quantity("kappa", Quantity(None))
     'κ not reported'
     """
-    label = QUANTITY_LABELS[name][0]
+    label, unit = QUANTITY_LABELS[name]
     if quantity.interval is None:
         return f"{label} {'not reported' if quantity.value is None else format_number(quantity.value)}"
     middle = float(np.mean(quantity.interval)) if quantity.value is None else quantity.value
     value, low, high = format_interval(middle, *quantity.interval)
+    if quantity.value == quantity.interval.low == 0:
+        return f"{label} 0 (upper limit {format_number(quantity.interval.high)})"
+    if unit == "fraction" and quantity.value == quantity.interval.high == 1:
+        return f"{label} 1 (lower limit {low})"
+    if value == low == high:
+        return f"{label} {value}"
     return f"{label} between {low} and {high}" if quantity.value is None else f"{label} {value} ({low} to {high})"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import dagster as dg
 
 from crawl_urn_dagster.config.collection import Collection
-from crawl_urn_dagster.formatting import UNKNOWN
+from crawl_urn_dagster.formatting import UNKNOWN, state_p_value
 from crawl_urn_dagster.observables.schema import ASSESSMENT_TABLES
 from crawl_urn_dagster.orchestration.asset_keys import numeric_metadata
 from crawl_urn_dagster.orchestration.checks.results import ERROR, WARN, TableCheck, check_result, not_assessed
@@ -109,7 +109,8 @@ def _projections_agree(home: CollectionHome) -> dg.AssetCheckResult:
         threshold="0.01, the probability that any of the parameters differs by this much by chance",
         reason=f"{worst['subject']} is {worst['observed']:.3f} in the containment fit and {worst['expected']:.3f} in "
         f"the discovery-curve fit (difference {_signed(worst['difference'])}, 95 % CI "
-        f"{_signed(worst['difference_low'])} to {_signed(worst['difference_high'])}, p = {worst['p_value']:.2g}).",
+        f"{_signed(worst['difference_low'])} to {_signed(worst['difference_high'])}, "
+        f"{state_p_value(worst['p_value'])}).",
         todo=str(worst["meaning"]),
         differing=", ".join(fails["subject"]),
     )

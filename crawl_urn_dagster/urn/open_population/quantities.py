@@ -219,7 +219,8 @@ def limits_of(name: str, value: npt.ArrayLike, se: npt.ArrayLike) -> tuple[Float
     """Return the ends of the 95 % confidence interval of a quantity.
 
     Intervals of numbers of elements are computed on the logarithmic scale, of shares on the logit
-    scale, and of growth without a transformation. If the linear interval of a share reaches 0, its lower end is 0.
+    scale, and of growth without a transformation. The interval of a share is linear if it reaches 0, and that of
+    survival if it reaches 1.
 
     Parameters
     ----------
@@ -238,8 +239,12 @@ def limits_of(name: str, value: npt.ArrayLike, se: npt.ArrayLike) -> tuple[Float
     half = _Z * se / (inner * (1 - inner))
     low, high = expit(logit(inner) - half), expit(logit(inner) + half)
     near_0 = value <= _Z * se
-    return np.where(near_0, 0.0, np.minimum(low, value)), np.maximum(
-        np.where(near_0, np.minimum(value + _Z * se, 1.0), high), value
+    # Survival can be 1; for a core of all elements, the logit is the more cautious scale.
+    near_1 = (1 - value <= _Z * se) & ("survival" in name)
+    is_near = near_0 | near_1
+    linear_low, linear_high = np.maximum(value - _Z * se, 0.0), np.minimum(value + _Z * se, 1.0)
+    return np.where(is_near, linear_low, np.minimum(low, value)), np.where(
+        is_near, linear_high, np.maximum(high, value)
     )
 
 
@@ -302,6 +307,30 @@ def kappa_over_newborn_coverage(
         for limit, factor in zip(inner, factors, strict=True)
     )
     return Interval(min(low, inner.low), max(high, inner.high))
+
+
+def completeness_of_window(classes: Sequence[PopulationClass]) -> float:
+    """Return the completeness if the first crawl is the first of all, so that it captures all elements known at it.
+
+    Captures of all crawls but the first are divided by the elements that these crawls and those before them in the
+    window captured. The first and the last crawl of a model whose population fluctuates follow from a convention and
+    have little weight.
+
+    Parameters
+    ----------
+    classes
+        Fitted classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crawl_urn_dagster.urn.open_population.classes import PopulationClass
+    >>> completeness_of_window([PopulationClass("shell", np.full(3, 100.0), np.ones(2), np.full(3, 0.5))])
+    0.6153846153846154
+    """
+    captured = sum(float((one.eligible * one.coverage)[1:].sum()) for one in classes)
+    missed = sum(float((one.eligible * (1 - one.coverage) * (1 - one.never_before))[1:].sum()) for one in classes)
+    return captured / (captured + missed)
 
 
 def last_known_over_newborn_coverage(

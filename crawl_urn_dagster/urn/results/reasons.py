@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from crawl_urn_dagster.formatting import state_p_value
 from crawl_urn_dagster.urn.results.codes import Code
 
 if TYPE_CHECKING:
@@ -126,11 +127,11 @@ _SENTENCES: dict[ReasonCode, str] = {
     ),
     ReasonCode.CORE_NOT_PERMANENT: (
         "The core is not permanent: {in_all:,.0f} elements are in every crawl, {expected:,.0f} are expected "
-        "(p = {p_value:.1g}); kappa and mu describe the longest-lived part."
+        "({p_value}); kappa and mu describe the longest-lived part."
     ),
     ReasonCode.CORE_TOO_SMALL: (
         "More elements are permanent than the fitted core holds: {in_all:,.0f} elements are in every crawl, "
-        "{expected:,.0f} are expected (p = {p_value:.1g})."
+        "{expected:,.0f} are expected ({p_value})."
     ),
     ReasonCode.STRATUM_CHANGES_SIZE: (
         "The stratum {trend}: a crawl has {first:,.0f} of its elements on average over the first {crawls} crawls and "
@@ -160,7 +161,11 @@ def explain(reasons: Iterable[Reason]) -> str | None:
     >>> explain([]) is None
     True
     """
-    return " ".join(_SENTENCES[code].format(**values) for code, values in reasons) or None
+    return " ".join(_SENTENCES[code].format(**_formatted(values)) for code, values in reasons) or None
+
+
+def _formatted(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: state_p_value(value) if name == "p_value" else value for name, value in values.items()}
 
 
 def too_few(code: ReasonCode, found: int, n_parameters: int) -> Reason:

@@ -265,7 +265,7 @@ def _mean(name: str, values: FloatArray, error: float) -> Quantity:
     quantile = float(t_distribution.ppf(0.975, max(known.size - 1, 1)))
     half = quantile * np.hypot(error, np.sqrt(spread))
     estimate = float(known.mean())
-    if not 0 < estimate < 1:
+    if not half < min(estimate, 1 - estimate):
         return Quantity(name, None, None, estimate, max(estimate - half, 0.0), min(estimate + half, 1.0))
     low, high = logit_interval(np.asarray(estimate), np.asarray(half / NORMAL_QUANTILE))
     return Quantity(name, None, None, estimate, float(low), float(high))

@@ -38,6 +38,8 @@ class Population(NamedTuple):
         Known eligible elements of each crawl, shape (n_crawls,).
     certain
         Elements of which the histories show that they were alive, shape (n_crawls,).
+    earlier
+        Part of `eligible` that only crawls before the first one captured, shape (n_crawls,).
     sizes
         Captured elements M_t of each crawl, shape (n_crawls,).
     survival
@@ -51,6 +53,7 @@ class Population(NamedTuple):
 
     eligible: FloatArray
     certain: FloatArray
+    earlier: FloatArray
     sizes: FloatArray
     survival: FloatArray
     covariance: FloatArray
@@ -61,6 +64,14 @@ class Population(NamedTuple):
         """Share of the known eligible elements that each crawl captured; NaN if there is none."""
         with np.errstate(invalid="ignore"):
             return np.asarray(self.sizes / self.eligible)
+
+    @property
+    def completeness_of_window(self) -> float:
+        """Mean completeness of the crawls but the first, if no crawl before it captured elements; NaN if unknown."""
+        with np.errstate(invalid="ignore"):
+            shares = (self.sizes / (self.eligible - self.earlier))[1:]
+        known = shares[np.isfinite(shares)]
+        return float(known.mean()) if known.size else np.nan
 
     @property
     def se(self) -> FloatArray:
@@ -150,7 +161,7 @@ def estimate_population(
     survival_variance = float(survival_by_parameter @ fit.covariance @ survival_by_parameter)
     survival_variance += float(survival_moved @ efforts.covariance @ survival_moved)
     survival_variance += _mean(survival * (1 - survival) / np.maximum(eligible[:-1], 1)) / max(n - 1, 1)
-    return Population(eligible, certain, sizes, survival, covariance, np.sqrt(max(survival_variance, 0.0)))
+    return Population(eligible, certain, earlier, sizes, survival, covariance, np.sqrt(max(survival_variance, 0.0)))
 
 
 def _survival(eligible: FloatArray, new: FloatArray, returned: FloatArray) -> FloatArray:

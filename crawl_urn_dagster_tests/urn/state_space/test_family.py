@@ -166,7 +166,7 @@ def test_stable_share_does_not_depend_on_the_window(us_gov_hosts):
 
 def test_limits_of_the_population_hold_what_is_certain():
     eligible, certain = np.array([100.0, 50.0, 50.0]), np.array([90.0, 50.0, 49.0])
-    population = Population(eligible, certain, certain, np.ones(2), np.diag([25.0, 0.0, 100.0]), 0.0)
+    population = Population(eligible, certain, np.zeros(3), certain, np.ones(2), np.diag([25.0, 0.0, 100.0]), 0.0)
     low, high = population.limits()
     assert (low >= certain).all()
     assert (low <= eligible).all()
