@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from crawl_urn_dagster.urn import CaptureHistoryCounts, Status
+from crawl_urn_dagster.estimates.assessment.result import Assessment, Quantity
+from crawl_urn_dagster.estimates.assessment.verdicts import VerdictName, state_verdict
+from crawl_urn_dagster.urn import CaptureHistoryCounts, Interval, Status
 from crawl_urn_dagster.urn.fits.histories import fit_histories
-from crawl_urn_dagster_tests.fuzzing.lists import PATTERNS, error_of, random_list
+from crawl_urn_dagster_tests.fuzzing.lists import PATTERNS, error_of, impossible_quantities, random_list
 
 
 @pytest.mark.parametrize("n_crawls", [2, 4, 12, 40])
@@ -28,6 +30,17 @@ def test_histories_of_any_pattern_are_fitted(pattern, n_crawls):
 @pytest.mark.parametrize("seed", [1, 3, 17, 25])
 def test_a_random_list_is_fitted(seed):
     assert error_of(seed) is None
+
+
+def test_random_lists_are_assessed():
+    assert [error for seed in range(12) if (error := error_of(seed, most=8)) is not None] == []
+
+
+def test_quantity_outside_its_interval_is_found():
+    verdict = state_verdict(VerdictName.SOUND)
+    quantities = {"population": Quantity(5.0, Interval(6.0, 7.0)), "kappa": Quantity(0.4, Interval(0.3, 0.5))}
+    assert impossible_quantities(Assessment(verdict, quantities=quantities)) == ["population"]
+    assert impossible_quantities(Assessment(verdict, quantities={"growth": Quantity(np.nan)})) == ["growth"]
 
 
 def test_random_lists_include_empty_crawls_and_single_elements():
