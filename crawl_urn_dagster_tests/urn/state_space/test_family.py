@@ -43,6 +43,16 @@ def test_projections_of_real_list_match_reference(us_gov_family, us_gov_hosts):
     assert projections(us_gov_family.selected.mixture, us_gov_hosts) == pytest.approx((0.016, 0.011), abs=6e-4)
 
 
+def test_both_curves_of_real_list_are_closer_than_under_a_core_and_shell(us_gov_family, us_gov_hosts):
+    # The joint fit of both curves of the list; see benchmarks.real_lists.
+    shell = StateSpaceClass.shell(survival=0.9261, coverage=0.7419)
+    core_shell = Mixture((StateSpaceClass.core(), shell), (0.7717, 0.2283))
+    found, of_core_shell = (projections(one, us_gov_hosts) for one in (us_gov_family.selected.mixture, core_shell))
+    assert of_core_shell == pytest.approx((0.0208, 0.1188), rel=0.01)
+    assert found.containment < of_core_shell.containment
+    assert found.discovery < of_core_shell.discovery
+
+
 def test_core_is_accepted_where_there_is_one():
     family = fit_family(simulate_classes(CORE_MARKOV, 2_000, 24, seed=1), seed=1)
     assert family.core.verdict is CoreVerdict.ACCEPTED
