@@ -226,7 +226,7 @@ def drawable(tables: Container[str], *, strata: bool = False, ranks: bool = Fals
     --------
     >>> from crawl_urn_dagster.figures import drawable
     >>> drawable({"crawls", "containment"})
-    ['containment_by_lag']
+    ['containment_by_lag', 'overlap_matrix']
     """
     return [
         name
