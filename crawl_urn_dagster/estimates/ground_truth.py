@@ -19,6 +19,7 @@ from crawl_urn_dagster.estimates.regimes import fit_window_delay
 from crawl_urn_dagster.observables.schema import GROUND_TRUTH, GROUND_TRUTH_COMPARISON
 from crawl_urn_dagster.urn import Urn
 from crawl_urn_dagster.urn.curves.revisit import RevisitDelayUrn
+from crawl_urn_dagster.urn.data.thinning import window_starts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -71,7 +72,7 @@ def delay_history(
     Table `parameter_history` has no such fit, because its fits do not depend on periods found in the data.
     """
     tables = []
-    for first in range(0, len(crawls) - window_crawls + 1, step_crawls):
+    for first in window_starts(len(crawls), window_crawls, step_crawls):
         window = crawls.iloc[first : first + window_crawls]
         parts = window_tables(window, None, discovery_curve)
         fit = fit_window_delay(CollectionData(*parts, error))

@@ -19,6 +19,7 @@ from crawl_urn_dagster.estimates.parameter_tables import parameters_table
 from crawl_urn_dagster.estimates.selection import select_headline
 from crawl_urn_dagster.observables.schema import PARAMETER_HISTORY
 from crawl_urn_dagster.processes import call_each
+from crawl_urn_dagster.urn.data.thinning import window_starts
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -56,14 +57,15 @@ def parameter_history_table(
     window_crawls
         Crawls in a window.
     step_crawls
-        Crawls between the starts of consecutive windows; the first window starts at the first crawl.
+        Crawls between the starts of consecutive windows; the first window starts at the first crawl. A long collection
+        has fewer windows; see `window_starts`.
     own_fits
         Entry points of the fits of other packages that the collection names.
     """
     kept: list[pd.DataFrame | None] = []
     new: list[tuple[CollectionData, Clock, str]] = []
     settings = " ".join([f"{clock} {error}", *own_fits])
-    for first in range(0, len(crawls) - window_crawls + 1, step_crawls):
+    for first in window_starts(len(crawls), window_crawls, step_crawls):
         window = crawls.iloc[first : first + window_crawls]
         parts = window_tables(window, containment, discovery_curve)
         inputs = inputs_sha256(parts, settings)

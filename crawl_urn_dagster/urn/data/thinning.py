@@ -24,6 +24,7 @@ LONGEST_COMPLETE = 100
 _EVERY_LAG = 20
 _RATIO = 1.1
 _MOST_STARTS = 120
+_MOST_WINDOWS = 32
 # Lag of the nearest pairs that are counted in blocks, in sides of a block.
 _SIDES_APART = 12
 
@@ -75,6 +76,27 @@ def kept_pairs(n_crawls: int) -> BoolArray:
     These are the pairs of `kept_windows`, and all neighbours.
     """
     return np.asarray(np.triu(kept_windows(n_crawls) | np.eye(n_crawls, k=1, dtype=bool), 1))
+
+
+def window_starts(n_crawls: int, window_crawls: int, step_crawls: int) -> list[int]:
+    """Return the first crawls of the rolling windows that are fitted.
+
+    In a long collection the step is doubled until at most 32 windows are left, so a window that was fitted stays one
+    when crawls are added, or is dropped. The latest window is always fitted.
+
+    Examples
+    --------
+    >>> window_starts(29, 24, 2)
+    [0, 2, 4]
+    >>> window_starts(230, 24, 1)[:3], window_starts(230, 24, 1)[-2:]
+    ([0, 8, 16], [200, 206])
+    """
+    latest, step = n_crawls - window_crawls, step_crawls
+    if not is_long(n_crawls) or latest < 0:
+        return list(range(0, latest + 1, step))
+    while latest // step >= _MOST_WINDOWS:
+        step *= 2
+    return sorted({*range(0, latest + 1, step), latest})
 
 
 def blocks_of_pairs(known: BoolArray) -> IntArray:

@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from crawl_urn_dagster.urn.curves.conversions import kappa_from_core_share
 from crawl_urn_dagster.urn.data.arguments import require_whole_numbers
+from crawl_urn_dagster.urn.fits.two_columns import Columns, products_of, products_of_rows, project, quotient
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,10 +42,10 @@ _NEAR_END = np.geomspace(1e-9, 5e-4, 12)
 _GRID = np.concatenate([_NEAR_END, np.sin(np.linspace(0, np.pi / 2, 49)[1:-1]) ** 2, 1 - _NEAR_END[::-1]])
 # Values of one array in memory at once, 8 MB.
 _CHUNK = 2**20
+# Values of a problem and point in memory at once, if problems share their columns on the grid.
+_SHARED = 2
 _STEPS = 60
 _RESOLUTION = 1e-12
-# Columns are collinear if no larger share of the second, in squares, is outside the first: r = 0, or r = 1.
-_COLLINEAR = 1e-24
 # A parameter this close to a bound is at the bound: rounding moves a parameter of a noiseless curve as far.
 _ON_BOUND = 1e-8
 
@@ -86,14 +87,6 @@ class BatchedFits:
     fitted: FloatArray
 
 
-class _Columns(NamedTuple):
-    """The two columns at each decay, and the slope of the second; shape (points,) or (..., points)."""
-
-    first: FloatArray
-    second: FloatArray
-    second_slope: FloatArray
-
-
 class _Optimum(NamedTuple):
     """Least-squares solution, one row per problem: decay and coefficients, shape (...); combination, (..., points)."""
 
@@ -104,7 +97,7 @@ class _Optimum(NamedTuple):
 
 
 if TYPE_CHECKING:
-    Basis: TypeAlias = Callable[[FloatArray], _Columns]
+    Basis: TypeAlias = Callable[[FloatArray], Columns]
 
 
 def fit_containment_batch(
@@ -144,12 +137,12 @@ def fit_containment_batch(
     unit = float(d.min())
     steps = d / unit
 
-    def basis(decay: FloatArray) -> _Columns:
+    def basis(decay: FloatArray) -> Columns:
         one_less = decay[..., None] ** (steps - 1)
-        return _Columns(np.ones_like(steps), one_less * decay[..., None], one_less * steps)
+        return Columns(np.ones_like(steps), one_less * decay[..., None], one_less * steps)
 
     best = _minimise(basis, g, model)
-    coverage = np.where(best.b > 0, _quotient(best.b, 1 - best.a), 1.0)
+    coverage = np.where(best.b > 0, quotient(best.b, 1 - best.a), 1.0)
     kappa = best.a if form == "paper" else kappa_from_core_share(best.a, coverage)
     return _fits(
         model,
@@ -195,15 +188,15 @@ def fit_discovery_batch(t: npt.ArrayLike, ratio: npt.ArrayLike, *, model: Batche
     crawls = require_whole_numbers("t", lengths, least=1).astype(np.int64)
     k = np.arange(1.0, crawls.max() + 1)
 
-    def basis(decay: FloatArray) -> _Columns:
+    def basis(decay: FloatArray) -> Columns:
         one_less = decay[..., None] ** (k - 1)
         resolved = (1 - one_less * decay[..., None]).cumsum(axis=-1)
-        return _Columns(lengths, resolved[..., crawls - 1], -(one_less * k).cumsum(axis=-1)[..., crawls - 1])
+        return Columns(lengths, resolved[..., crawls - 1], -(one_less * k).cumsum(axis=-1)[..., crawls - 1])
 
     best = _minimise(basis, lengths + 1 - curve, model)
-    sampled = _quotient(best.b, 1 - best.a) * (1 - best.decay)
+    sampled = quotient(best.b, 1 - best.a) * (1 - best.decay)
     alpha = best.decay + sampled
-    coverage = np.where(best.b > 0, _quotient(sampled, alpha), 1.0)
+    coverage = np.where(best.b > 0, quotient(sampled, alpha), 1.0)
     return _fits(
         model,
         abscissa=lengths,
@@ -229,24 +222,34 @@ def _validate(name: str, abscissa: npt.ArrayLike, curves: npt.ArrayLike) -> tupl
 
 def _minimise(basis: Basis, target: FloatArray, model: BatchedModel) -> _Optimum:
     """Fit a first + b second to each row by least squares, over the triangle and over decays in [0, 1]."""
-    rows = max(1, _CHUNK // (_GRID.size * target.shape[1]))
-    chunks = [
-        _minimise_chunk(basis, target[low : low + rows], with_core=model == "core_shell")
-        for low in range(0, max(1, len(target)), rows)
-    ]
+    known = np.isfinite(target)
+    observed, with_core = np.where(known, target, 0.0), model == "core_shell"
+    shared = bool(len(known)) and bool((known == known[0]).all())
+    rows = max(1, _CHUNK // (target.shape[1] * (_SHARED if shared else _GRID.size)))
+    # If all problems have the same known points, products of columns with the curves are products of matrices.
+    grid = basis(_GRID)
+    if shared:
+        grid = Columns(*(known[0] * column for column in grid))
+    chunks = []
+    for low in range(0, max(1, len(target)), rows):
+        part = slice(low, low + rows)
+        if shared:
+            products = products_of(grid, lambda column, part=part: observed[part] @ np.atleast_2d(column).T)  # type: ignore[misc]
+        else:
+            products = products_of_rows(grid, observed[part, None], known[part, None])
+        slopes = project(products, with_core=with_core)[2]
+        chunks.append(_minimise_chunk(basis, observed[part], known[part], slopes, with_core=with_core))
     return _Optimum(*(np.concatenate(part) for part in zip(*chunks, strict=True)))
 
 
-def _minimise_chunk(basis: Basis, target: FloatArray, *, with_core: bool) -> _Optimum:
-    known = np.isfinite(target)
-    observed = np.where(known, target, 0.0)
+def _minimise_chunk(
+    basis: Basis, observed: FloatArray, known: BoolArray, slopes: FloatArray, *, with_core: bool
+) -> _Optimum:
+    """Refine the minima that the slopes on the grid enclose, and choose the smallest of each problem."""
 
     def slope_of(problem: IntArray, decay: FloatArray) -> FloatArray:
-        return _project(basis(decay), observed[problem], known[problem], with_core=with_core)[2]
+        return project(products_of_rows(basis(decay), observed[problem], known[problem]), with_core=with_core)[2]
 
-    # If all problems have the same known points, sums over columns alone need one row.
-    rows = known[:1] if len(known) and (known == known[0]).all() else known
-    slopes = _project(basis(_GRID), observed[:, None], rows[:, None], with_core=with_core)[2]
     problem, cell = np.nonzero((slopes[:, :-1] < 0) & (slopes[:, 1:] >= 0))
     inside = _turning_points(slope_of, problem, cell, slopes)
     at_0, at_1 = np.flatnonzero(slopes[:, 0] >= 0), np.flatnonzero(slopes[:, -1] <= 0)
@@ -254,55 +257,13 @@ def _minimise_chunk(basis: Basis, target: FloatArray, *, with_core: bool) -> _Op
     decay = np.concatenate([inside, np.zeros(at_0.size), np.ones(at_1.size)])
 
     columns = basis(decay)
-    a, b, _ = _project(columns, observed[problem], known[problem], with_core=with_core)
+    a, b, _ = project(products_of_rows(columns, observed[problem], known[problem]), with_core=with_core)
     combination = a[:, None] * columns.first + b[:, None] * columns.second
     cost = (((observed[problem] - combination) * known[problem]) ** 2).sum(axis=1)
     order = np.lexsort((cost, problem))
     least = order[np.unique(problem[order], return_index=True)[1]]
     # Without the second column every decay fits equally well.
     return _Optimum(np.where(b[least] > 0, decay[least], 0.0), a[least], b[least], combination[least])
-
-
-def _project(
-    columns: _Columns, observed: FloatArray, known: BoolArray, *, with_core: bool
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the least-squares coefficients over the triangle, and the slope of the sum of squares in the decay.
-
-    The sum of squares is convex in the coefficients, so its minimum is inside the triangle or is the smallest minimum
-    along the three edges. By the envelope theorem only the slope of the columns contributes to its slope.
-    """
-    first, second, second_slope = (known * column for column in columns)
-    if with_core:
-        a, b = _over_triangle(first, second, observed)
-    else:
-        b = _clipped(_dot(second, observed), _dot(second, second))
-        a = np.zeros_like(b)
-    return a, b, 2 * b * (a * _dot(first, second_slope) + b * _dot(second, second_slope) - _dot(observed, second_slope))
-
-
-def _over_triangle(first: FloatArray, second: FloatArray, observed: FloatArray) -> tuple[FloatArray, FloatArray]:
-    first_first, first_second, second_second = _dot(first, first), _dot(first, second), _dot(second, second)
-    first_observed, second_observed = _dot(first, observed), _dot(second, observed)
-    # Inside the triangle b follows from the part of the second column outside the first, which avoids squared rounding.
-    outside = second - _quotient(first_second, first_first)[..., None] * first
-    outside_outside = _dot(outside, outside)
-    b_inside = _quotient(_dot(outside, observed), outside_outside)
-    a_inside = _quotient(first_observed - b_inside * first_second, first_first)
-    feasible = (outside_outside > _COLLINEAR * second_second) & (a_inside >= 0) & (b_inside >= 0)
-    feasible &= a_inside + b_inside <= 1
-    # The minimum along each of the three edges.
-    b_only = _clipped(second_observed, second_second)
-    a_only = _clipped(first_observed, first_first)
-    b_slant = _clipped(
-        second_observed - first_observed - first_second + first_first, second_second - 2 * first_second + first_first
-    )
-    a = np.stack(np.broadcast_arrays(0.0, a_only, 1 - b_slant))
-    b = np.stack(np.broadcast_arrays(b_only, 0.0, b_slant))
-    cost = a**2 * first_first + 2 * a * b * first_second + b**2 * second_second
-    cost -= 2 * (a * first_observed + b * second_observed)
-    edge = cost.argmin(axis=0)[None]
-    on_edge = np.take_along_axis(a, edge, axis=0)[0], np.take_along_axis(b, edge, axis=0)[0]
-    return np.where(feasible, a_inside, on_edge[0]), np.where(feasible, b_inside, on_edge[1])
 
 
 def _turning_points(
@@ -319,7 +280,7 @@ def _turning_points(
         lo, hi, at_lo, at_hi = low[active], high[active], slope_low[active], slope_high[active]
         middle = (lo + hi) / 2
         at_middle = slope_of(problem[active], middle)
-        new = middle - (middle - lo) * _quotient(at_middle, np.sqrt(at_middle**2 - at_lo * at_hi))
+        new = middle - (middle - lo) * quotient(at_middle, np.sqrt(at_middle**2 - at_lo * at_hi))
         at_new = slope_of(problem[active], new)
         points = np.stack([lo, np.minimum(middle, new), np.maximum(middle, new), hi])
         values = np.stack(
@@ -367,17 +328,3 @@ def _fits(
         status=np.where(too_few, "too_few_points", np.where(at_bound, "at_bound", "ok")),
         fitted=np.where(too_few[:, None], np.nan, fitted),
     )
-
-
-def _dot(u: FloatArray, v: FloatArray) -> FloatArray:
-    return np.asarray(np.einsum("...p,...p->...", u, v))
-
-
-def _quotient(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
-    """Divide; return 0 where the denominator is 0."""
-    shape = np.broadcast_shapes(np.shape(numerator), np.shape(denominator))
-    return np.divide(numerator, denominator, out=np.zeros(shape), where=denominator != 0)
-
-
-def _clipped(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
-    return np.clip(_quotient(numerator, denominator), 0, 1)
