@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from crawl_urn_dagster.urn.data.histories import FloatArray, IntArray
 
 
@@ -75,52 +77,70 @@ def sum_counts(table: FloatArray, blocks: BlockPairs) -> FloatArray:
 
 def expect_counts(factors: Factors, blocks: BlockPairs) -> FloatArray:
     """Return the expected count of each block, shape (..., n_blocks)."""
-    nodes = _nodes(factors, blocks, None)
-    return nodes.earlier * nodes.later * nodes.link
+    return _expected(_nodes(factors, int(blocks.m.max(initial=1))), _positions(blocks, factors.earlier.shape[-1]))
 
 
 def count_slopes(factors: Factors, slopes: Factors, blocks: BlockPairs) -> FloatArray:
     """Differentiate `expect_counts`, shape (..., n, n_blocks), given derivatives of the factors (..., n, n_crawls)."""
+    longest, at = int(blocks.m.max(initial=1)), _positions(blocks, factors.earlier.shape[-1])
+    expected = _expected(_nodes(factors, longest), at)
+    first, later = _relative_slopes(factors, slopes, longest)
+    return np.asarray(expected[..., None, :] * (first[..., at[0]] + later[..., at[1]]))
+
+
+def _positions(blocks: BlockPairs, n_crawls: int) -> tuple[IntArray, IntArray]:
+    """Return the nodes of each block: those of one crawl are first, then those of two, and so on."""
+    sizes = 1 << np.arange(int(blocks.m.max(initial=1)).bit_length())
+    before = np.append(0, (n_crawls // sizes).cumsum())[np.log2(blocks.m).astype(np.int64)]
+    return before + blocks.i // blocks.m, before + blocks.j // blocks.m
+
+
+def _expected(nodes: tuple[FloatArray, FloatArray], at: tuple[IntArray, IntArray]) -> FloatArray:
+    return np.asarray(np.exp(nodes[0][..., at[0]] + nodes[1][..., at[1]]))
+
+
+def _nodes(factors: Factors, longest: int) -> tuple[FloatArray, FloatArray]:
+    """Return log A - p and log B + s of all nodes, shape (..., n_nodes)."""
+    levels = list(_levels(factors, None, longest))
+    with np.errstate(divide="ignore"):
+        return (
+            np.concatenate([np.log(one.earlier) - one.leaving for one in levels], axis=-1),
+            np.concatenate([np.log(one.later) + one.arriving for one in levels], axis=-1),
+        )
+
+
+def _relative_slopes(factors: Factors, slopes: Factors, longest: int) -> tuple[FloatArray, FloatArray]:
+    """Differentiate `_nodes`, shape (..., n, n_nodes); a factor of 0 has slope 0."""
     lifted = Factors(*(values[..., None, :] for values in factors))
-    nodes, by = _nodes(lifted, blocks, None), _nodes(lifted, blocks, slopes)
-    slope = by.earlier * nodes.later + nodes.earlier * by.later + nodes.earlier * nodes.later * by.link
-    return np.asarray(slope * nodes.link)
+    first, later = [], []
+    for one, by in zip(_levels(lifted, None, longest), _levels(lifted, slopes, longest), strict=True):
+        first.append(by.earlier / np.where(one.earlier > 0, one.earlier, 1.0) - by.leaving)
+        later.append(by.later / np.where(one.later > 0, one.later, 1.0) + by.arriving)
+    return np.concatenate(first, axis=-1), np.concatenate(later, axis=-1)
 
 
-class _Nodes(NamedTuple):
-    """A, B and exp(s_j - p_(i+m-1)) of each block, or derivatives of A, of B and of the exponent."""
-
-    earlier: FloatArray
-    later: FloatArray
-    link: FloatArray
-
-
-def _nodes(factors: Factors, blocks: BlockPairs, slopes: Factors | None) -> _Nodes:
-    i, j, m = blocks
-    shape = (slopes or factors).earlier.shape[:-1]
-    earlier, later = np.empty((2, *shape, len(m)))
+def _levels(factors: Factors, slopes: Factors | None, longest: int) -> Iterator[Factors]:
+    """Yield A, B, p of the last and s of the first crawl of the nodes of 1, 2, 4, … crawls, or their derivatives."""
     a, b, leaving, arriving = factors
-    by_a, by_b = (None, None) if slopes is None else (slopes.earlier, slopes.later)
-    n, size = a.shape[-1], 1
+    by_a, by_b = (a, b) if slopes is None else (slopes.earlier, slopes.later)
+    potentials, n, size = slopes or factors, a.shape[-1], 1
     while True:
-        here = np.flatnonzero(m == size)
-        found = (a, b) if by_a is None or by_b is None else (by_a, by_b)
-        earlier[..., here], later[..., here] = found[0][..., i[here] // size], found[1][..., j[here] // size]
-        if size >= m.max(initial=1):
-            break
+        ends = np.arange(1, n // size + 1) * size
+        yield Factors(by_a, by_b, potentials.leaving[..., ends - 1], potentials.arriving[..., ends - size])
+        if size >= longest:
+            return
         pairs = n // (2 * size)
         left, right = slice(0, 2 * pairs, 2), slice(1, 2 * pairs, 2)
         middle, end = (2 * np.arange(pairs) + 1) * size, (2 * np.arange(pairs) + 2) * size
         # From the last crawl of the left node to that of the right, and from the first crawl to the first.
         out = np.exp(leaving[..., end - 1] - leaving[..., middle - 1])
         into = np.exp(arriving[..., middle] - arriving[..., middle - size])
-        if slopes is not None and by_a is not None and by_b is not None:
+        if slopes is not None:
             by_out = slopes.leaving[..., end - 1] - slopes.leaving[..., middle - 1]
             by_into = slopes.arriving[..., middle] - slopes.arriving[..., middle - size]
             by_a = (by_a[..., left] + a[..., left] * by_out) * out + by_a[..., right]
             by_b = by_b[..., left] + (by_b[..., right] + b[..., right] * by_into) * into
         a, b = a[..., left] * out + a[..., right], b[..., left] + b[..., right] * into
+        if slopes is None:
+            by_a, by_b = a, b
         size *= 2
-    potentials = slopes or factors
-    link = potentials.arriving[..., j] - potentials.leaving[..., i + m - 1]
-    return _Nodes(earlier, later, link if slopes is not None else np.exp(link))

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 # Replicates fitted at once. This bounds the memory of a search: a dozen numbers per replicate and point.
 _BATCH_SIZE = 64
+# Points of all replicates that are fitted at once.
+_BATCH_POINTS = 640_000
 #: Parameters that are 0 if there is no core, so their intervals must be able to contain 0.
 CORE_PARAMETERS = ("kappa", "core_share")
 _TIMES = ("life_expectancy", "sampled_time", "hidden_time", "resolution_time")
@@ -211,8 +213,9 @@ def refit(fit: JointFit, noise: Noise, replicates: Replicates) -> Bootstrap:
     """
     counts, parts = replicates.counts, []
     core, shell = fit.details.urn
-    for first in range(0, len(counts.sizes), _BATCH_SIZE):
-        some = counts.select(slice(first, first + _BATCH_SIZE))
+    at_once = max(min(_BATCH_SIZE, _BATCH_POINTS // len(fit.details.points.i)), 1)
+    for first in range(0, len(counts.sizes), at_once):
+        some = counts.select(slice(first, first + at_once))
         start = np.tile(fit.details.parameters, (len(some.sizes), 1))
         start[:, 2] = np.clip((some.sizes.max(axis=-1) - core) / shell.size[0], 0, 1)
         parts.append(fit_replicates(fit.details.points, some, start, FREE[fit.kind.model]))
