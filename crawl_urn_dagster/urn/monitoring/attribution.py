@@ -12,7 +12,7 @@ import numpy as np
 from crawl_urn_dagster.urn.curves.expectations import ElementClass
 from crawl_urn_dagster.urn.fits.joint import fit_joint
 from crawl_urn_dagster.urn.monitoring.control_charts import CHARTS
-from crawl_urn_dagster.urn.monitoring.overlaps import overlap_variance, overlaps
+from crawl_urn_dagster.urn.monitoring.overlaps import overlap_variance, overlaps_of
 from crawl_urn_dagster.urn.monitoring.trend_charts import PROFILE_95
 from crawl_urn_dagster.urn.optimise.levenberg_marquardt import minimise_all
 from crawl_urn_dagster.urn.results.result import Interval
@@ -269,23 +269,19 @@ def _fit_after(
     """
     times, sizes = counts.times / gap, counts.sizes
     elements, alpha = core + shell.size[..., 0], shell.alpha
-    observed = overlaps(counts)
-    known = np.isfinite(observed[0])
     crawl = np.arange(len(times))
-    t, i = np.nonzero(known & (crawl < crawl[:, None]) & (crawl > crawl[:, None] - first))
-    t, i = (index[(t >= first) & (t < span.stop)] for index in (t, i))
+    t, i = np.nonzero((crawl < crawl[:, None]) & (crawl > crawl[:, None] - first))
+    observed = overlaps_of(counts, i, t)
+    is_used = np.isfinite(observed[0]) & (t >= first) & (t < span.stop)
+    t, i, observed = t[is_used], i[is_used], observed[:, is_used]
 
     def curves(parameters: FloatArray, rows: IntArray) -> FloatArray:
         before = core[rows, None], elements[rows, None], alpha[rows, None]
         return _expected_after(parameters, before, sizes[rows], times, pairs=(t, i), since=span.start)
 
     start = np.stack([core / elements, alpha], axis=-1)
-    expected = np.ones_like(observed)
-    expected[:, t, i] = curves(start, np.arange(len(core)))
-    weights = 1 / overlap_variance(counts, expected)[:, t, i]
-    found = minimise_all(
-        curves, observed[:, t, i], weights, start=start, free=np.ones(start.shape, dtype=bool), bounds=_BOUNDS
-    )
+    weights = 1 / overlap_variance(counts, curves(start, np.arange(len(core))), t, i)
+    found = minimise_all(curves, observed, weights, start=start, free=np.ones(start.shape, dtype=bool), bounds=_BOUNDS)
     kappa, survival = found.parameters.T
     held = (kappa * elements)[:, None]
     estimates = {

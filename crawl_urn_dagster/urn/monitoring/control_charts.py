@@ -38,6 +38,8 @@ HORIZON = 24
 #: Nominal probability that an unchanged urn exceeds the control limit. In simulations with autocorrelated noise, whose
 #: memory is estimated with error, up to twice as many alarms were false.
 FALSE_ALARMS = 0.02
+# Pairs of all replicates whose overlaps are compared at once.
+_PAIRS_AT_ONCE = 4_000_000
 #: Weight of the latest crawl in the moving averages.
 WEIGHT = 0.2
 
@@ -147,9 +149,11 @@ def draw_baseline(reference: JointFit, counts: Counts, *, seed: int, n_replicate
     noise_seed, seed_of_draw = np.random.SeedSequence(seed).generate_state(2).tolist()
     noise = estimate_noise(reference, seed=noise_seed)
     longer = _extended(counts, max(first + HORIZON - len(counts.times), 0))
-    replicates = draw(reference, noise, n_replicates, seed=seed_of_draw, published=longer)
+    crawl = np.arange(len(longer.times))
+    near = np.triu(crawl - crawl[:, None] < first, 1)
+    replicates = draw(reference, noise, n_replicates, seed=seed_of_draw, published=longer, pairs=near)
     bootstrap = refit(reference, noise, replicates._replace(counts=replicates.counts.window(0, first)))
-    by_crawl = _by_crawl(*bootstrap.urn, replicates.counts, first, gap=reference.details.counts.mean_gap)
+    by_crawl = _by_crawl_of_all(*bootstrap.urn, replicates.counts, first, gap=reference.details.counts.mean_gap)
     averages, _, _ = _averages(by_crawl, first)
     mean, sd = averages.mean(axis=0), averages.std(axis=0, ddof=1)
     sd = np.where(sd > 0, sd, np.inf)  # a chart that does not vary never raises an alarm
@@ -233,6 +237,17 @@ def _extended(counts: Counts, n: int) -> Counts:
     )
 
 
+def _by_crawl_of_all(core: FloatArray, shell: ElementClass, counts: Counts, first: int, *, gap: float) -> FloatArray:
+    """Estimate `_by_crawl` of replicates, some at once, because tables of all pairs of crawls are large."""
+    n_replicates, at_once = len(core), max(_PAIRS_AT_ONCE // len(counts.times) ** 2, 1)
+    parts = []
+    for low in range(0, n_replicates, at_once):
+        some = slice(low, low + at_once)
+        urn = ElementClass(shell.times, shell.size[some], shell.coverage[some], shell.alpha[some])
+        parts.append(_by_crawl(core[some], urn, counts.select(some), first, gap=gap))
+    return np.concatenate(parts)
+
+
 def _by_crawl(core: FloatArray, shell: ElementClass, counts: Counts, first: int, *, gap: float) -> FloatArray:
     """Estimate `Monitoring.by_crawl` for urns (...) fitted to the first crawls, shape (..., 3, n_crawls)."""
     times = counts.times / gap
@@ -248,7 +263,9 @@ def _by_crawl(core: FloatArray, shell: ElementClass, counts: Counts, first: int,
     expected = core[..., None, None] + (counts.sizes - core[..., None])[..., :, None] * share
     observed = overlaps(counts)
     known = near & np.isfinite(observed)
-    weight = np.where(known, 1 / overlap_variance(counts, expected), 0.0)
+    t, i = (index.ravel() for index in np.indices(near.shape))
+    variance = overlap_variance(counts, expected.reshape(*expected.shape[:-2], -1), t, i).reshape(expected.shape)
+    weight = np.where(known, 1 / variance, 0.0)
     numerator = weight * (1 - share) * (np.where(known, observed, 0.0) - counts.sizes[..., :, None] * share)
     denominator = (weight * (1 - share) ** 2).sum(axis=-1)
     cores = np.divide(numerator.sum(axis=-1), denominator, out=np.full_like(denominator, np.nan), where=denominator > 0)
