@@ -25,6 +25,12 @@ TITLE = "The paper's reading of the curves"
 # Ratio of longest to shortest gap above which gaps are uneven, and factor of improvement above which the report
 # recommends the per-year fit.
 _UNEVEN, _IMPROVEMENT = 2, 2
+_CLOSER_PER_YEAR = "The fit per year is closer, because gaps are uneven; *Details* state it."
+_CLOCK_STAYS = (
+    "The headline stays on the configured clock, `crawl`. Parameter history, drift and plans have its unit. A clock "
+    "that each update selects by the data would change it between updates. If such gaps are usual, set `clock: year`."
+)
+_QUOTED_WITHOUT_CLOCK = " The numbers that may be quoted come from capture histories and do not depend on the clock."
 _NEWBORN = f"These intervals hold if {ASSUMPTIONS['newborn_coverage']}, which no test can check."
 
 
@@ -44,7 +50,11 @@ def curves_section(content: Content) -> Section:
         blocks.append("Nothing else on this page is concluded from this fit.")
     else:
         follows = (_population(content) or _completeness(content), _lifetime(content), _core_measures(content))
-        blocks += filter(None, (*follows, _uneven_gaps(content), _biased_intervals(content)))
+        blocks += filter(None, (*follows, _biased_intervals(content)))
+        uneven = _uneven_gaps(content)
+        answer += f" {_CLOSER_PER_YEAR}" if uneven else ""
+        stays = _CLOCK_STAYS + (_QUOTED_WITHOUT_CLOCK if content.collection.has_histories else "")
+        blocks += [uneven, stays] if uneven else []
     pictures = content.figures("parameters_over_time") if len(content.frames["parameter_history"]) else []
     return Section(TITLE, [*blocks, _definitions(content), *pictures], answer)
 
@@ -171,7 +181,7 @@ def _core_measures(content: Content) -> str | None:
 
 
 def _uneven_gaps(content: Content) -> str | None:
-    """Recommend the per-year fit if gaps are uneven and it has smaller residuals or a narrower interval."""
+    """Compare the per-year fit if gaps are uneven and it has smaller residuals or a narrower interval."""
     fit, yearly = content.fit, content.yearly_fit
     gaps = content.crawls["years"].diff().dropna()
     if yearly is None or fit["clock"] == "year" or not gaps.max() > _UNEVEN * gaps.min():
@@ -187,8 +197,7 @@ def _uneven_gaps(content: Content) -> str | None:
     return (
         f"**Crawls are {shortest} to {longest} days apart, but the per-crawl fit assumes equal gaps.** The per-year "
         f"fit gives a survival of {state_estimate(yearly, 'alpha', share=True)} per year, or "
-        f"{state_estimate(at_gap, 'alpha', share=True)} per mean gap; {' and '.join(gains)}. Set `clock: year` in the "
-        "configuration to make it the headline."
+        f"{state_estimate(at_gap, 'alpha', share=True)} per mean gap; {' and '.join(gains)}."
     )
 
 

@@ -30,11 +30,9 @@ def caption_element(table: Table, renderer: MarkdownIt) -> str:
     formatted = [name for name in table.formatted if name in table.rows]
     rows = table.rows.assign(**{name: [_plain(str(cell), renderer) for cell in table.rows[name]] for name in formatted})
     name = file_name(table.caption, ".csv")
-    caption = escape(table.caption)
-    return (
-        f'<caption>{caption} <a class="download" download="{name}" href="data:text/csv;charset=utf-8,{_csv(rows)}" '
-        f'aria-label="CSV of the table {caption}">CSV</a></caption>\n'
-    )
+    caption, address = escape(table.caption), f"data:text/csv;charset=utf-8,{_csv(rows)}"
+    link = f'<a class="download" download="{name}" href="{address}" aria-label="CSV of the table {caption}">CSV</a>'
+    return f"<caption><span>{caption} {link}</span></caption>\n"
 
 
 def figure_links(picture: Picture) -> str:

@@ -105,13 +105,18 @@ def test_unidentified_parameters_have_no_derived_quantities(tables, content_with
     assert "more precisely" not in text
 
 
-def test_better_yearly_fit_is_recommended_for_uneven_gaps(tables, content_with):
+def test_better_yearly_fit_is_stated_for_uneven_gaps(tables, content_with):
     assert "per mean gap" not in text_of(content_with())
     crawls, parameters = tables["crawls"], tables["parameters"]
     uneven = crawls.assign(years=crawls["years"].where(crawls.index < N_CRAWLS - 1, 9.0))
     is_yearly = parameters["clock"] == "year"
     closer = parameters.assign(residual_rms=parameters["residual_rms"].where(~is_yearly, 1e-9), status="ok")
-    blocks = curves_section(content_with(crawls=uneven, parameters=closer)).blocks
+    made = curves_section(content_with(crawls=uneven, parameters=closer))
+    assert "The fit per year is closer" in made.answer
+    assert any(
+        "The headline stays on the configured clock, `crawl`." in text for text in made.blocks if isinstance(text, str)
+    )
+    blocks = made.blocks
     (text,) = (text for text in blocks if isinstance(text, str) and "per mean gap" in text)
     fit = rows_of_fit(closer, {**headline_row(tables), "clock": "year"}).iloc[-1]
     per_year, per_gap = STATED.findall(text)

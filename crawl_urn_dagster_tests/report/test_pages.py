@@ -100,7 +100,7 @@ def test_table_has_its_caption_and_a_link_to_its_rows():
     )
     table = captioned_table(f"Caption {HOSTILE}", frame, formatted=["estimate"])
     html = to_html(Page("t", [table, "after"], []))
-    assert f"<caption>Caption {escape_html(HOSTILE)} <a " in html
+    assert f"<caption><span>Caption {escape_html(HOSTILE)} <a " in html
     (link,) = (one for tag, one in Elements(html).found if tag == "a")
     assert re.fullmatch(r"caption-[a-z0-9-]+\.csv", link["download"])
     found = pd.read_csv(io.StringIO(unquote(link["href"].partition(",")[2])))
