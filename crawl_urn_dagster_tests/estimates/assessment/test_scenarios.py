@@ -1,12 +1,21 @@
 """Assessments of populations that depart from the urn model, by a simulator that shares no code with the package."""
 
 import importlib.util
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from crawl_urn_dagster.estimates.assessment.assess import assess_histories
 from crawl_urn_dagster.urn import CaptureHistoryCounts
+from crawl_urn_dagster_tests.benchmarks.scenarios import (
+    COMPARED,
+    compare,
+    outcome,
+    simulate_collection,
+    simulator,
+    truths,
+)
 from crawl_urn_dagster_tests.estimates.observed import collection_data
 
 SIZE = {"N": 5_000, "T": 16}
@@ -104,3 +113,19 @@ def test_small_collection_without_a_core_is_not_tested_enough(assessed):
     assessment = assessed(kappa=0.0, N=100, T=6)
     assert assessment.verdict.name == "not_tested_enough"
     assert assessment.estimate("kappa") is None
+
+
+def test_completeness_is_right_whether_or_not_earlier_crawls_count(shared_scenarios):
+    """Two shells of which one is rarely captured: in the first crawls, fewer elements are known than later."""
+    assert shared_scenarios.is_dir()
+    module = simulator(returns_population=True)
+    settings = {**module.SCENARIOS["two_shells"][0], "N": 8_000}
+    found, outcomes = compare(module, settings, seed=1)
+    assert outcomes == dict.fromkeys(COMPARED, "right")
+    quoted = found.quantities["completeness"]
+    assert quoted.assumption == "earlier_crawls"
+    inner_only = replace(found, quantities={"completeness": quoted._replace(interval=quoted.inner)})
+    collection = simulate_collection(module, settings, seed=1)
+    true = truths(collection, np.arange(collection.seen.shape[1]))["completeness"]
+    assert outcome(inner_only, "completeness", true) == "wrong"
+    assert outcome(found, "completeness", true) == "right"
