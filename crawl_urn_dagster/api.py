@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from html import escape
 from numbers import Real
 from types import MappingProxyType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CrawlFit", "Crawls", "fit", "read_counts", "read_presence", "read_source"]
 
-_LINE = 100  # characters
+_LINE = 80  # characters, the width of a terminal
 _FEWEST_RESAMPLES = 20
 
 
@@ -254,7 +254,12 @@ class CrawlFit:
             f"reading of the curves: {self.headline.fit_name}: {self.headline.status}, {self._curve_numbers}",
             *([] if self.headline.reason is None else [self.headline.reason]),
         ]
-        return "\n".join(textwrap.fill(line, _LINE, subsequent_indent="  ") for line in lines)
+        layout: dict[str, Any] = {
+            "subsequent_indent": "  ",
+            "break_long_words": False,
+            "break_on_hyphens": False,
+        }
+        return "\n".join(textwrap.fill(line, _LINE, **layout) for line in lines)
 
     def _repr_html_(self) -> str:
         """Return verdict and quoted numbers for a notebook, with a figure of the population if it may be quoted."""

@@ -63,7 +63,7 @@ def test_summary_agrees_with_the_tables(fitted):
     assert "if elements are covered in their first crawl as later" in " ".join(" ".join(lines).split())
     assert kappa.startswith("κ 0.")
     assert any(line.startswith(f"verdict: {fitted.verdict.name}.") for line in lines)
-    assert max(map(len, lines)) <= 100
+    assert max(map(len, lines)) <= 80
     assert kappa in repr(fitted)
     assert repr(fitted).startswith(f"core_shell: {fitted.verdict.name}, crawl completeness 0.")
 

@@ -5,6 +5,7 @@ Does not run anything; see `cli.running`.
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,8 @@ from crawl_urn_dagster.orchestration.resources import CollectionHome
 from crawl_urn_dagster.orchestration.run_results import grouped_checks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from typing import Literal
 
     from rich.console import Console
 
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.orchestration.run_results import Outcome
 
 _MAX_NAMES = 3
+_COLUMNS = ("collection", "crawls", "elements", "quotable", "verdict", "numbers", "report")
+_UNBROKEN = ("collection", "crawls", "elements", "verdict", "report")
 # Quantities in the table; the sentences below it state all.
 _SHOWN = ("completeness", "population", "kappa")
 # A failed check is a finding about the data. Only true errors are printed as errors.
@@ -33,33 +37,84 @@ _FINDINGS = {"ERROR": "CHECK FAILED", "WARN": "WARN"}
 
 def print_summary(chosen: list[Collection], outcomes: dict[str, Outcome], home: Path, console: Console) -> None:
     """Print a row per collection, then findings, verdicts, the location of the results, and errors."""
-    from rich.table import Table
-
-    table = Table()
-    for title in ("collection", "crawls", "elements", "quotable", "verdict", "numbers", "report"):
-        table.add_column(title, overflow="fold", justify="right" if title in {"crawls", "elements"} else "left")
+    rows: list[tuple[str, ...]] = []
     verdicts = []
     for one in chosen:
         if outcomes[one.name].errors:
-            table.add_row(one.name, "", "", "error", "", "", "")
+            rows.append((one.name, "", "", "error", "", "", ""))
         else:
             row, verdict = _results(one, home)
-            table.add_row(*row)
+            rows.append(row)
             verdicts.append(verdict)
-    console.print(table)
-    for name, outcome in outcomes.items():
-        for (severity, description), checks in grouped_checks(outcome).items():
-            console.print(f"{_FINDINGS[severity]} {name}, {first_names(checks)}: {description}")
+    print_rows(rows, console)
+    for line in findings_worst_first(outcomes):
+        print_text(line, console)
     for verdict in verdicts:
-        console.print(verdict)
+        print_text(verdict, console)
     if verdicts:
-        console.print(
+        print_text(
             f"The results of each collection are in its folder under {home}: report.html and report.md, figures/ (PNG, "
-            "SVG and PDF), observables.duckdb (tables), export/ (the tables as CSV and Parquet)."
+            "SVG and PDF), observables.duckdb (tables), export/ (the tables as CSV and Parquet).",
+            console,
         )
     for name, outcome in outcomes.items():
         for error in outcome.errors:
             click.echo(f"Error: collection {name}: {error}", err=True)
+
+
+def print_rows(rows: Sequence[tuple[str, ...]], console: Console) -> None:
+    """Print a row per collection as a table, or as lines if the console is too narrow to keep paths and words whole."""
+    from rich.table import Table
+
+    if _least_width(rows) > console.width:
+        for row in rows:
+            console.print(row[0])
+            for title, cell in zip(_COLUMNS[1:], row[1:], strict=True):
+                if cell:
+                    print_text(f"  {title}: {cell}", console)
+        return
+    table = Table()
+    for title in _COLUMNS:
+        justify: Literal["left", "right"] = "right" if title in {"crawls", "elements"} else "left"
+        table.add_column(title, overflow="fold", justify=justify, no_wrap=title in _UNBROKEN)
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
+
+
+def _least_width(rows: Sequence[tuple[str, ...]]) -> int:
+    """Return the characters that a table needs to break lines between words only."""
+    columns = zip(*rows, strict=True) if rows else ((),) * len(_COLUMNS)
+    widths = [
+        max(len(part) for cell in (title, *cells) for part in ([cell] if title in _UNBROKEN else cell.split() or [""]))
+        for title, cells in zip(_COLUMNS, columns, strict=True)
+    ]
+    return sum(widths) + 3 * len(widths) + 1  # a border and two spaces per column
+
+
+def print_text(text: str, console: Console) -> None:
+    """Print a text; on a terminal, with line breaks between words only, so that paths can be copied."""
+    if console.is_terminal:
+        text = "\n".join(
+            textwrap.wrap(
+                *(text, max(console.width, 20)),
+                subsequent_indent="    " if text.startswith(" ") else "  ",
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+        )
+    console.print(text)
+
+
+def findings_worst_first(outcomes: Mapping[str, Outcome]) -> list[str]:
+    """Return the failed checks of all collections as texts: those that withhold numbers, others, and single fits."""
+    found = []
+    for name, outcome in outcomes.items():
+        fits = {one.check for one in outcome.failed_checks if one.asset.endswith("parameters")}
+        for (severity, text), checks in grouped_checks(outcome).items():
+            line = f"{_FINDINGS[severity]} {name}, {first_names(checks)}: {text}"
+            found.append(((severity != "ERROR", fits.issuperset(checks)), line))
+    return [line for _, line in sorted(found, key=lambda ranked: ranked[0])]
 
 
 def _results(collection: Collection, home: Path) -> tuple[tuple[str, ...], str]:
