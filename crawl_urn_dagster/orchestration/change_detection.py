@@ -262,7 +262,7 @@ def _plan_update(instance: dg.DagsterInstance, collection: Collection, listing: 
     if report.fingerprint == listed:
         return RunPlan(f"Nothing new: {description}")
     attempts = instance.get_run_records(dg.RunsFilter(job_name=job, tags={FINGERPRINT: listed}))
-    failed = _without_interrupted(one for one in attempts if one.create_timestamp.timestamp() > report.written_at)
+    failed = _failed_attempts(one for one in attempts if one.create_timestamp.timestamp() > report.written_at)
     refusal = _reason_to_wait(collection, failed, 1, job) if limited else None
     if refusal:
         return RunPlan(f"New: {description} {refusal}")
@@ -273,12 +273,12 @@ def _plan_update(instance: dg.DagsterInstance, collection: Collection, listing: 
 def _failed_since_success(attempts: Sequence[dg.RunRecord]) -> list[dg.RunRecord]:
     """Return the attempts after the last success, the newest first like the input."""
     failed = takewhile(lambda one: one.dagster_run.status != dg.DagsterRunStatus.SUCCESS, attempts)
-    return _without_interrupted(failed)
+    return _failed_attempts(failed)
 
 
-def _without_interrupted(attempts: Iterable[dg.RunRecord]) -> list[dg.RunRecord]:
-    """Leave out runs whose process was killed with the machine, because the work is not the cause."""
-    return [one for one in attempts if not was_interrupted(one.dagster_run)]
+def _failed_attempts(attempts: Iterable[dg.RunRecord]) -> list[dg.RunRecord]:
+    """Leave out unfinished runs, and runs whose process was killed with the machine: the work is not the cause."""
+    return [one for one in attempts if one.dagster_run.is_finished and not was_interrupted(one.dagster_run)]
 
 
 def _reason_to_wait(collection: Collection, failed: Sequence[dg.RunRecord], per_attempt: int, job: str) -> str | None:

@@ -94,6 +94,13 @@ def test_fan_of_many_crawls_shows_only_the_last_ones(made, forecast):
     assert "Only the last 60 crawls are shown." in forecast_fan_caption(shifted, *many[::2])[0]
 
 
+def test_forecast_of_one_origin_has_a_caption(made, forecast):
+    latest = forecast[forecast["origin_crawl"] == forecast["origin_crawl"].iloc[-1]]
+    text, _ = forecast_fan_caption(latest, made.crawls, made.discovery_curve)
+    assert "is forecast to contain" in text
+    assert "since the earlier" not in text
+
+
 @without_layout()
 def test_missing_forecast_shows_its_reason():
     few = tables(5)

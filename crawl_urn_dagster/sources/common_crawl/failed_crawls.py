@@ -79,7 +79,7 @@ class RunReadSource(PresenceSource):
     """A source whose listing names the crawls and whose files are read by a run.
 
     A run that cannot read a file of a crawl records it, under the revision of the crawl and the identity of the file,
-    and goes on with the other crawls. Listings set the crawl aside until the revision or the file changes.
+    and reads the other crawls. Listings set the crawl aside until the revision or the file changes.
     """
 
     _quarantine: Quarantine = PrivateAttr(default="none")

@@ -162,7 +162,7 @@ def test_crawl_that_cannot_be_found_is_set_aside(counts, name):
     assert counts.list("any") == whole
 
 
-def test_outage_is_no_reason_to_set_crawls_aside(counts):
+def test_outage_sets_no_crawl_aside(counts):
     for path in counts.server.answers:
         if path != "/c.csv":
             counts.server.answers[path] = FAULTS["error"][0]
