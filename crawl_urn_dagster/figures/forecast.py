@@ -140,7 +140,7 @@ def _crawl_indices(
 ) -> npt.NDArray[np.intp]:
     """Return the index of the crawl that each row forecasts; crawls that were set aside are not forecast."""
     kept = np.flatnonzero(~crawls["crawl"].isin(crawls_set_aside(adequacy_tests)))
-    to_come = len(crawls) + np.arange(rows["crawls_ahead"].max())
+    to_come = len(crawls) + np.arange(max(rows["crawls_ahead"], default=0))
     origins = pd.Index(crawls["crawl"].iloc[kept]).get_indexer(rows["origin_crawl"])
     return np.asarray(np.append(kept, to_come)[origins + rows["crawls_ahead"].to_numpy(dtype=np.intp)])
 
