@@ -18,14 +18,15 @@ from crawl_urn_dagster.observables.schema import COUNTER_CHANGES
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from crawl_urn_dagster.urn.data.histories import FloatArray
+    from crawl_urn_dagster.urn.data.histories import BoolArray, FloatArray
 
 # The most recent changes that determine the scatter, and the fewest that do.
 _RECENT, _FEWEST = 26, 8
-# A change of one or two hundredths of a counter that hardly varied before is no move.
-_LEAST_SCATTER = 0.01
-# Probability that one of several steady counters exceeds its threshold at a crawl.
-_LEVEL = 0.05
+# A change of a few hundredths of a counter that hardly varied before is no move.
+_LEAST_SCATTER = 0.02
+# Probability that one of several steady counters exceeds its threshold at a crawl. In longer series it falls with the
+# number of values, so daily counts do not raise an alarm every month.
+_LEVEL, _VALUES_AT_LEVEL = 0.05, 52
 # A median absolute deviation of n normal values is about as uncertain as a standard deviation of 0.37 n values.
 _EFFICIENCY = 0.37
 #: Scale of the median absolute deviation of normal values.
@@ -45,12 +46,15 @@ class Changes(NamedTuple):
         Median and scaled median absolute deviation of the changes before it.
     n_before
         Number of these changes.
+    log_value
+        Logarithm of the values.
     """
 
     change: FloatArray
     usual: FloatArray
     scatter: FloatArray
     n_before: FloatArray
+    log_value: FloatArray
 
     @property
     def statistic(self) -> FloatArray:
@@ -58,8 +62,23 @@ class Changes(NamedTuple):
         return np.asarray((self.change - self.usual) / self.scatter)
 
     def threshold(self, n_counters: int) -> FloatArray:
-        """Return the absolute statistic above which a counter moved; one in 20 crawls moves one of n steady ones."""
-        return np.asarray(student.ppf(1 - _LEVEL / 2 / n_counters, np.maximum(_EFFICIENCY * self.n_before, 1)))
+        """Return the absolute statistic above which a counter moved.
+
+        One in 20 of the first 52 crawls moves one of n steady counters, and fewer of the later ones.
+        """
+        level = _LEVEL * np.minimum(1, _VALUES_AT_LEVEL / np.arange(1, len(self.change) + 1))
+        return np.asarray(student.ppf(1 - level / 2 / n_counters, np.maximum(_EFFICIENCY * self.n_before, 1)))
+
+    def moved(self, n_counters: int) -> BoolArray:
+        """Return whether the counter moved at each crawl, except back to the level before an earlier move."""
+        statistic, threshold = np.nan_to_num(self.statistic), self.threshold(n_counters)
+        found = np.zeros(len(statistic), dtype=bool)
+        for at in np.flatnonzero(abs(statistic) > threshold):
+            moves = np.flatnonzero(found[max(at - _RECENT, 0) : at]) + max(at - _RECENT, 0)
+            reverses = np.sign(self.change[moves]) == -np.sign(self.change[at])
+            distance = abs(self.log_value[at] - self.log_value[moves - 1])
+            found[at] = not (reverses & (distance <= threshold[at] * self.scatter[at])).any()
+        return found
 
 
 def changes_of(values: Sequence[float] | FloatArray) -> Changes:
@@ -69,7 +88,7 @@ def changes_of(values: Sequence[float] | FloatArray) -> Changes:
     --------
     >>> series = [100.0, 102, 100, 102, 100, 102, 100, 102, 100, 102, 70]
     >>> round(float(changes_of(series).statistic[-1]))
-    -40
+    -20
     """
     logs = np.log(np.maximum(np.asarray(values, dtype=np.float64), 1.0))
     change = np.diff(logs, prepend=np.nan)
@@ -81,7 +100,7 @@ def changes_of(values: Sequence[float] | FloatArray) -> Changes:
         if before.size >= _FEWEST:
             usual[at] = np.median(before)
             scatter[at] = max(_NORMAL_SCALE * np.median(abs(before - usual[at])), _LEAST_SCATTER)
-    return Changes(change, usual, scatter, n_before)
+    return Changes(change, usual, scatter, n_before, logs)
 
 
 def counter_changes_table(ground_truth: pd.DataFrame, found: Mapping[str, str]) -> pd.DataFrame:
@@ -111,7 +130,7 @@ def counter_changes_table(ground_truth: pd.DataFrame, found: Mapping[str, str]) 
 def _moves(name: str, values: pd.Series[float], n_counters: int, found: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     changes = changes_of(values.tolist())
     threshold = changes.threshold(n_counters)
-    for at in np.flatnonzero(abs(np.nan_to_num(changes.statistic)) > threshold).tolist():
+    for at in np.flatnonzero(changes.moved(n_counters)).tolist():
         yield {
             "crawl": values.index[at],
             "quantity": name,

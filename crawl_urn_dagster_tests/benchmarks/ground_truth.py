@@ -103,7 +103,7 @@ def crawldb_alarms():
     """Return the crawls at which the population of the CrawlDB moved, and those of the operator's rule."""
     population = crawldb()["population"]
     changes = changes_of(population.to_numpy() * 1e9)
-    moved = abs(np.nan_to_num(changes.statistic)) > changes.threshold(1)
+    moved = changes.moved(1)
     names = population.index.str.removeprefix("CC-MAIN-")
     return set(names[moved]), set(names[changes.change < np.log(0.95)]), int(np.isfinite(changes.statistic).sum())
 
@@ -122,7 +122,7 @@ def operator_alarms(name):
     """Return the dates at which a series moved, and those of the operator's rule."""
     dates, values = operator_series(name)
     changes = changes_of(values)
-    return dates[abs(np.nan_to_num(changes.statistic)) > changes.threshold(1)], dates[changes.change < np.log(0.95)]
+    return dates[changes.moved(1)], dates[changes.change < np.log(0.95)]
 
 
 def events():
