@@ -75,7 +75,9 @@ def _iceberg_metadata(path: Path) -> Path:
 def _iceberg_state(path: Path) -> str:
     import pyiceberg  # noqa: F401 - a missing library is reported when the crawls are listed
 
-    return f"{_iceberg_metadata(path).name}\n{_iceberg_metadata(path).read_text(encoding='utf-8')}"
+    metadata = _iceberg_metadata(path)
+    # Some tools compress the metadata.
+    return f"{metadata.name}\n{hashlib.sha256(metadata.read_bytes()).hexdigest()}"
 
 
 def _read_iceberg(path: Path) -> Any:

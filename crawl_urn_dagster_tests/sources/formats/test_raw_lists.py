@@ -3,6 +3,7 @@
 import bz2
 import json
 import time
+from pathlib import Path
 
 import duckdb
 import pandas as pd
@@ -246,18 +247,47 @@ class TestTableFolders:
         with pytest.raises(SourceError, match="is part of a Delta table, in which files may be outdated; set the path"):
             source(path / "*.parquet").list_crawls(files, ALL_CRAWLS)
 
-    def test_iceberg_table_is_read_without_superseded_files(self, read, tmp_path):
+    @pytest.fixture
+    def iceberg(self, tmp_path):
+        """Return an empty Iceberg table with the columns of `FRAME`, and its folder."""
         pytest.importorskip("pyiceberg.catalog.sql", reason="needs sqlalchemy")
         from pyiceberg.catalog.sql import SqlCatalog
 
         catalog = SqlCatalog("c", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}/iceberg")
         catalog.create_namespace("n")
-        rows = pa.Table.from_pandas(FRAME, preserve_index=False)
-        table = catalog.create_table("n.t", schema=rows.schema)
+        table = catalog.create_table("n.t", schema=pa.Table.from_pandas(FRAME, preserve_index=False).schema)
+        return table, Path(table.location().removeprefix("file://"))
+
+    def test_iceberg_table_is_read_without_superseded_files(self, read, iceberg):
+        table, path = iceberg
         table.append(pa.Table.from_pandas(FRAME.assign(element="old"), preserve_index=False))
-        table.overwrite(rows)
-        path = next(tmp_path.glob("iceberg/**/metadata")).parent
+        table.overwrite(pa.Table.from_pandas(FRAME, preserve_index=False))
         assert read(source(path))[1] == CAPTURES
+
+    def test_iceberg_table_may_have_partitions_and_deleted_rows(self, read, iceberg):
+        table, path = iceberg
+        with table.update_spec() as update:
+            update.add_identity("crawl")
+        for element in ("a", "old"):
+            table.append(pa.table({"crawl": ["2024-01", "2024-02"], "element": [element, element]}))
+        table.delete("element = 'old'")
+        table.delete("crawl = '2024-02'")
+        assert read(source(path))[1] == [("2024-01", "a")]
+
+    def test_iceberg_table_may_have_compressed_metadata(self, read, iceberg):
+        table, path = iceberg
+        table.append(pa.Table.from_pandas(FRAME, preserve_index=False))
+        newest = max((path / "metadata").glob("*.metadata.json"))
+        newest.with_name("00009-a.gz.metadata.json").write_bytes(gz(newest.read_bytes()))
+        newest.unlink()
+        assert read(source(path))[1] == CAPTURES
+
+    def test_moved_iceberg_table_is_an_error_that_names_it(self, files, iceberg, tmp_path):
+        table, path = iceberg
+        table.append(pa.Table.from_pandas(FRAME, preserve_index=False))
+        path.rename(tmp_path / "moved")
+        with pytest.raises(SourceError, match=r"moved: is an Iceberg table that cannot be read: .*No such file"):
+            source(tmp_path / "moved").list_crawls(files, ALL_CRAWLS)
 
     def test_unreadable_table_is_an_error_that_names_the_format(self, files, write, tmp_path):
         write("delta/_delta_log/00000000000000000000.json", "{}")
