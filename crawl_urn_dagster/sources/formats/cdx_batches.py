@@ -136,7 +136,7 @@ class BatchReader:
         if self.form.is_json:
             return plain_json(data, text, has_prefix=self.form.has_prefix)
         delimiter = self.form.delimiter.encode()
-        # One comparison and a look at what it finds is faster than a comparison for each of the two bytes.
+        # One comparison, whose few hits are compared again, is faster than a comparison for each of the two bytes.
         bytes_at_end = b"\n" + delimiter * (len(delimiter) == 1)
         stops = np.flatnonzero(text <= max(bytes_at_end))
         found = text[stops]

@@ -110,7 +110,7 @@ def test_absent_bucket_is_an_error_that_names_it(store, files):
         files.fetch_all(address)
 
 
-def test_private_object_without_credentials_is_an_error_that_names_it(store):
+def test_private_object_without_credentials_is_named(store):
     store.put("2024-01.csv", b"element\na\n", access="private")
     version_of(store.address("2024-01.csv"))
     with pytest.raises(SourceError, match=r"s3://bucket/2024-01\.csv.*: cannot be read: .*ACCESS_DENIED"):
