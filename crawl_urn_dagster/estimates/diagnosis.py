@@ -183,13 +183,27 @@ def _lack_of_fit_rows(bootstrap: Bootstrap) -> list[_Row]:
 
 
 def _increment_rows(bootstrap: Bootstrap) -> list[_Row]:
+    """Return the new share of each crawl, and its fall from the transient of the discovery curve to its tail."""
     found, freedom = check_increments(bootstrap), bootstrap.freedom
     meaning = "Share of the crawl that no earlier crawl captured."
-    return [
+    rows = [
         _compared("increments", f"crawl {position}", observed, expected, sd=se, freedom=freedom, meaning=meaning)
-        for position, (observed, expected, se) in enumerate(zip(*found, strict=True), start=1)
+        for position, (observed, expected, se) in enumerate(zip(*found[:3], strict=True), start=1)
         if np.isfinite(observed)
     ]
+    if found.fall is None:
+        return rows
+    observed, expected, se = found.fall
+    meaning = _meaning_of_fall(observed - expected)
+    subject = "fall of the new share"
+    return [*rows, _compared("transient_tail", subject, observed, expected, sd=se, freedom=freedom, meaning=meaning)]
+
+
+def _meaning_of_fall(difference: float) -> str:
+    meaning = "Mean new share of the first half of the crawls minus that of the second half."
+    if difference > 0:
+        return f"{meaning} It falls further than the model expects: the tail has fewer new elements."
+    return f"{meaning} It falls less than the model expects: the tail has more new elements."
 
 
 def _compared(

@@ -115,7 +115,11 @@ CATALOGUE = {
         needs_strata=True,
     ),
     "rank_profile": Entry(
-        "strata", "Parameters of rank bands by rank, with 95 % confidence intervals.", ("parameters",), needs_ranks=True
+        "strata",
+        "Parameters of rank bands by rank, with 95 % confidence intervals, alone and partially pooled.",
+        ("parameters",),
+        optional_tables=("stratum_profile",),
+        needs_ranks=True,
     ),
     "fates_of_an_element": Entry(
         "fates", "Captured, missed and replaced elements in the selected fit.", ("parameters",), has_parameters=True

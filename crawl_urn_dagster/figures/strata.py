@@ -26,6 +26,14 @@ if TYPE_CHECKING:
 
 _MARGIN_HEIGHT = 1.7  # inches for title, axis and legend
 _LABEL_CHARACTERS = 24
+_BESIDE = 1.25
+_POOLED_MARKER: dict[str, Any] = {
+    "color": Colour.DISCOVERY,
+    "marker": "s",
+    "markersize": 4,
+    "linestyle": "none",
+    "zorder": 3,
+}
 _BAND = re.compile(r"(?P<low>\d+)(?:-(?P<high>\d+)|\+)")
 
 
@@ -56,10 +64,11 @@ def parameters_by_stratum(parameters: pd.DataFrame, *, title: str) -> Figure:
 
 
 @in_style
-def rank_profile(parameters: pd.DataFrame, *, title: str) -> Figure:
+def rank_profile(parameters: pd.DataFrame, *, title: str, stratum_profile: pd.DataFrame | None = None) -> Figure:
     """Draw parameters of rank bands against the rank, on a logarithmic axis, with those of all elements as a line.
 
     Markers are as in `parameters_by_stratum`. Horizontal bars are the bands, the last of which has no upper end.
+    Squares to the right are the partially pooled values.
     """
     rows = _headline_rows(parameters)
     clock = rows["clock"].iloc[0]
@@ -77,13 +86,15 @@ def rank_profile(parameters: pd.DataFrame, *, title: str) -> Figure:
     reported = rows[~rows["status"].isin(UNREPORTED_STATUSES)]
     for axes, (name, symbol) in zip(panels.ravel(), SYMBOLS.items(), strict=True):
         _draw_bands(axes, reported, bands, name)
+        if stratum_profile is not None:
+            _draw_pooled(axes, stratum_profile[stratum_profile["parameter"] == name], rows, bands)
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter("{x:,.0f}")
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.set(xlim=(bands["low"].min() / 1.2, bands["high"].max() * 1.2), ylim=(-0.03, 1.03), ylabel=symbol)
     for axes in panels[-1]:
         axes.set_xlabel("rank, 1 is best")
-    _add_key(figure, clock)
+    _add_key(figure, clock, has_pooled=stratum_profile is not None)
     return figure
 
 
@@ -98,13 +109,14 @@ def parameters_by_stratum_caption(parameters: pd.DataFrame) -> tuple[str, str]:
     return text, f"Four panels, κ, μ, α and c, with one line per stratum. {found}"
 
 
-def rank_profile_caption(parameters: pd.DataFrame) -> tuple[str, str]:
+def rank_profile_caption(parameters: pd.DataFrame, *, stratum_profile: pd.DataFrame | None = None) -> tuple[str, str]:
     """Return the caption and the alternative text."""
     found = _describe_strata(parameters)
+    pooled = "Squares: partially pooled with the other bands. " if stratum_profile is not None else ""
     text = (
         f"{found} Horizontal bars: rank bands, the last without an upper end; vertical bars: 95 % confidence "
         "intervals. Filled: status ok; hollow: with a warning; no marker: not identified, not part of the model, or "
-        f"not reported; dotted: all {elements()}. {INTERVAL_NOTE}"
+        f"not reported; dotted: all {elements()}. {pooled}{INTERVAL_NOTE}"
     )
     return text, f"Four panels, κ, μ, α and c, by rank on a logarithmic axis. {found}"
 
@@ -142,6 +154,14 @@ def _draw_bands(axes: Axes, rows: pd.DataFrame, bands: pd.DataFrame, name: str) 
     for is_filled in (True, False):
         some = known[_is_ok(known) == is_filled]
         axes.plot(some["middle"], some[name], **_marker(is_filled))
+
+
+def _draw_pooled(axes: Axes, profile: pd.DataFrame, rows: pd.DataFrame, bands: pd.DataFrame) -> None:
+    """Draw the partially pooled values of a parameter a little to the right of the middle of each band."""
+    known = rows[["stratum"]].join(bands, how="inner").merge(profile[profile["pooled"].notna()], on="stratum")
+    at = known["middle"] * _BESIDE
+    axes.vlines(at, known["pooled_low"], known["pooled_high"], color=Colour.DISCOVERY, linewidth=1.2)
+    axes.plot(at, known["pooled"], **_POOLED_MARKER)
 
 
 def _describe_strata(parameters: pd.DataFrame) -> str:
@@ -195,13 +215,15 @@ def _marker(is_filled: bool) -> dict[str, Any]:
     }
 
 
-def _add_key(figure: Figure, clock: str) -> None:
+def _add_key(figure: Figure, clock: str, *, has_pooled: bool = False) -> None:
     symbols = f"{explain_symbols(has_core=True, clock=clock)}\nwithout κ and μ: homogeneous urn"
     labels = ((True, "ok"), (False, "with a warning, see the report"))
+    handles = [Line2D([], [], **_marker(is_filled), label=label) for is_filled, label in labels]
+    handles += [Line2D([], [], **_POOLED_MARKER, label="partially pooled")] if has_pooled else []
     figure.legend(
-        handles=[Line2D([], [], **_marker(is_filled), label=label) for is_filled, label in labels],
+        handles=handles,
         loc="outside lower left",
         title="" if is_narrow() else symbols,
         alignment="left",
-        ncols=1 if is_narrow() else 2,
+        ncols=1 if is_narrow() else len(handles),
     )

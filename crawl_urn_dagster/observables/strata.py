@@ -67,6 +67,13 @@ class StratumSettings(BaseModel):
         return f"{self.column} {self.bands or 'values'}"
 
     @property
+    def upper_bounds(self) -> dict[str, float] | None:
+        """Highest rank of each band, infinite for the last, in order; None without bands."""
+        if self.bands is None:
+            return None
+        return dict(zip(self._band_labels, [*map(float, self.bands), float("inf")], strict=True))
+
+    @property
     def _band_labels(self) -> list[str]:
         limits = [0, *(self.bands or [])]
         return [*(f"{low + 1}-{high}" for low, high in pairwise(limits)), f"{limits[-1] + 1}+"]

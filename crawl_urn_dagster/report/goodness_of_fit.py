@@ -38,6 +38,7 @@ The table shows the most extreme comparison of each test:
 - `core`: elements in every crawl
 - `lack_of_fit`: overlaps of pairs, and recaptures (captured in one crawl, next captured in another), at each lag
 - `increments`: new elements in each crawl
+- `transient_tail`: fall of the share of new elements from the first half of the crawls to the second
 
 `p_value` is the probability of a difference at least this large if the model fits, including sampling and
 crawl-to-crawl variation. A comparison fails if its p-value is below {LEVEL} divided by the number of comparisons of its

@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
+from crawl_urn_dagster.formatting import format_percent
 from crawl_urn_dagster.observables.schema import SYMBOLS
 from crawl_urn_dagster.report.blocks import Block, Section
 from crawl_urn_dagster.report.markdown import captioned_table, escape, format_estimate, format_estimates
@@ -16,11 +18,13 @@ from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES
 from crawl_urn_dagster.urn.curves.conversions import captured_share
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from crawl_urn_dagster.report.content import Content
+    from crawl_urn_dagster.report.markdown import Row
 
 _CAPTURED = "captured share"
+_MOTION = ("net_flux", "drift", "diffusion")
+# Probability below which the report calls a difference between strata real.
+_LEVEL = 0.05
 
 
 def strata_section(content: Content) -> Section | None:
@@ -42,8 +46,83 @@ def strata_section(content: Content) -> Section | None:
     )
     caption, formatted = "Selected fit of each stratum, the worst covered first", [_CAPTURED, *SYMBOLS]
     table = captioned_table(caption, shown[columns], formatted=formatted, max_rows=30, source="parameters")
-    blocks: list[Block] = [note, table, *content.figures("parameters_by_stratum", "rank_profile")]
+    blocks: list[Block] = [note, table, *_profile(content), *_rank_changes(content)]
+    blocks += content.figures("parameters_by_stratum", "rank_profile")
     return Section("By stratum", blocks, worst_stratum(content))
+
+
+def _profile(content: Content) -> list[Block]:
+    """Return the partially pooled values of the strata, and whether the strata differ and follow the rank."""
+    profile = content.frames.get("stratum_profile")
+    if profile is None or profile["pooled"].isna().all():
+        return []
+    pooled = profile[profile["pooled"].notna()].assign(status=None).to_dict("records")
+    shown = pd.DataFrame(
+        [(row["stratum"], row["parameter"], format_estimate(row, "pooled")) for row in pooled],
+        columns=["stratum", "parameter", "pooled"],
+    ).pivot_table(index="stratum", columns="parameter", values="pooled", aggfunc="first", sort=False)
+    weights = profile.groupby("stratum", sort=False)["mean_weight"].mean().reindex(shown.index)
+    shown = shown.reindex(columns=[name for name in SYMBOLS if name in shown]).assign(mean_weight=weights.to_numpy())
+    differences = [
+        _difference(row) for row in profile.drop_duplicates("parameter").to_dict("records") if pd.notna(row["p_value"])
+    ]
+    note = (
+        "The next table pools the strata partially: an estimate with a large error moves towards the mean of the "
+        "strata, so a small stratum borrows from the others. `mean_weight` is the weight of the mean, averaged over "
+        f"the parameters. {' '.join(differences)}"
+    )
+    formatted = [name for name in SYMBOLS if name in shown]
+    caption = "Parameters of each stratum, partially pooled"
+    return [
+        note,
+        captioned_table(caption, shown.reset_index(), formatted=formatted, max_rows=30, source="stratum_profile"),
+    ]
+
+
+def _difference(row: Row) -> str:
+    """Return whether the strata differ in a parameter, and whether the parameter follows the rank."""
+    symbol = SYMBOLS[row["parameter"]]
+    verb = "differ" if row["p_value"] < _LEVEL else "do not differ"
+    text = f"The strata {verb} in {symbol} beyond their errors (p = {row['p_value']:.2g})."
+    if pd.isna(row["slope"]):
+        return text
+    follows = "changes" if row["slope_low"] > 0 or row["slope_high"] < 0 else "does not detectably change"
+    change = format_estimate({**row, "status": None}, "slope")
+    return (
+        f"{text} Its log odds change by {change} if the rank is e times as large, so {symbol} {follows} with the rank."
+    )
+
+
+def _rank_changes(content: Content) -> list[Block]:
+    """Return how ranks move between crawls, and which losses follow from the end of the list."""
+    changes = content.frames.get("rank_changes")
+    if changes is None or changes.empty:
+        return []
+    columns = ["stratum", "elements", "stayed", "to_better", "to_worse", "lost", "entered"]
+    shown = changes[columns].assign(
+        **{name: [format_estimate(row, name) for row in changes.to_dict("records")] for name in _MOTION},
+        lost_by_cut=changes["lost_by_cut"],
+    )
+    note = (
+        "How elements of each rank band move from one crawl to the next. `drift` is the mean change of the natural "
+        "logarithm of the rank (positive: worse), `diffusion` half its variance, and `net_flux` what comes minus what "
+        f"goes, divided by the elements of the band. {_selected_bands(changes)}"
+    )
+    caption = "Moves between rank bands from one crawl to the next"
+    return [note, captioned_table(caption, shown, formatted=list(_MOTION), max_rows=30, source="rank_changes")]
+
+
+def _selected_bands(changes: pd.DataFrame) -> str:
+    end = changes["list_end"].iloc[0]
+    if pd.isna(end):
+        return "No rank was found at which the lists end, so no band is selected by it."
+    bands = changes[changes["lost_by_cut"] > 0].to_dict("records")
+    shares = ", ".join(f"{row['stratum']} {format_percent(100 * row['lost_by_cut'])} %" for row in bands)
+    return (
+        f"The lists end at rank {end:,}. A rank that passes the end looks like a loss; steady moves alone explain at "
+        f"least these shares of the losses: {shares or 'none'}. Survival, coverage and core of a band therefore "
+        "describe how ranks move as well as what the crawl captures, and no gradient over ranks is reported."
+    )
 
 
 def worst_stratum(content: Content) -> str | None:

@@ -10,16 +10,22 @@ archives:
 
 It prints the parameters of every stratum when the first, the last or the best rank of an element decides. With the
 argument ``small``, it prints the share of confidence intervals that contain the true value in strata of 20, 40 and 100
-elements.
+elements. With ``pooled``, it prints the errors of estimates alone and partially pooled in eight unequal bands of the
+first archive, and how often κ follows the rank. With ``moves``, it prints how ranks move in all four.
 """
 
 import sys
+from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 
 from crawl_urn_dagster.estimates import strata as strata_module
 from crawl_urn_dagster.estimates.headline import read_headline
+from crawl_urn_dagster.estimates.rank_changes import rank_changes_table
 from crawl_urn_dagster.estimates.strata import stack, stratum_sizes, stratum_tables
+from crawl_urn_dagster.estimates.stratum_profile import stratum_profile_table
+from crawl_urn_dagster.observables.schema import SYMBOLS
 from crawl_urn_dagster.observables.tables import crawls_table
 from crawl_urn_dagster.urn import CaptureHistoryCounts, CoreShellUrn, CountingError, ReasonCode, simulate
 from crawl_urn_dagster_tests.collections_for_tests import dated_crawls
@@ -118,6 +124,50 @@ def small_strata(repetitions=40):
         print(elements, sum("core_share" in one.intervals for one in headlines), held, flush=True)
 
 
+def pooled_strata(repetitions=12):
+    """Print errors of eight bands of one process, alone and pooled, coverage of the intervals, and gradients found."""
+    ends = [50, 110, 200, 350, 600, 1_000, 1_500, 2_000]
+    bounds = {f"{low + 1}-{high}": high for low, high in pairwise([0, *ends])}
+    truth = {"kappa": KAPPA, "core_share": CoreShellUrn(KAPPA, ALPHA, COVERAGE).core_share, "alpha": ALPHA}
+    truth["coverage"] = COVERAGE
+    tables = []
+    for seed in range(repetitions):
+        rng = np.random.default_rng(seed)
+        seen = urn_captures(rng)
+        band = np.searchsorted(ends, rng.integers(1, ends[-1] + 1, len(seen)))
+        strata = {}
+        for number, name in enumerate(bounds):
+            histories, elements = np.unique(seen[band == number], axis=0, return_counts=True)
+            strata[name] = CaptureHistoryCounts(histories, elements)
+        parameters = stack(stratum_tables(calendar(), strata, CountingError(), "crawl")["parameters"])
+        changes = pd.DataFrame({"stratum": list(bounds), "list_end": None, "lost_by_cut": 0.0})
+        tables.append(stratum_profile_table(parameters, bounds, changes).assign(seed=seed))
+    table = pd.concat(tables)
+    table["truth"] = table["parameter"].map(truth)
+    for name, rows in table[table["estimate"].notna() & table["pooled"].notna()].groupby("parameter", sort=False):
+        own, pooled = (np.sqrt(((rows[kind] - rows["truth"]) ** 2).mean()) for kind in ("estimate", "pooled"))
+        covered = [
+            ((rows[f"{kind}_low"] <= rows["truth"]) & (rows["truth"] <= rows[f"{kind}_high"])).mean()
+            for kind in ("estimate", "pooled")
+        ]
+        one_each = rows.drop_duplicates("seed")
+        gradients = ((one_each["slope_low"] > 0) | (one_each["slope_high"] < 0)).sum()
+        numbers = f"{own:.4f} | {pooled:.4f} | {pooled / own:.2f} | {covered[0]:.2f} | {covered[1]:.2f}"
+        print(f"| {SYMBOLS[name]} | {len(rows)} | {numbers} | {gradients} of {len(one_each)} |", flush=True)
+
+
+def print_moves(archives):
+    """Print table `rank_changes` of every archive."""
+    bounds, n = dict(zip(NAMES, [*BANDS, np.inf], strict=True)), len(NAMES) + 1
+    for name, (make, _) in archives.items():
+        _, band = make(np.random.default_rng(1))
+        moves = np.array([np.bincount(a * n + b, minlength=n * n).reshape(n, n) for a, b in pairwise(band.T)])
+        moves[:, -1, -1] = 0
+        for row in rank_changes_table(NAMES, moves, bounds).to_dict("records"):
+            numbers = [f"{row[one]:.3f}" for one in ("stayed", "lost", "drift", "diffusion", "passing", "lost_by_cut")]
+            print(f"| {name} | `{row['stratum']}` | {' | '.join(numbers)} |".replace("nan", "–"))
+
+
 def main():
     archives = {
         "urn, random ranks": (urn_random_ranks, ("first", "best")),
@@ -125,6 +175,9 @@ def main():
         "list, no flicker": (lambda rng: ranked_list(rng, 0.0), ("first",)),
         "list, flicker": (lambda rng: ranked_list(rng, FLICKER), ("first", "best")),
     }
+    if sys.argv[1:] == ["moves"]:
+        print_moves(archives)
+        return
     for name, (make, takes) in archives.items():
         seen, band = make(np.random.default_rng(1))
         histories, elements = np.unique(seen, axis=0, return_counts=True)
@@ -136,4 +189,5 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(small_strata() if sys.argv[1:] == ["small"] else main())
+    parts = {"small": small_strata, "pooled": pooled_strata}
+    sys.exit(parts.get(sys.argv[-1], main)())

@@ -28,7 +28,8 @@ def noisy():
 
 def test_urn_with_varying_coverage_is_sound(noisy):
     assert read_verdict(noisy).name == "sound"
-    assert set(noisy["test"]) == {"violation", "projections", "core", "lack_of_fit", "increments", "collection"}
+    curves = {"violation", "projections", "core", "lack_of_fit", "increments", "transient_tail"}
+    assert set(noisy["test"]) == {*curves, "collection"}
     assert list(noisy.columns) == list(DIAGNOSIS.column_names)
 
 

@@ -1,8 +1,13 @@
 """The section on strata, and the stratum that is covered worst."""
 
+from dataclasses import replace
+
+import numpy as np
 import pandas as pd
 import pytest
 
+from crawl_urn_dagster.estimates.rank_changes import rank_changes_table
+from crawl_urn_dagster.estimates.stratum_profile import stratum_profile_table
 from crawl_urn_dagster.report.strata import strata_section, worst_stratum
 from crawl_urn_dagster_tests.report.reading import assert_written, columns, headline_row, number, render, rows
 
@@ -25,6 +30,21 @@ def test_strata_section_has_the_worst_stratum_first(tables, content_of_strata, c
     assert [row["stratum"] for row in shown] == ["org", "com"]
     for row in shown:
         assert_written(row["kappa"], columns(headline_row(tables), "kappa"))
+
+
+def test_strata_section_shows_pooled_values_and_moves(tables, content_of_strata):
+    profile = stratum_profile_table(content_of_strata.frames["parameters"])
+    moves = np.array([[[80, 10, 10], [10, 60, 30], [10, 30, 0]]] * 3)
+    changes = rank_changes_table(["1-50", "51-100"], moves, {"1-50": 50, "51-100": 100, "101+": np.inf})
+    frames = {**content_of_strata.frames, "stratum_profile": profile, "rank_changes": changes}
+    text = render(strata_section(replace(content_of_strata, frames=frames)))
+    pooled = profile[profile["parameter"] == "coverage"].set_index("stratum")
+    for row in rows(text, "mean_weight"):
+        assert_written(row["coverage"], columns(pooled.loc[row["stratum"]], "pooled"))
+    assert "The strata differ in c beyond their errors" in text
+    assert "The strata do not differ in κ beyond their errors" in text
+    assert "The lists end at rank 100." in text
+    assert [row["lost"] for row in rows(text, "net_flux")] == ["0.1", "0.3"]
 
 
 def test_worst_stratum_has_the_least_captured_share(tables, content_of_strata, content_with):

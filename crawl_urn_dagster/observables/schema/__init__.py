@@ -61,6 +61,7 @@ from crawl_urn_dagster.observables.schema.observables import (
     FIRST_RETURNS,
     M_ARRAY,
 )
+from crawl_urn_dagster.observables.schema.strata import RANK_CHANGES, STRATUM_PROFILE
 
 __all__ = [
     "ADEQUACY_TESTS",
@@ -105,8 +106,10 @@ __all__ = [
     "PUBLICATIONS",
     "QUANTITIES",
     "QUARANTINE",
+    "RANK_CHANGES",
     "REVISIONS",
     "REVISIT_REGIMES",
+    "STRATUM_PROFILE",
     "SYMBOLS",
     "TABLES",
     "TRUTH",
@@ -139,6 +142,8 @@ TABLES = {
         CANDIDATE_MODELS,
         PARAMETERS,
         OPERATOR_TERMS,
+        STRATUM_PROFILE,
+        RANK_CHANGES,
         PARAMETER_HISTORY,
         WINDOW_LENGTHS,
         DRIFT,

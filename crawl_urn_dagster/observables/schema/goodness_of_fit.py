@@ -17,7 +17,8 @@ DIAGNOSIS = Table(
             "VARCHAR",
             "violation: observables rise from lag 1 to 2, which the model excludes; projections: containment against "
             "discovery curve; core: elements in every crawl; lack_of_fit: mean standardised residual by lag; "
-            "increments: new share of each crawl; collection: the overall verdict",
+            "increments: new share of each crawl; transient_tail: fall of the new share from the first half of the "
+            "crawls to the second; collection: the overall verdict",
         ),
         required("subject", "VARCHAR", "the rule, parameter, kind and lag, or crawl that the row tests"),
         Column(

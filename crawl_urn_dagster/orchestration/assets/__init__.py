@@ -19,6 +19,7 @@ from crawl_urn_dagster.orchestration.assets.ground_truth import ground_truth_ass
 from crawl_urn_dagster.orchestration.assets.observables import observable_assets
 from crawl_urn_dagster.orchestration.assets.report import report_asset
 from crawl_urn_dagster.orchestration.assets.source import source_assets
+from crawl_urn_dagster.orchestration.assets.strata import stratum_assets
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -33,6 +34,7 @@ def collection_assets(collection: Collection, home: CollectionHome) -> list[dg.A
         *source_assets(collection, home),
         *observable_assets(collection, home),
         *estimate_assets(collection, home),
+        *stratum_assets(collection, home),
         *drift_assets(collection, home),
         *forecast_assets(collection, home),
         *cross_archive_assets(collection, home),

@@ -89,6 +89,8 @@ def _has_table(collection: Collection, name: str) -> bool:
         "element_calibration": collection.has_histories,
         "cross_archive": collection.cross_archive is not None,
         "ground_truth_comparison": collection.ground_truth is not None,
+        "stratum_profile": collection.stratum is not None,
+        "rank_changes": collection.stratum is not None and collection.stratum.bands is not None,
         "complete": False,  # written after the figures
         "truth": isinstance(collection.source, SimulatedSource),
     }

@@ -15,6 +15,7 @@ from crawl_urn_dagster.orchestration.asset_keys import FINGERPRINT, asset_key, a
 from crawl_urn_dagster.orchestration.assets.figures import figure_labels, figure_names, figure_tables
 from crawl_urn_dagster.orchestration.assets.ground_truth import GROUND_TRUTH_TABLES
 from crawl_urn_dagster.orchestration.assets.source import TABLES_WITH_CRAWLS
+from crawl_urn_dagster.orchestration.assets.strata import stratum_tables_of
 from crawl_urn_dagster.orchestration.resources import CollectionHome
 from crawl_urn_dagster.sources import SimulatedSource, TablesSource
 
@@ -41,6 +42,7 @@ def report_asset(collection: Collection, home: CollectionHome) -> dg.AssetsDefin
     tables += ["first_returns"] if collection.has_discovery_curve else []
     if collection.has_histories:
         tables += ["capture_recapture", "comparators", "element_scores", *(one.name for one in ELEMENT_LISTS)]
+    tables += stratum_tables_of(collection)
     tables += ["cross_archive"] if collection.cross_archive else []
     tables += list(GROUND_TRUTH_TABLES) if collection.ground_truth else []
     tables += ["truth"] if isinstance(collection.source, SimulatedSource) else []

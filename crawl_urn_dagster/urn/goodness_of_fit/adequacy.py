@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.urn.uncertainty.bootstrap import Bootstrap
 
 
+# Fewer lengths of windows do not separate a transient from a tail.
+_FEWEST_LENGTHS = 5
+
+
 class CoreTest(NamedTuple):
     """Test of a permanent core, by the elements that every crawl captured.
 
@@ -72,6 +76,25 @@ class LackOfFit(NamedTuple):
     n_points: IntArray
 
 
+class TransientFall(NamedTuple):
+    """Fall of the new fraction from the transient of the discovery curve to its tail.
+
+    The transient is the first half of the windows that start at the first crawl, and the tail is the second half. The
+    new fraction of a window is the share of its last crawl that no earlier crawl captured.
+
+    Attributes
+    ----------
+    observed, expected
+        Mean new fraction of the transient minus that of the tail.
+    se
+        Standard deviation of observed minus expected over the replicates.
+    """
+
+    observed: float
+    expected: float
+    se: float
+
+
 class Increments(NamedTuple):
     """New fraction of each crawl but the first: the share of its elements that no earlier crawl captured.
 
@@ -81,11 +104,15 @@ class Increments(NamedTuple):
         Shape (n_crawls - 1,). Observed is NaN where a window that starts at the first crawl is not published.
     se
         Standard deviation of observed minus expected over the replicates, shape (n_crawls - 1,).
+    fall
+        Fall of the new fraction from transient to tail; None if there are fewer than six crawls, or if no window of one
+        half is published.
     """
 
     observed: FloatArray
     expected: FloatArray
     se: FloatArray
+    fall: TransientFall | None
 
 
 def check_core(bootstrap: Bootstrap, in_all: float) -> CoreTest:
@@ -200,9 +227,21 @@ def check_increments(bootstrap: Bootstrap) -> Increments:
     (7,)
     """
     counts, replicated = bootstrap.fit.details.counts, bootstrap.replicates.counts
-    expected = _new_expected(counts, bootstrap.fit.details.urn[1])
+    observed, expected = _new_observed(counts), _new_expected(counts, bootstrap.fit.details.urn[1])
     spread = _new_observed(replicated) - _new_expected(replicated, bootstrap.urn[1])
-    return Increments(_new_observed(counts), expected, np.std(spread, axis=0, ddof=1))
+    fall = _transient_fall(observed, expected, spread)
+    return Increments(observed, expected, np.std(spread, axis=0, ddof=1), fall)
+
+
+def _transient_fall(observed: FloatArray, expected: FloatArray, spread: FloatArray) -> TransientFall | None:
+    known = np.flatnonzero(np.isfinite(observed))
+    is_tail = known >= observed.size // 2
+    if observed.size < _FEWEST_LENGTHS or is_tail.all() or not is_tail.any():
+        return None
+    # Mean of the transient minus that of the tail.
+    weights = np.where(is_tail, -1 / is_tail.sum(), 1 / (~is_tail).sum())
+    fall, expected_fall = (float(new[known] @ weights) for new in (observed, expected))
+    return TransientFall(fall, expected_fall, float(np.std(spread[:, known] @ weights, ddof=1)))
 
 
 def _new_observed(counts: Counts) -> FloatArray:

@@ -9,6 +9,7 @@ import pytest
 
 from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.config.loading import load_collections
+from crawl_urn_dagster.observables.schema import PARAMETERS
 from crawl_urn_dagster.observables.strata import StratumSettings
 from crawl_urn_dagster.observables.tables import read_strata
 from crawl_urn_dagster_tests.collections_for_tests import histories, lists_collection, presence_of
@@ -95,7 +96,9 @@ def test_strata_leave_all_other_tables_unchanged(tmp_path, crawls):
     first_cells = [row.split("|")[1].strip() for row in section.splitlines() if row.startswith("| ")]
     # The section begins with the stratum of which one crawl captures the least.
     assert first_cells[0] == "stratum"
-    assert sorted(first_cells[1:]) == ["com", "org", "unknown"]
+    assert sorted(cell for cell in first_cells if cell != "stratum") == 2 * ["com", "org", "unknown"]
+    profile = pipeline.tables("stratum_profile")["stratum_profile"]
+    assert profile["stratum"].unique().tolist() == ["com", "org", "unknown"]
 
     pipeline.configure(lists_collection(tmp_path))
     assert pipeline.plan_ingest().crawls == tuple(crawls)
@@ -113,6 +116,27 @@ def test_strata_leave_all_other_tables_unchanged(tmp_path, crawls):
     assert pipeline.tables("capture_history_counts")["capture_history_counts"]["stratum"].isna().all()
     assert read_strata(pipeline.home.observables) == {}
     assert "## By stratum" not in pipeline.page()
+
+
+def test_rank_bands_have_a_profile_and_moves(tmp_path):
+    """Ranks alternate between two bands; every list has the same elements."""
+    (tmp_path / "lists").mkdir()
+    for crawl, label in enumerate(("2020-01-06", "2020-01-13", "2020-01-20")):
+        rows = [f"e{number},{1 + (number + 25 * crawl) % 100}" for number in range(100)]
+        (tmp_path / "lists" / f"{label}.csv").write_text("\n".join(["element,rank", *rows, ""]))
+    pipeline = Pipeline(lists_collection(tmp_path, stratum={"column": "rank", "bands": [50]}), tmp_path)
+    strata = {"crawls", "stratum_profile", "rank_changes"}
+    assets = {spec.key.path[-1] for spec in pipeline.defs.resolve_all_asset_specs()}
+    pipeline.ingest()
+    none_fitted = pd.DataFrame(columns=list(PARAMETERS.column_names))
+    pipeline.home.observables.replace({"parameters": none_fitted})
+    assert pipeline.execute("update", without=frozenset(assets - strata)).success
+    tables = pipeline.tables("stratum_profile", "rank_changes")
+    assert tables["stratum_profile"].empty
+    changes = tables["rank_changes"].set_index("stratum")
+    assert changes["stayed"].to_dict() == {"1-50": 0.5, "51+": 0.5}
+    assert changes["to_worse"].to_dict() == {"1-50": 0.5, "51+": 0.0}
+    assert changes["net_flux"].to_dict() == {"1-50": 0.0, "51+": 0.0}
 
 
 def test_source_without_the_column_is_rejected(tmp_path, crawls):

@@ -8,7 +8,12 @@ import pytest
 from crawl_urn_dagster.urn import CaptureHistoryCounts, simulate
 from crawl_urn_dagster.urn.data.counts import Counts
 from crawl_urn_dagster.urn.fits.joint import fit_joint
-from crawl_urn_dagster.urn.goodness_of_fit.adequacy import check_core, check_increments, lack_of_fit
+from crawl_urn_dagster.urn.goodness_of_fit.adequacy import (
+    _transient_fall,
+    check_core,
+    check_increments,
+    lack_of_fit,
+)
 from crawl_urn_dagster.urn.uncertainty.bootstrap import bootstrap_joint
 
 CRAWLS = 16
@@ -18,10 +23,10 @@ def histories(seed, core=3000, alpha=0.75, coverage=0.6):
     return simulate(times=np.arange(CRAWLS), core=core, shell=6000, alpha=alpha, coverage=coverage, seed=seed).counts()
 
 
-def bootstrap_of(counts, n_replicates=60):
+def bootstrap_of(counts, n_replicates=60, model="core_shell"):
     shared = counts.intersections().astype(float)
     raw = Counts(np.arange(CRAWLS, dtype=float), np.diagonal(shared), shared, counts.unions().astype(float))
-    return bootstrap_joint(fit_joint(raw, model="core_shell", clock="crawl"), seed=1, n_replicates=n_replicates)
+    return bootstrap_joint(fit_joint(raw, model=model, clock="crawl"), seed=1, n_replicates=n_replicates)
 
 
 def in_all(counts):
@@ -96,6 +101,22 @@ def test_new_fractions_of_an_urn_agree_with_the_fit():
     new = np.bincount(first_seen, counts.elements, minlength=CRAWLS)[1:]
     assert increments.observed == pytest.approx(new / np.diagonal(counts.intersections())[1:])
     assert (abs(increments.observed - increments.expected) < 4 * increments.se).all()
+    fall = increments.fall
+    new_share = increments.observed
+    assert fall.observed == pytest.approx(new_share[:7].mean() - new_share[7:].mean())
+    assert abs(fall.observed - fall.expected) < 4 * fall.se
+
+
+def test_fall_of_the_new_fraction_rejects_an_urn_without_core():
+    fall = check_increments(bootstrap_of(histories(1), model="homogeneous")).fall
+    assert abs(fall.observed - fall.expected) > 4 * fall.se
+
+
+def test_few_or_unpublished_windows_have_no_fall():
+    new, spread = np.linspace(0.3, 0.1, 10), np.random.default_rng(1).normal(size=(9, 10))
+    assert _transient_fall(new, new, spread).observed == pytest.approx(new[:5].mean() - new[5:].mean())
+    assert _transient_fall(np.where(np.arange(10) > 4, np.nan, new), new, spread) is None
+    assert _transient_fall(new[:4], new[:4], spread[:, :4]) is None
 
 
 def test_flood_of_new_elements_shows_in_its_crawl():

@@ -1,0 +1,81 @@
+"""Drift and diffusion of ranks, on a simulated ranking whose diffusion is known."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from crawl_urn_dagster.estimates.rank_changes import rank_changes_table
+
+ELEMENTS, CRAWLS, STEPS = 4_000, 15, 10
+BOUNDS = {"1-50": 50, "51-200": 200, "201-500": 500, "501-1000": 1_000, "1001-2000": 2_000, "2001+": np.inf}
+
+
+def diffusion(x):
+    return 0.02 + 0.01 * x
+
+
+@pytest.fixture(scope="module")
+def bands():
+    """Bands by element and crawl: ln r diffuses with D(r) = 0.02 + 0.01 ln r and keeps its uniform ranks.
+
+    A density p of ln r stays as it is if its flux μp - (Dp)' is 0. Uniform ranks have p = r, so μ = D + D'.
+    """
+    rng = np.random.default_rng(2)
+    top = np.log(ELEMENTS)
+    x, found = np.log(rng.uniform(1, ELEMENTS, ELEMENTS)), []
+    for _ in range(CRAWLS):
+        rank = np.argsort(np.argsort(x)) + 1
+        found.append(np.searchsorted(list(BOUNDS.values()), rank))
+        for _ in range(STEPS):
+            noise = np.sqrt(2 * diffusion(x) / STEPS) * rng.normal(size=ELEMENTS)
+            x = abs(x + (diffusion(x) + 0.01) / STEPS + noise)
+            x = top - abs(top - x)
+    return np.array(found)
+
+
+def moves_of(bands, n):
+    """Count moves; bands from n - 1 on are not captured."""
+    shown = np.minimum(bands, n - 1)
+    moves = np.array([np.bincount(a * n + b, minlength=n * n).reshape(n, n) for a, b in pairwise(shown)])
+    moves[:, -1, -1] = 0
+    return moves
+
+
+def test_known_diffusion_and_drift_are_recovered(bands):
+    table = rank_changes_table(list(BOUNDS), moves_of(bands, len(BOUNDS) + 1), BOUNDS).set_index("stratum")
+    for low, (label, high) in zip((51, 201, 501, 1_001), list(BOUNDS.items())[1:5], strict=True):
+        row, truth = table.loc[label], diffusion(np.log(np.arange(low, high + 1))).mean()
+        # Ranks of a band diffuse faster as they get worse within the crawl, by up to a tenth.
+        assert row["diffusion_low"] / 1.1 < truth < row["diffusion_high"], label
+        assert row["diffusion"] == pytest.approx(truth, rel=0.25), label
+        assert row["drift_low"] - 0.02 < truth + 0.01 < row["drift_high"] + 0.02, label
+    assert table["diffusion"].iloc[2:5].is_monotonic_increasing
+    assert table["list_end"].isna().all()
+    assert (table["lost_by_cut"] == 0).all()
+
+
+def test_losses_at_the_end_of_the_list_are_explained(bands):
+    known = list(BOUNDS)[:-1]
+    table = rank_changes_table(known, moves_of(bands, len(BOUNDS)), BOUNDS).set_index("stratum")
+    last = table.loc["1001-2000"]
+    assert last["list_end"] == 2_000
+    # Every loss is a rank that passed the end.
+    assert last["lost"] > 0.1
+    assert 0.7 < last["lost_by_cut"] <= 1
+    assert table.loc["201-500", "passing"] < 0.001
+
+
+def test_flux_of_a_full_ranking_is_balanced(bands):
+    table = rank_changes_table(list(BOUNDS), moves_of(bands, len(BOUNDS) + 1), BOUNDS)
+    assert table["net_flux"].to_numpy() == pytest.approx(0)
+    parts = table[["stayed", "to_better", "to_worse", "lost"]].sum(axis=1)
+    assert parts.to_numpy() == pytest.approx(1)
+
+
+def test_flux_shows_a_band_that_fills():
+    growing = np.array([[[80, 0, 20], [0, 50, 10], [20, 30, 0]]] * 3)
+    table = rank_changes_table(["1-100", "101+"], growing, {"1-100": 100, "101+": np.inf}).set_index("stratum")
+    assert table.loc["101+", "net_flux"] == pytest.approx(20 / 60)
+    assert table.loc["101+", "entered"] == 0.5
+    assert np.isnan(table.loc["101+", "diffusion"])
