@@ -108,7 +108,7 @@ def test_new_fractions_of_an_urn_agree_with_the_fit():
 
 
 def test_fall_of_the_new_fraction_rejects_an_urn_without_core():
-    fall = check_increments(bootstrap_of(histories(1), model="homogeneous")).fall
+    fall = check_increments(bootstrap_of(histories(0), model="homogeneous")).fall
     assert abs(fall.observed - fall.expected) > 4 * fall.se
 
 
