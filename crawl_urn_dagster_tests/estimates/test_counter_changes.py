@@ -41,13 +41,29 @@ def test_the_counters_of_the_population_are_also_tested_as_a_sum():
 
 @pytest.mark.parametrize("n_counters", [1, 8])
 def test_steady_counters_move_in_one_of_20_crawls(n_counters):
-    # 200 crawls of 60 series; the standard error of the share is below 0.3 %, more as changes share their scatter.
+    # 52 crawls of 240 series; the standard error of the share is below 0.3 %, more as changes share their scatter.
     rng = np.random.default_rng(3)
     moved = []
-    for _ in range(60):
-        changes = changes_of(1e9 * np.exp(np.cumsum(rng.normal(0, 0.05, 200))))
+    for _ in range(240):
+        changes = changes_of(1e9 * np.exp(np.cumsum(rng.normal(0, 0.05, 52))))
         moved.append(abs(changes.statistic[10:]) > changes.threshold(n_counters)[10:])
     assert np.mean(moved) * n_counters == pytest.approx(0.05, abs=0.015)
+
+
+def test_long_steady_series_move_less_often():
+    rng = np.random.default_rng(3)
+    series = [changes_of(1e9 * np.exp(np.cumsum(rng.normal(0, 0.05, 400)))) for _ in range(20)]
+    later = np.mean([changes.moved(1)[200:] for changes in series])
+    # The level is 0.05 · 52/n, 0.0087 on average from 200 to 400; 4,000 values have a standard error of 0.0015.
+    assert 0.002 < later < 0.0087 + 3 * 0.0015
+
+
+def test_return_to_the_level_before_is_no_move():
+    values = 1e6 * np.exp(np.random.default_rng(1).normal(0, 0.01, 30))
+    values[20:23] *= 0.5
+    assert np.flatnonzero(changes_of(values).moved(1)).tolist() == [20]
+    values[23:] *= 1.5
+    assert np.flatnonzero(changes_of(values).moved(1)).tolist() == [20, 23]
 
 
 def test_the_first_changes_have_no_scatter():

@@ -57,8 +57,8 @@ GROUND_TRUTH_COMPARISON = Table(
 
 COUNTER_CHANGES = Table(
     "counter_changes",
-    "Changes of the operator's counters from crawl to crawl that exceed the scatter of earlier changes, except returns to "
-    "the level before such a change, and the drift "
+    "Changes of the operator's counters from crawl to crawl that exceed the scatter of earlier changes, except returns "
+    "to the level before such a change, and the drift "
     "or outlying crawl found at the same time, which need not be their effect.",
     (
         required("crawl", "VARCHAR", "crawl whose counter differs from that of the previous crawl"),
