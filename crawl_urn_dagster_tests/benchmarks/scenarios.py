@@ -2,9 +2,9 @@
 
 Run ``python -m crawl_urn_dagster_tests.benchmarks.scenarios --seeds 10``. It needs the shared folder next to the
 checkout, and prints a Markdown table: for each of kappa, completeness and population, how often it is given, how often
-its interval leaves the truth out, and how often it is withheld.
+its interval leaves the truth out, and how often it is not reported.
 
-The truths are those of the assessed crawls: the core's fraction of all eligible elements at the middle crawl, the
+The truths refer to the assessed crawls: the core's fraction of all eligible elements at the middle crawl, the
 captures of all crawls but the first divided by the known eligible elements, and the known eligible elements at the last
 crawl. An eligible element is known once a crawl has captured it.
 """
@@ -101,7 +101,7 @@ def truths(collection: Collection, crawls: npt.NDArray[np.int64]) -> dict[str, f
 
 
 def outcome(found: Assessment, name: str, truth: float) -> str:
-    """Return whether a quantity is ``withheld``, or ``right`` or ``wrong`` as its interval contains the truth or not.
+    """Return ``right`` if the interval of a quantity contains the truth, else ``wrong``, or ``not reported``.
 
     A limit of the core fraction stands for an interval from 0.
     """
@@ -110,7 +110,7 @@ def outcome(found: Assessment, name: str, truth: float) -> str:
     if limit is not None:
         return "right" if truth <= limit else "wrong"
     if one is None or one.value is None or one.interval is None:
-        return "withheld"
+        return "not reported"
     return "right" if one.interval.low <= truth <= one.interval.high else "wrong"
 
 
@@ -146,7 +146,7 @@ def main() -> None:
         cells = [
             name,
             ", ".join(f"{verdict} {count}" for verdict, count in verdicts),
-            *(f"{len(seeds) - each['withheld']}, {each['wrong']}, {each['withheld']}" for each in outcomes),
+            *(f"{len(seeds) - each['not reported']}, {each['wrong']}, {each['not reported']}" for each in outcomes),
             ", ".join(f"{crawl} {count}" for crawl, count in set_aside) or "none",
         ]
         print(f"| {' | '.join(cells)} |", flush=True)

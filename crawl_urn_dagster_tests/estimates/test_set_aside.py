@@ -69,7 +69,7 @@ def without_crawl(observed, crawl):
 
 
 @pytest.mark.parametrize("crawl", [0, MIDDLE, LAST])
-def test_observables_without_a_crawl_are_those_of_the_other_crawls(crawl):
+def test_observables_without_a_crawl_have_the_other_crawls(crawl):
     observed, tests = truncated(crawl)
     found, expected = observed.without(crawls_set_aside(tests)), without_crawl(observed, crawl)
     for table, wanted in zip(found[1:3], expected[1:3], strict=True):
@@ -79,7 +79,7 @@ def test_observables_without_a_crawl_are_those_of_the_other_crawls(crawl):
     np.testing.assert_array_equal(found.histories.intersections(), expected.histories.intersections())
 
 
-def test_observables_without_histories_keep_rows_of_other_crawls(middle):
+def test_observables_without_histories_keep_other_rows(middle):
     observed, tests, _ = middle
     found = observed._replace(histories=None, discovery_curve=None).without(crawls_set_aside(tests))
     label = observed.crawls["crawl"].iloc[MIDDLE]
@@ -95,7 +95,7 @@ def test_no_crawl_is_set_aside_without_an_assessment(middle):
 
 
 @pytest.mark.parametrize("crawl", ["middle", "last"])
-def test_forecast_equals_that_of_the_collection_without_the_crawl(crawl, request):
+def test_forecast_equals_the_one_without_the_crawl(crawl, request):
     observed, _, found = request.getfixturevalue(crawl)
     other = without_crawl(observed, {"middle": MIDDLE, "last": LAST}[crawl])
     expected = forecast_of(other)
@@ -108,7 +108,7 @@ def test_forecast_equals_that_of_the_collection_without_the_crawl(crawl, request
     assert (later[~is_latest] == pd.Timedelta(0)).all()
 
 
-def test_forecast_after_a_truncated_crawl_is_of_the_usual_size(middle, last):
+def test_forecast_after_a_truncated_crawl_has_the_usual_size(middle, last):
     for observed, _, forecast in (middle, last):
         usual = observed.crawls["elements"].median()
         left_out, included = sizes(forecast).loc[1], sizes(forecast_of(observed)).loc[1]
@@ -117,7 +117,7 @@ def test_forecast_after_a_truncated_crawl_is_of_the_usual_size(middle, last):
         assert included["value_high"] > 2 * included["value_low"] or included["value"] < usual / 2
 
 
-def test_last_crawl_is_compared_with_crawls_that_were_not_set_aside(middle, last):
+def test_last_crawl_is_compared_with_the_kept_crawls(middle, last):
     for (observed, tests, forecast), verdict in ((middle, "expected"), (last, "below")):
         table = last_crawl_table(
             *observed[:3],
@@ -130,7 +130,7 @@ def test_last_crawl_is_compared_with_crawls_that_were_not_set_aside(middle, last
         assert table.loc["survival", "expected_high"] - table.loc["survival", "expected_low"] < 0.1
 
 
-def test_drift_and_plans_are_those_of_the_collection_without_the_crawl(middle):
+def test_drift_and_plans_equal_those_without_the_crawl(middle):
     observed, tests, _ = middle
     expected = without_crawl(observed, MIDDLE)
     settings = {"clock": "crawl", "error": CountingError()}
@@ -151,7 +151,7 @@ def test_drift_and_plans_are_those_of_the_collection_without_the_crawl(middle):
     assert not wanted["planning"].empty
 
 
-def test_curves_of_the_other_crawls_are_used_if_a_core_and_a_shell_describe_them():
+def test_curves_of_the_kept_crawls_are_used_if_they_fit():
     headline = Headline(FitKind("joint", "core_shell", "exact", "crawl"), {"kappa": 0.4}, {}, Status.REFUTED, None)
     sound = state_verdict(VerdictName.SOUND)
     assert refitted_curves_withheld_reason(headline, Assessment(sound, "core_shell", set_aside=("a",))) is None

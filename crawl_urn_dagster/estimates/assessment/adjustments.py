@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _LARGEST_CORRELATION = 0.9
 # The rule of three: with 95 % confidence, at most three events are expected where none was observed.
 _RULE_OF_THREE = 3.0
-# Fewer expected events are none.
+# Fewer expected events count as no event.
 _NO_EVENT = 0.5
 
 
@@ -57,15 +57,15 @@ def over_crawls(quantity: Quantity, course: Course) -> Quantity:
     return quantity._replace(interval=Interval(*(float(expit(end)) for end in ends)))
 
 
-def over_earlier_crawls(completeness: Quantity, of_window: float) -> Quantity:
+def over_earlier_crawls(completeness: Quantity, in_window: float) -> Quantity:
     """Return a completeness whose interval also holds if no crawl before the first captured elements.
 
     Parameters
     ----------
     completeness
         Completeness if crawls before the first captured elements as the later ones did.
-    of_window
-        Its value if there were none; it is higher, because fewer elements are known.
+    in_window
+        Completeness without such crawls; it is higher, because fewer elements are known.
 
     Examples
     --------
@@ -75,9 +75,9 @@ def over_earlier_crawls(completeness: Quantity, of_window: float) -> Quantity:
     (0.87, 0.85)
     """
     value, interval = completeness.value, completeness.interval
-    if value is None or interval is None or not of_window > value:
+    if value is None or interval is None or not in_window > value:
         return completeness
-    outer = Interval(interval.low, min(interval.high + of_window - value, 1.0))
+    outer = Interval(interval.low, min(interval.high + in_window - value, 1.0))
     return completeness._replace(interval=outer, inner=interval, assumption="earlier_crawls")
 
 

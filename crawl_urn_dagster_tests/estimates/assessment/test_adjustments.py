@@ -19,7 +19,7 @@ def course(values, error=0.0):
     return Course(values, np.full(len(values), error), values, values)
 
 
-def test_variation_between_crawls_widens_the_interval_on_both_sides():
+def test_variation_between_crawls_widens_both_sides():
     sampled = Quantity(0.8, Interval(0.79, 0.81))
     low, high = over_crawls(sampled, course([0.7, 0.9, 0.75, 0.85, 0.8, 0.8])).interval
     assert 0.6 < low < 0.79
@@ -33,7 +33,7 @@ def test_variation_next_to_one_leaves_an_informative_interval():
     assert found.interval.high == 1
 
 
-def test_completeness_without_earlier_crawls_is_inside_the_interval():
+def test_completeness_without_earlier_crawls_is_inside():
     found = over_earlier_crawls(Quantity(0.9, Interval(0.85, 0.95)), 0.97)
     assert found.interval == pytest.approx((0.85, 1.0))
     assert (found.inner, found.assumption) == (Interval(0.85, 0.95), "earlier_crawls")
@@ -52,7 +52,7 @@ def test_rates_without_events_have_a_limit():
     assert with_rule_of_three(known, 6_000) == known
 
 
-def test_interval_of_survival_next_to_one_is_not_stretched_to_zero():
+def test_interval_of_survival_next_to_one_is_short():
     low, high = limits_of("mean_survival", 0.9999, 0.001)
     assert (low, high) == pytest.approx((0.9999 - 1.96 * 0.001, 1.0), abs=1e-6)
     assert limits_of("kappa", 0.95, 0.03)[1] < 1

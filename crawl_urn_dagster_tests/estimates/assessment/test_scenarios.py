@@ -115,7 +115,7 @@ def test_small_collection_without_a_core_is_not_tested_enough(assessed):
     assert assessment.estimate("kappa") is None
 
 
-def test_completeness_is_right_whether_or_not_earlier_crawls_count(shared_scenarios):
+def test_completeness_is_right_if_earlier_crawls_count_or_not(shared_scenarios):
     """Two shells of which one is rarely captured: in the first crawls, fewer elements are known than later."""
     assert shared_scenarios.is_dir()
     module = simulator(returns_population=True)

@@ -43,7 +43,7 @@ def test_projections_of_real_list_match_reference(us_gov_family, us_gov_hosts):
     assert projections(us_gov_family.selected.mixture, us_gov_hosts) == pytest.approx((0.016, 0.011), abs=6e-4)
 
 
-def test_both_curves_of_real_list_are_closer_than_under_a_core_and_shell(us_gov_family, us_gov_hosts):
+def test_both_curves_of_real_list_beat_a_core_and_shell(us_gov_family, us_gov_hosts):
     # The joint fit of both curves of the list; see benchmarks.real_lists.
     shell = StateSpaceClass.shell(survival=0.9261, coverage=0.7419)
     core_shell = Mixture((StateSpaceClass.core(), shell), (0.7717, 0.2283))
