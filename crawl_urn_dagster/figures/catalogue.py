@@ -82,7 +82,7 @@ CATALOGUE = {
     "overlap_matrix": Entry("overlaps", "Overlap of every pair of crawls.", ("crawls", "containment")),
     "losses_by_crawl": Entry(
         "overlaps",
-        "Elements of the crawl before it that each crawl lacks: gone and only missed.",
+        "What each crawl lacks of the crawl before it: elements that are gone, and elements that it only missed.",
         ("containment", "crawls", "quantities", "population"),
     ),
     "completeness_by_crawl": Entry(
@@ -147,7 +147,7 @@ CATALOGUE = {
     ),
     "control_charts": Entry(
         "drift",
-        "Control charts of core, survival and coverage.",
+        "Control charts of core, survival, coverage, completeness and population.",
         ("control_chart", "drift", "crawls"),
         optional_tables=("population",),
         has_parameters=True,

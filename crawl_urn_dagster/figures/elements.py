@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from crawl_urn_dagster.figures.axes import message_figure
 from crawl_urn_dagster.figures.style import Colour, elements, in_style, new_figure, panels
-from crawl_urn_dagster.formatting import format_count, format_share
+from crawl_urn_dagster.formatting import count_noun, format_count, format_share
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,7 +71,7 @@ def _draw_reliability(axes: Axes, calibration: pd.DataFrame) -> None:
             s=4 + _LARGEST_POINT**2 * share,
             marker=marker,
             color=colour,
-            label=f"{ahead} ahead",
+            label=f"{count_noun(int(str(ahead)), 'crawl')} ahead",
         )
     axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), xlabel="predicted probability", ylabel="share captured")
     axes.legend(loc="upper left", markerscale=0.8)
@@ -85,4 +85,4 @@ def _draw_losses(axes: Axes, scores: pd.DataFrame) -> None:
         axes.barh(heights, table[ahead], height=width * 0.9, color=colour)
     axes.set_yticks(range(len(table)), [_NAMES[name] for name in table.index])
     axes.invert_yaxis()
-    axes.set_xlabel("log-loss (nats)")
+    axes.set_xlabel("log-loss (nats), lower is better")

@@ -97,8 +97,7 @@ def fates_of_an_element_caption(parameters: pd.DataFrame) -> tuple[str, str]:
     if fit["status"] in NO_POINT_ESTIMATE_STATUSES or not drawn:
         return selected, selected
     fates = [f"{part.shown} {part.label}" for part in _parts(drawn)]
-    listed = fates[0] if len(fates) == 1 else f"{', '.join(fates[:-1])} and {fates[-1]}"
-    found = f"Of {_OF} {_population_noun(drawn)}, {_later(fit)}, {listed}."
+    found = f"Of {_OF} {_population_noun(drawn)}, {_later(fit)}: {'; '.join(fates)}."
     marks = "Darkest: core; s" if drawn[0]["component"] == "core" else "S"
     text = (
         f"{found} {selected} Symbols: {explain_symbols(has_core=not pd.isna(fit['kappa']), clock=fit['clock'])}. "

@@ -169,7 +169,7 @@ def _fits_caption(
     """Return the caption and the alternative text."""
     shown = fit_panels(crawls, clock, **observables)
     rows = _fit_rows(parameters, model, clock) + _truth_rows(truth, clock)
-    fits = "; ".join(f"{fit_name(row)}: {_describe(row)}" for row in rows) or "no fit"
+    fits = "; ".join(_described(rows)) or "no fit"
     statuses = {row["status"] for row in rows} - {*UNREPORTED_STATUSES, "ok"}
     dashed = " Dashed: a fit whose status is not ok." if statuses else ""
     only = " A fit that is not identified is drawn only for its data." if "not_identified" in statuses else ""
@@ -193,15 +193,22 @@ core_shell_fits = partial(_draw_fits, model="core_shell")
 core_shell_fits_caption = partial(_fits_caption, model="core_shell")
 
 
+def _described(rows: list[Row]) -> Iterator[str]:
+    """Describe each fit; a reason that several fits share is stated once."""
+    stated: set[str] = set()
+    for row in rows:
+        reason = "" if row["status"] in ("ok", *NO_POINT_ESTIMATE_STATUSES) else status_reason(row).rstrip(".")
+        is_new = bool(reason) and reason not in stated and not _repeats_exact_curve(row)
+        stated.add(reason)
+        yield f"{fit_name(row)}: {_describe(row)}{f': {reason}' if is_new else ''}"
+
+
 def _describe(row: Row) -> str:
-    """Describe a fit with its warning; one with the same curve as another fit by its own parameter alone."""
-    if row["status"] in NO_POINT_ESTIMATE_STATUSES:
-        return describe_fit(row)
-    if _repeats_exact_curve(row):
+    """Describe a fit; one with the same curve as another fit by its own parameter alone."""
+    if _repeats_exact_curve(row) and row["status"] not in NO_POINT_ESTIMATE_STATUSES:
         status = "" if row["status"] == "ok" else f" (status {row['status']})"
         return f"the same curve, {format_estimate(row, 'kappa')}{status}"
-    reason = "" if row["status"] == "ok" else status_reason(row).rstrip(".")
-    return f"{describe_fit(row)}{f': {reason}' if reason else ''}"
+    return describe_fit(row)
 
 
 def _describe_strips(shown: list[Panel], rows: list[Row], clock: str) -> str:

@@ -279,5 +279,5 @@ def _draw_captured(axes: Axes, now: pd.Series, parameters: pd.DataFrame, plannin
             labelled.append(coverage)
     axes.plot([1, _CRAWLS_PLANNED], [SEEN_WELL, SEEN_WELL], color="black", linestyle=":", linewidth=0.8)
     axes.set_xlim(left=-3)
-    axes.set(ylim=(0, 1), xlabel="crawls", ylabel="captured share\nof the shell")
+    axes.set(ylim=(0, 1), xlabel="crawls after the start", ylabel="captured share\nof the shell")
     crawl_ticks(axes)

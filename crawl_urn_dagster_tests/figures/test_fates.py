@@ -59,7 +59,7 @@ def test_rounded_numbers_sum_to_100():
     assert counts == [34, 22, 22, 22]  # of 33.3, 22.2, 22.2 and 22.2
     # 0.05 of 100 elements are replaced
     rare, _ = fates_of_an_element_caption(parameters(homogeneous(alpha=0.9995, coverage=0.6, headline=True)))
-    assert "60 captured again, 40 still eligible, but missed and fewer than 1 replaced by new ones." in rare
+    assert "60 captured again; 40 still eligible, but missed; fewer than 1 replaced by new ones." in rare
 
 
 @without_layout()
