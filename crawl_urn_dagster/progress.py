@@ -6,12 +6,41 @@ Does not decide where the lines are written.
 from __future__ import annotations
 
 import time
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from crawl_urn_dagster.formatting import count_noun
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+
+def with_time_left(report: Callable[[str], object], shares: Sequence[float]) -> Callable[[str], object]:
+    """Return a function that reports the stages of long work, with an estimate of the time left from the second on.
+
+    Parameters
+    ----------
+    report
+        Called with each line.
+    shares
+        Share of the work that each stage takes, in order; they sum to 1.
+
+    Examples
+    --------
+    >>> report = with_time_left(print, [0.5, 0.5])
+    >>> report("fitting")
+    fitting
+    >>> report("testing")
+    testing; about 0 s left
+    """
+    started, done = time.monotonic(), iter(accumulate(shares, initial=0.0))
+
+    def with_estimate(line: str) -> None:
+        share = next(done, 1.0)
+        left = (time.monotonic() - started) * (1 - share) / share if share else None
+        report(line if left is None else f"{line}; about {left:,.0f} s left")
+
+    return with_estimate
 
 
 class Progress:

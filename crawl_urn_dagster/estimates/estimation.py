@@ -31,6 +31,8 @@ from crawl_urn_dagster.estimates.regimes import revisit_regimes_table
 from crawl_urn_dagster.estimates.selection import select_headline
 from crawl_urn_dagster.observables.schema import KAPPA_PROFILE
 from crawl_urn_dagster.processes import call_together
+from crawl_urn_dagster.progress import with_time_left
+from crawl_urn_dagster.urn.data.thinning import is_long
 from crawl_urn_dagster.urn.fits.joint import profile_kappa
 
 if TYPE_CHECKING:
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.urn.results.result import AnyFit
 
 _PROFILED = np.linspace(0, 0.95, 20)
+# Share of each stage in the time of long collections, as measured with 365 crawls.
+_SHARES = (0.1, 0.35, 0.5, 0.05)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +95,10 @@ def estimate(
     n_replicates, seed
         Bootstrap replicates on each clock, and their seed.
     report
-        Called with the name of each step before the step.
+        Called with the name of each step before the step; for long collections with an estimate of the time left.
     """
+    if is_long(len(data.crawls)):
+        report = with_time_left(report, _SHARES)
     # The matrices are small: more threads only wait for each other.
     with threadpool_limits(limits=1, user_api="blas"):
         return _estimate(data, clock, n_replicates, seed, report)

@@ -4,19 +4,25 @@ Usage::
 
     python -m crawl_urn_dagster_tests.benchmarks.step_speed run HOME [COLLECTIONS.yaml]
     python -m crawl_urn_dagster_tests.benchmarks.step_speed compare HOME HOME
+    python -m crawl_urn_dagster_tests.benchmarks.step_speed long CRAWLS [CRAWLS ...]
 
-The first form prints processor seconds (this process and its children) and wall seconds of each step. The second prints
-every column with a number that differs by more than 0.1 %, or with another text. Processor time is compared because
-wall time depends on what else the machine does.
+The first form prints processor seconds (this process and its children), wall seconds and the peak memory so far of each
+step. The second prints every column with a number that differs by more than 0.1 %, or with another text. The third
+prints the same as the first for each stage of `cu.fit` of simulated lists with these numbers of crawls. Processor time
+is compared because wall time depends on what else the machine does.
 """
 
 import multiprocessing
 import os
+import resource
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pandas as pd
 import pandas.testing
 
@@ -30,6 +36,11 @@ def _processor_seconds() -> float:
         fields = Path(f"/proc/{process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
         running += int(fields[11]) + int(fields[12])
     return sum(os.times()[:4]) + running / os.sysconf("SC_CLK_TCK")
+
+
+def _peak_megabytes() -> float:
+    """Return the largest resident memory of this process or of one of its children."""
+    return max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) / 1024
 
 
 def run(home: Path, collections: Path | None) -> None:
@@ -46,13 +57,56 @@ def run(home: Path, collections: Path | None) -> None:
                 began = _processor_seconds(), time.monotonic()
             elif event.event_type_value in {"STEP_SUCCESS", "STEP_FAILURE"}:
                 spent = _processor_seconds() - began[0], time.monotonic() - began[1]
-                print(f"| {event.step_key} | {spent[0]:.2f} | {spent[1]:.2f} |")
+                print(f"| {event.step_key} | {spent[0]:.2f} | {spent[1]:.2f} | {_peak_megabytes():.0f} |")
             yield event
 
     launching.CodeLocation.execute = timed
     listed = [] if collections is None else ["--collections", str(collections)]
     main(["run", "--home", str(home), *listed], standalone_mode=False)
-    print(f"| whole command | {_processor_seconds() - started:.2f} | {time.monotonic() - wall:.2f} |")
+    print(
+        f"| whole command | {_processor_seconds() - started:.2f} | {time.monotonic() - wall:.2f} | {_peak_megabytes():.0f} |"
+    )
+
+
+def simulated_list(n_crawls: int) -> pd.DataFrame:
+    """Simulate weekly crawls of a core of 100 and a shell of 500 elements, of which a crawl captures about 0.6."""
+    from crawl_urn_dagster.urn import simulate
+
+    logits = np.log(0.6 / 0.4) + 0.3 * np.random.default_rng(1).standard_normal(n_crawls)
+    histories = simulate(
+        times=np.arange(float(n_crawls)),
+        core=100,
+        shell=500,
+        alpha=1 - 3 / n_crawls,
+        coverage=1 / (1 + np.exp(-logits)),
+        seed=1,
+    )
+    labels = pd.date_range("2015-01-01", periods=n_crawls, freq="7D").strftime("%Y-%m-%d")
+    captured = [histories.captured(crawl) for crawl in range(n_crawls)]
+    return pd.DataFrame(
+        {"crawl": np.repeat(labels, [len(found) for found in captured]), "element": np.concatenate(captured)}
+    )
+
+
+def fit_long(n_crawls: int) -> None:
+    """Fit a simulated list in a fresh process, and print a line per stage."""
+    import crawl_urn_dagster as cu
+
+    crawls = cu.read_presence(simulated_list(n_crawls))
+    stages: list[tuple[str, float, float]] = []
+
+    def mark(stage: str) -> None:
+        now = stage.partition(";")[0], _processor_seconds(), time.monotonic()
+        if stages:
+            name, began, wall = stages[-1]
+            print(f"| {n_crawls} | {name} | {now[1] - began:.2f} | {now[2] - wall:.2f} | {_peak_megabytes():.0f} |")
+        stages.append(now)
+
+    fitted = cu.fit(crawls, progress=mark)
+    mark("end")
+    (_, began, wall), (_, ended, wall_end) = stages[0], stages[-1]
+    verdict = fitted.verdict.name.value
+    print(f"| {n_crawls} | {verdict} | {ended - began:.2f} | {wall_end - wall:.2f} | {_peak_megabytes():.0f} |")
 
 
 def compare(before: Path, after: Path) -> None:
@@ -85,7 +139,11 @@ def _read(path: Path) -> dict[str, pd.DataFrame]:
 
 if __name__ == "__main__":
     what, home, *others = sys.argv[1:]
-    if what == "run":
+    if what == "long":
+        for crawls in [home, *others]:
+            with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+                pool.submit(fit_long, int(crawls)).result()
+    elif what == "run":
         run(Path(home), Path(others[0]) if others else None)
     else:
         compare(Path(home), Path(others[0]))

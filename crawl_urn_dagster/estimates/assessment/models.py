@@ -18,7 +18,7 @@ from crawl_urn_dagster.urn.goodness_of_fit.dependence import (
     expected_tables,
 )
 from crawl_urn_dagster.urn.goodness_of_fit.outlying_crawls import find_outlying_crawls
-from crawl_urn_dagster.urn.goodness_of_fit.scope_break import find_scope_break
+from crawl_urn_dagster.urn.goodness_of_fit.scope_break import expected_runs, find_scope_break, observed_runs
 from crawl_urn_dagster.urn.open_population.ladder import Ladder, climb
 
 if TYPE_CHECKING:
@@ -78,7 +78,9 @@ class TestedHistories:
         """Return the tests of a fitted model."""
         if fit.model not in self._tests:
             effects = dependence_effects(self.tables, expected_tables(fit.classes))
-            cells = compare_cells(self.cells, expected_cells(fit.classes), fit.n_parameters)
+            cells = compare_cells(
+                self.cells, expected_cells(fit.classes), fit.n_parameters, n_crawls=self.histories.n_crawls
+            )
             self._tests[fit.model] = ModelTests(effects, cells)
         return self._tests[fit.model]
 
@@ -157,4 +159,5 @@ def _break_of(tested: TestedHistories, ladder: Ladder) -> ScopeBreak | None:
     if core_shell is None:
         return None
     has_memory = ladder.selected is not None and tested.has_memory(ladder.selected)
-    return find_scope_break(tested.cells, expected_cells(core_shell.classes), with_steps=not has_memory)
+    runs = observed_runs(tested.histories), expected_runs(core_shell.classes)
+    return find_scope_break(*runs, with_steps=not has_memory)

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.stats import chi2
 
 from crawl_urn_dagster.urn.data.histories import count_cells
+from crawl_urn_dagster.urn.data.thinning import is_long
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +25,8 @@ _C_HAT_OF_FAILURE = 3.0
 _P_OF_FAILURE = 1e-4
 _MISPLACED_OF_FAILURE = 0.02
 _N_WORST = 10
+# Cells of a long collection by first capture.
+_MOST_BINS = 40
 
 
 class WorstCells(NamedTuple):
@@ -87,6 +90,17 @@ class CellComparison:
         )
 
 
+def cell_width(n_crawls: int) -> int:
+    """Return how many crawls, and numbers of captures, a cell covers: 1, or more in a long collection.
+
+    Examples
+    --------
+    >>> cell_width(100), cell_width(365)
+    (1, 10)
+    """
+    return -(-n_crawls // _MOST_BINS) if is_long(n_crawls) else 1
+
+
 def expected_cells(classes: Sequence[PopulationClass]) -> FloatArray:
     """Compute the expected elements of each cell, if each class draws every crawl independently.
 
@@ -98,7 +112,8 @@ def expected_cells(classes: Sequence[PopulationClass]) -> FloatArray:
     Returns
     -------
     ndarray
-        Expected elements by first capture, last capture and captures, shape (n_crawls, n_crawls, n_crawls + 1).
+        Expected elements by first capture, last capture and captures, shape (n_crawls, n_crawls, n_crawls + 1). In a
+        long collection a cell covers several of each; see `cell_width`.
 
     Examples
     --------
@@ -108,30 +123,36 @@ def expected_cells(classes: Sequence[PopulationClass]) -> FloatArray:
     100.0
     """
     n_crawls = len(classes[0].coverage)
-    total = np.zeros((n_crawls, n_crawls, n_crawls + 1))
+    width = cell_width(n_crawls)
+    by_first, n_bins = np.arange(n_crawls) // width, (n_crawls - 1) // width + 1
+    total = np.zeros((n_bins, n_bins, n_crawls + 1))
     for group in classes:
         # Expected elements by first capture and captures, that are alive at the crawl.
-        alive = np.zeros((n_crawls, n_crawls + 1))
+        alive = np.zeros((n_bins, n_crawls + 1))
         new = group.eligible * group.never_before * group.coverage
         for crawl, coverage in enumerate(group.coverage):
             captured = np.zeros_like(alive)
             captured[:, 1:] = alive[:, :-1] * coverage
-            captured[crawl, 1] = new[crawl]
-            total[:, crawl] += captured * group.never_again[crawl]
+            captured[by_first[crawl], 1] += new[crawl]
+            total[:, by_first[crawl]] += captured * group.never_again[crawl]
             if crawl < n_crawls - 1:
                 alive = (alive * (1 - coverage) + captured) * group.survival[crawl]
-    return total
+    return total if width == 1 else np.add.reduceat(total, np.arange(0, n_crawls + 1, width), axis=2)
 
 
 def observed_cells(counts: CaptureHistoryCounts) -> FloatArray:
     """Count the elements of each cell, shape (n_crawls, n_crawls, n_crawls + 1); see `expected_cells`."""
     n_crawls, cells = counts.n_crawls, count_cells(counts)
-    table = np.zeros((n_crawls, n_crawls, n_crawls + 1))
-    table[cells.first, cells.last, cells.captures] = cells.elements
+    width = cell_width(n_crawls)
+    n_bins = (n_crawls - 1) // width + 1
+    table = np.zeros((n_bins, n_bins, n_crawls // width + 1))
+    np.add.at(table, (cells.first // width, cells.last // width, cells.captures // width), cells.elements)
     return table
 
 
-def compare_cells(observed: FloatArray, expected: FloatArray, n_parameters: int = 0) -> CellComparison:
+def compare_cells(
+    observed: FloatArray, expected: FloatArray, n_parameters: int = 0, *, n_crawls: int | None = None
+) -> CellComparison:
     """Test whether cells hold the expected elements.
 
     Cells of fewer than 5 expected elements are pooled with each other, neighbours first.
@@ -142,6 +163,8 @@ def compare_cells(observed: FloatArray, expected: FloatArray, n_parameters: int 
         Elements by first capture, last capture and captures, shape (n_crawls, n_crawls, n_crawls + 1).
     n_parameters
         Number of parameters that were estimated from the observed elements, the total included.
+    n_crawls
+        Number of crawls; None: as many as cells by first capture.
 
     Returns
     -------
@@ -172,6 +195,8 @@ def compare_cells(observed: FloatArray, expected: FloatArray, n_parameters: int 
     excess: FloatArray = np.zeros(expected.shape[0])
     excess += np.bincount(first, weights=contributions - 1, minlength=expected.shape[0])
     excess += np.bincount(last, weights=(contributions - 1) * (first < last), minlength=expected.shape[0])
+    width = 1 if n_crawls is None else cell_width(n_crawls)
+    excess = np.repeat(excess / width, width)[:n_crawls]
     misplaced, by_sampling = _misplaced(o, e) if df else (np.nan, np.nan)
     return CellComparison(
         x2,
@@ -180,7 +205,9 @@ def compare_cells(observed: FloatArray, expected: FloatArray, n_parameters: int 
         float(chi2.sf(x2, df)) if df else np.nan,
         misplaced,
         float(np.sqrt(np.maximum(misplaced**2 - by_sampling**2, 0.0))),
-        WorstCells(first[worst], last[worst], captures[worst], pooled[worst], o[worst], e[worst]),
+        WorstCells(
+            first[worst] * width, last[worst] * width, captures[worst] * width, pooled[worst], o[worst], e[worst]
+        ),
         excess,
     )
 

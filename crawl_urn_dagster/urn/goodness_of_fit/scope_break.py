@@ -11,8 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.special import logit
 
+from crawl_urn_dagster.urn.data.histories import count_cells
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from crawl_urn_dagster.urn.data.histories import BoolArray, CaptureHistoryCounts, FloatArray, IntArray
+    from crawl_urn_dagster.urn.open_population.classes import PopulationClass
 
 _FEWEST_ELEMENTS = 25.0
 _SHARE_OF_UBIQUITOUS = 0.005
@@ -60,7 +65,54 @@ class ScopeBreak(NamedTuple):
         return slice(self.crawl, n_crawls) if 2 * self.crawl <= n_crawls else slice(0, self.crawl)
 
 
-def find_scope_break(observed: FloatArray, expected: FloatArray, *, with_steps: bool = True) -> ScopeBreak:
+class Runs(NamedTuple):
+    """Elements without a miss between their first and their last capture, of which one is by the first or last crawl.
+
+    Attributes
+    ----------
+    before, after
+        Elements captured by exactly the crawls before, and by exactly those after each gap, shape (n_crawls - 1,).
+    in_all
+        Elements captured by every crawl.
+    """
+
+    before: FloatArray
+    after: FloatArray
+    in_all: float
+
+
+def runs_of_cells(cells: FloatArray) -> Runs:
+    """Select runs from elements by first capture, last capture and captures, shape (n, n, n + 1); see `cells`."""
+    n = cells.shape[0]
+    gap = np.arange(1, n)
+    if n == 0:
+        return Runs(np.zeros(0), np.zeros(0), 0.0)
+    return Runs(cells[0, gap - 1, gap], cells[gap, n - 1, n - gap], float(cells[0, n - 1, n]))
+
+
+def observed_runs(counts: CaptureHistoryCounts) -> Runs:
+    """Count the runs of capture histories."""
+    n, (first, last, captures, elements) = counts.n_crawls, count_cells(counts)
+    is_run = captures == last - first + 1
+    before, after = np.zeros((2, n))
+    np.add.at(before, last[is_run & (first == 0)], elements[is_run & (first == 0)])
+    np.add.at(after, first[is_run & (last == n - 1)], elements[is_run & (last == n - 1)])
+    return Runs(before[:-1], after[1:], float(counts.in_all))
+
+
+def expected_runs(classes: Sequence[PopulationClass]) -> Runs:
+    """Compute the expected runs, if each class draws every crawl independently."""
+    n = len(classes[0].coverage)
+    before, after = np.zeros((2, n))
+    for group in classes:
+        new = group.eligible * group.never_before * group.coverage
+        again = group.survival * group.coverage[1:]
+        before += new[0] * np.append(1.0, again.cumprod()) * group.never_again
+        after += new * np.append(again[::-1].cumprod()[::-1], 1.0)
+    return Runs(before[:-1], after[1:], float(after[0]))
+
+
+def find_scope_break(observed: Runs, expected: Runs, *, with_steps: bool = True) -> ScopeBreak:
     """Find the gap before and after which more elements than expected were captured by every crawl of one side only.
 
     There is a break if the elements beyond expectation exceed 25, 0.5 % of the elements in all crawls, 4 standard
@@ -74,8 +126,7 @@ def find_scope_break(observed: FloatArray, expected: FloatArray, *, with_steps: 
     Parameters
     ----------
     observed, expected
-        Elements by first capture, last capture and captures, shape (n_crawls, n_crawls, n_crawls + 1); see
-        `cells.expected_cells`. The expected elements are of a fitted core and shell.
+        Runs; the expected ones are of a fitted core and shell.
     with_steps
         Whether such steps count. Absence in runs looks like them.
 
@@ -89,20 +140,15 @@ def find_scope_break(observed: FloatArray, expected: FloatArray, *, with_steps: 
     >>> import numpy as np
     >>> observed = np.zeros((5, 5, 6))
     >>> observed[0, 4, 5], observed[0, 1, 2], observed[2, 4, 3] = 900, 50, 50
-    >>> find_scope_break(observed, np.zeros((5, 5, 6))).crawl
+    >>> find_scope_break(runs_of_cells(observed), runs_of_cells(np.zeros((5, 5, 6)))).crawl
     2
     """
-    n_crawls = observed.shape[0]
-    gap = np.arange(1, n_crawls)
-    only_before, only_after = (0, gap - 1, gap), (gap, n_crawls - 1, n_crawls - gap)
-    if n_crawls < 2:
-        return ScopeBreak(None, np.zeros(0), np.zeros(0))
-    left, entered = ((observed - expected)[cells] for cells in (only_before, only_after))
+    left, entered = observed.before - expected.before, observed.after - expected.after
     result = ScopeBreak(None, left, entered)
     if not result.is_tested:
         return result
-    least = max(_FEWEST_ELEMENTS, _SHARE_OF_UBIQUITOUS * observed[0, n_crawls - 1, n_crawls])
-    se_left, se_entered = (np.sqrt(expected[cells]) for cells in (only_before, only_after))
+    least = max(_FEWEST_ELEMENTS, _SHARE_OF_UBIQUITOUS * observed.in_all)
+    se_left, se_entered = np.sqrt(expected.before), np.sqrt(expected.after)
     both = left + entered
     at = int(both[1:-1].argmax()) + 1
     others = np.delete(both[1:-1], at - 1)

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from crawl_urn_dagster.urn import CaptureHistoryCounts
+from crawl_urn_dagster.urn.data import thinning
+from crawl_urn_dagster.urn.goodness_of_fit import cells
 from crawl_urn_dagster.urn.goodness_of_fit.cells import compare_cells, expected_cells, observed_cells
 from crawl_urn_dagster_tests.urn.goodness_of_fit.populations import (
     EMPTY,
@@ -103,3 +105,17 @@ def test_70_crawls_take_less_than_a_second():
     expected = expected_cells(classes)
     assert compare_cells(expected, expected).x2 == 0
     assert time.perf_counter() - start < 1
+
+
+def test_wide_cells_hold_the_elements_of_narrow_ones(monkeypatch):
+    classes = core_and_two_shells(n_crawls=23)
+    counts = as_counts(presence(classes, np.random.default_rng(1)))
+    narrow = [expected_cells(classes), observed_cells(counts)]
+    monkeypatch.setattr(thinning, "LONGEST_COMPLETE", 20)
+    monkeypatch.setattr(cells, "_MOST_BINS", 6)
+    wide = [expected_cells(classes), observed_cells(counts)]
+    bins = np.arange(0, 23, 4)
+    for one, other in zip(narrow, wide, strict=True):
+        summed = np.add.reduceat(np.add.reduceat(one, bins, axis=0), bins, axis=1)
+        np.testing.assert_allclose(other, np.add.reduceat(summed, np.arange(0, 24, 4), axis=2), rtol=1e-9)
+    assert compare_cells(wide[1], wide[0], n_crawls=23).excess_by_crawl.shape == (23,)

@@ -3,8 +3,13 @@
 import numpy as np
 import pytest
 
-from crawl_urn_dagster.urn.goodness_of_fit.cells import expected_cells, observed_cells
-from crawl_urn_dagster.urn.goodness_of_fit.scope_break import find_mass_change, find_scope_break
+from crawl_urn_dagster.urn.goodness_of_fit.scope_break import (
+    expected_runs,
+    find_mass_change,
+    find_scope_break,
+    observed_runs,
+    runs_of_cells,
+)
 from crawl_urn_dagster_tests.urn.goodness_of_fit.populations import EMPTY, as_counts, group, presence
 
 
@@ -25,7 +30,7 @@ def replaced(n_crawls, crawl, share, rng):
 @pytest.mark.parametrize(("crawl", "side"), [(4, slice(4, 12)), (6, slice(6, 12)), (9, slice(0, 9))])
 def test_a_replaced_part_is_found_with_the_longer_side(crawl, side):
     seen = replaced(12, crawl, 0.1, np.random.default_rng(1))
-    found = find_scope_break(observed_cells(as_counts(seen)), expected_cells(classes_of(12)))
+    found = find_scope_break(observed_runs(as_counts(seen)), expected_runs(classes_of(12)))
     assert found.is_tested
     assert found.crawl == crawl
     assert found.longer_side == side
@@ -43,16 +48,16 @@ def test_part_of_the_core_that_stays_away_is_a_break(reverse):
     alive = (rng.random((160, 6)) < 0.75).cumprod(axis=1).astype(bool)
     seen[core, 8:] = alive & (rng.random((160, 6)) < 0.6)
     seen = seen[:, ::-1] if reverse else seen
-    found = find_scope_break(observed_cells(as_counts(seen)), expected_cells(classes_of(14, core=1_440)))
+    found = find_scope_break(observed_runs(as_counts(seen)), expected_runs(classes_of(14, core=1_440)))
     assert found.crawl == (6 if reverse else 8)
     assert found.longer_side == (slice(6, 14) if reverse else slice(0, 8))
 
 
 def test_turnover_alone_gives_no_break():
-    expected = expected_cells(classes_of(12))
+    expected = expected_runs(classes_of(12))
     for seed in range(20):
         found = find_scope_break(
-            observed_cells(as_counts(presence(classes_of(12), np.random.default_rng(seed)))), expected
+            observed_runs(as_counts(presence(classes_of(12), np.random.default_rng(seed)))), expected
         )
         assert found.crawl is None
         assert found.longer_side == slice(0, 12)
@@ -61,20 +66,20 @@ def test_turnover_alone_gives_no_break():
 def test_excess_at_the_outer_gaps_gives_no_break():
     observed = np.zeros((6, 6, 7))
     observed[0, 5, 6], observed[0, 0, 1], observed[5, 5, 1] = 500, 400, 300
-    assert find_scope_break(observed, np.zeros_like(observed)).crawl is None
+    assert find_scope_break(runs_of_cells(observed), runs_of_cells(np.zeros_like(observed))).crawl is None
 
 
 @pytest.mark.parametrize("n_crawls", [1, 2, 3, 4])
 def test_short_collections_are_not_tested(n_crawls):
     cells = np.zeros((n_crawls, n_crawls, n_crawls + 1))
-    found = find_scope_break(cells, cells)
+    found = find_scope_break(runs_of_cells(cells), runs_of_cells(cells))
     assert not found.is_tested
     assert found.crawl is None
 
 
 def test_empty_collection_gives_no_break():
-    assert find_scope_break(np.zeros((0, 0, 1)), np.zeros((0, 0, 1))).crawl is None
-    assert find_scope_break(observed_cells(EMPTY), expected_cells(classes_of(3))).crawl is None
+    assert find_scope_break(runs_of_cells(np.zeros((0, 0, 1))), runs_of_cells(np.zeros((0, 0, 1)))).crawl is None
+    assert find_scope_break(observed_runs(EMPTY), expected_runs(classes_of(3))).crawl is None
 
 
 def with_absences(n_crawls, share, crawl, rng, n_elements=2_000):
