@@ -63,9 +63,8 @@ def run(home: Path, collections: Path | None) -> None:
     launching.CodeLocation.execute = timed
     listed = [] if collections is None else ["--collections", str(collections)]
     main(["run", "--home", str(home), *listed], standalone_mode=False)
-    print(
-        f"| whole command | {_processor_seconds() - started:.2f} | {time.monotonic() - wall:.2f} | {_peak_megabytes():.0f} |"
-    )
+    spent = _processor_seconds() - started, time.monotonic() - wall
+    print(f"| whole command | {spent[0]:.2f} | {spent[1]:.2f} | {_peak_megabytes():.0f} |")
 
 
 def simulated_list(n_crawls: int) -> pd.DataFrame:

@@ -1,0 +1,25 @@
+"""Collections of a year of daily crawls get a verdict, with the time left on the way."""
+
+import pytest
+
+import crawl_urn_dagster as cu
+from crawl_urn_dagster.urn.data import thinning
+from crawl_urn_dagster_tests.benchmarks.step_speed import simulated_list
+
+
+@pytest.mark.slow
+def test_365_crawls_get_a_verdict_and_numbers():
+    lines = []
+    fitted = cu.fit(simulated_list(365), n_resamples=20, progress=lines.append)
+    assert fitted.verdict.name in {"sound", "not_tested_enough"}
+    low, high = fitted.intervals["completeness"]
+    assert low < 0.67 < high
+    assert all("s left" in line for line in lines[1:4])
+
+
+def test_rolling_windows_of_long_collections_are_few_and_stay():
+    before, after = thinning.window_starts(365, 24, 1), thinning.window_starts(366, 24, 1)
+    assert len(before) <= 33
+    assert before[-1] == 365 - 24
+    assert set(before[:-1]) <= set(after)
+    assert thinning.window_starts(100, 24, 1) == list(range(77))
