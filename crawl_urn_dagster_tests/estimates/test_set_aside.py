@@ -8,7 +8,7 @@ from crawl_urn_dagster.estimates.assessment.reading import refitted_curves_withh
 from crawl_urn_dagster.estimates.assessment.result import Assessment
 from crawl_urn_dagster.estimates.assessment.verdicts import VerdictName, state_verdict
 from crawl_urn_dagster.estimates.drift import drift_tables
-from crawl_urn_dagster.estimates.forecast import forecast_table
+from crawl_urn_dagster.estimates.forecast import HORIZON, forecast_table
 from crawl_urn_dagster.estimates.headline import Headline
 from crawl_urn_dagster.estimates.last_crawl import last_crawl_table
 from crawl_urn_dagster.estimates.planning import planning_tables
@@ -169,9 +169,11 @@ def test_forecast_figure_skips_the_crawl_that_was_set_aside(middle, last):
         arguments = forecast, observed.crawls, observed.discovery_curve
         new, _ = forecast_fan(*arguments, title="cut", adequacy_tests=tests).axes
         *fans, points = new.get_lines()
-        drawn = {int(x) for fan in fans for x in fan.get_xdata()}
-        assert max(drawn) == N + 11
-        assert observed.crawls["crawl"].tolist().index(tests["subject"].iloc[0]) not in drawn
+        years = observed.crawls["years"].to_numpy()
+        drawn = np.concatenate([fan.get_xdata() for fan in fans])
+        assert drawn.max() == pytest.approx(years[-1] + HORIZON * years[-1] / (N - 1), rel=0.05)
+        crawl = observed.crawls["crawl"].tolist().index(tests["subject"].iloc[0])
+        assert abs(drawn - years[crawl]).min() > 0.5 * years[1]
         assert len(points.get_xdata()) == N - 1
         text, _ = forecast_fan_caption(*arguments, adequacy_tests=tests)
         assert text.startswith("The next crawl, expected on ")
