@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t as student
 
 from crawl_urn_dagster.estimates.last_crawl import unexpected
 from crawl_urn_dagster.observables.schema import COUNTER_CHANGES
+from crawl_urn_dagster.urn.data.distributions import student_quantile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -67,7 +67,7 @@ class Changes(NamedTuple):
         One in 20 of the first 52 crawls moves one of n steady counters, and fewer of the later ones.
         """
         level = _LEVEL * np.minimum(1, _VALUES_AT_LEVEL / np.arange(1, len(self.change) + 1))
-        return np.asarray(student.ppf(1 - level / 2 / n_counters, np.maximum(_EFFICIENCY * self.n_before, 1)))
+        return np.asarray(student_quantile(1 - level / 2 / n_counters, np.maximum(_EFFICIENCY * self.n_before, 1)))
 
     def moved(self, n_counters: int) -> BoolArray:
         """Return whether the counter moved at each crawl, except back to the level before an earlier move."""

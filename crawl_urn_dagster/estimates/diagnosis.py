@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
-from scipy.stats import t as student_t
 
 from crawl_urn_dagster.estimates.assessment.verdicts import Verdict, VerdictName, state_verdict
 from crawl_urn_dagster.observables.schema import DIAGNOSIS, SYMBOLS
 from crawl_urn_dagster.urn import Status
+from crawl_urn_dagster.urn.data.distributions import normal_quantile, normal_tail, student_quantile, student_tail
 from crawl_urn_dagster.urn.goodness_of_fit.adequacy import check_core, check_increments, lack_of_fit
 from crawl_urn_dagster.urn.uncertainty.bootstrap import difference_interval
 
@@ -107,7 +106,7 @@ def read_verdict(diagnosis: pd.DataFrame) -> Verdict:
 
 
 def _violation_row(violation: Violation) -> _Row:
-    half = norm.ppf(0.975) * violation.se
+    half = float(normal_quantile(0.975)) * violation.se
     return _Row(
         "violation",
         violation.rule,
@@ -115,7 +114,7 @@ def _violation_row(violation: Violation) -> _Row:
         expected=0.0,
         difference_low=violation.difference - half,
         difference_high=violation.difference + half,
-        p_value=float(norm.sf(violation.difference / violation.se)) if violation.se > 0 else np.nan,
+        p_value=float(normal_tail(violation.difference / violation.se)) if violation.se > 0 else np.nan,
         meaning=violation.reason,
         verdict={True: "fails", False: "holds", None: "not_tested"}[violation.violated],
     )
@@ -210,13 +209,13 @@ def _compared(
     test: str, subject: str, observed: float, expected: float, *, sd: float, freedom: float, meaning: str
 ) -> _Row:
     """Return a row that tests a difference with known standard deviation under the model, by Student's t."""
-    difference, half = observed - expected, student_t.ppf(0.975, freedom) * sd
+    difference, half = observed - expected, float(student_quantile(0.975, freedom)) * sd
     p_value = _two_sided(difference, sd, freedom)
     return _Row(test, subject, observed, expected, difference - half, difference + half, p_value, meaning)
 
 
 def _two_sided(difference: float, sd: float, freedom: float) -> float:
-    return 2 * float(student_t.sf(abs(difference) / sd, freedom)) if sd > 0 else np.nan
+    return 2 * float(student_tail(abs(difference) / sd, freedom)) if sd > 0 else np.nan
 
 
 def curves_verdict(headline: AnyFit, tests: pd.DataFrame, *, is_tested_enough: bool) -> Verdict:

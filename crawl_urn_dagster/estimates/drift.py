@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
 
 from crawl_urn_dagster.estimates.collection_data import CollectionData
 from crawl_urn_dagster.estimates.parameter_history import select_window
@@ -21,6 +20,7 @@ from crawl_urn_dagster.estimates.set_aside import Observables, crawls_set_aside
 from crawl_urn_dagster.observables.schema import CONTROL_CHART, DRIFT, SYMBOLS
 from crawl_urn_dagster.observables.tables import unions_matrix
 from crawl_urn_dagster.urn import fit_joint, recaptures_from_unions
+from crawl_urn_dagster.urn.data.distributions import normal_quantile
 from crawl_urn_dagster.urn.monitoring.attribution import attribute, date_change, date_interval
 from crawl_urn_dagster.urn.monitoring.control_charts import CHARTS, draw_baseline, monitor, to_parameter_scale
 from crawl_urn_dagster.urn.monitoring.regimes import LEVEL, find_levels, find_regimes
@@ -275,7 +275,7 @@ def _compared(means: Sequence[float], errors: Sequence[float], *, moved: bool) -
     (before, after), (error_before, error_after) = means, errors
     apart = {"reference_value": (before, error_before), "value": (after, error_after)}
     apart["difference"] = (after - before, float(np.hypot(error_before, error_after)) if moved else np.nan)
-    half = norm.ppf(0.975)
+    half = normal_quantile(0.975)
     row: dict[str, Any] = {"drifted": moved, "attributed": moved}
     for name, (mean, error) in apart.items():
         row |= {name: mean, f"{name}_low": mean - half * error, f"{name}_high": mean + half * error}

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
-from scipy.stats import t as student_t
 
 from crawl_urn_dagster.estimates.set_aside import Observables, crawls_set_aside
 from crawl_urn_dagster.formatting import format_interval, format_number
 from crawl_urn_dagster.observables.schema import LAST_CRAWL
 from crawl_urn_dagster.observables.tables import unions_matrix
+from crawl_urn_dagster.urn.data.distributions import student_quantile
 from crawl_urn_dagster.urn.data.normal_intervals import NORMAL_QUANTILE
 
 if TYPE_CHECKING:
@@ -206,6 +206,6 @@ def _next_of(values: FloatArray, error: float = 0.0) -> _Expectation | None:
     if len(earlier) < _FEWEST or not np.isfinite([*values[-1:], error]).all():
         return None
     spread = np.hypot(earlier.std(ddof=1) * np.sqrt(1 + 1 / len(earlier)), error)
-    half = float(student_t.ppf(0.975, len(earlier) - 1)) * spread
+    half = float(student_quantile(0.975, len(earlier) - 1)) * spread
     middle = float(earlier.mean())
     return _Expectation(*(float(expit(one)) for one in (values[-1], middle, middle - half, middle + half)))

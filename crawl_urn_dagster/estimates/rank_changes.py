@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t as student
 
 from crawl_urn_dagster.observables.schema import RANK_CHANGES
 from crawl_urn_dagster.observables.strata import UNKNOWN
 from crawl_urn_dagster.urn.curves.rank_motion import RankMotion, fit_rank_motion
+from crawl_urn_dagster.urn.data.distributions import student_quantile
 from crawl_urn_dagster.urn.data.normal_intervals import NORMAL_QUANTILE
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _flux(band: int, leaving: FloatArray, coming: FloatArray) -> dict[str, float
     mean = leaving.sum() / len(leaving)
     out, into = (some.sum(axis=0) / leaving.sum() for some in (leaving, coming))
     net = (coming.sum(axis=1) - leaving.sum(axis=1)) / mean
-    half = student.ppf(0.975, len(net) - 1) * net.std(ddof=1) / np.sqrt(len(net)) if len(net) > 1 else np.nan
+    half = student_quantile(0.975, len(net) - 1) * net.std(ddof=1) / np.sqrt(len(net)) if len(net) > 1 else np.nan
     return {
         "elements": mean,
         "stayed": out[band],

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
 
 from crawl_urn_dagster.estimates.start_curves import jackknife, mean_of_known, with_spread
 from crawl_urn_dagster.observables.schema import REVISIT_REGIMES
 from crawl_urn_dagster.urn import find_regimes, fit_revisit_delay, recaptures_from_unions
+from crawl_urn_dagster.urn.data.distributions import normal_quantile
 from crawl_urn_dagster.urn.fits.mean_curves import UrnDetails
 from crawl_urn_dagster.urn.monitoring.regimes import Regime
 
@@ -113,7 +113,7 @@ def _fit_regime(counts: Counts, regime: Regime, labels: Sequence[str]) -> FitRes
 
 def revisit_regimes_table(data: CollectionData) -> pd.DataFrame:
     """Return table `revisit_regimes`: first-return fractions of every regime, with 95 % confidence intervals."""
-    half, labels = norm.ppf(0.975), data.labels
+    half, labels = normal_quantile(0.975), data.labels
     rows = [
         {
             "first_crawl": labels[regime.first],

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.stats import chi2, t
 
 from crawl_urn_dagster.urn.capture_recapture.comparator import Comparator, comparator
+from crawl_urn_dagster.urn.data.distributions import chi2_quantile, student_quantile
 from crawl_urn_dagster.urn.data.normal_intervals import NORMAL_QUANTILE
 
 if TYPE_CHECKING:
@@ -127,8 +127,8 @@ def schnabel(caught: npt.ArrayLike, recaptured: npt.ArrayLike, marked: npt.Array
         "schnabel",
         estimate,
         estimate / float(np.sqrt(recaptures)),
-        2 * exposure / float(chi2.ppf(0.975, 2 * recaptures + 2)),
-        2 * exposure / float(chi2.ppf(0.025, 2 * recaptures)),
+        2 * exposure / float(chi2_quantile(0.975, 2 * recaptures + 2)),
+        2 * exposure / float(chi2_quantile(0.025, 2 * recaptures)),
     )
 
 
@@ -159,7 +159,7 @@ def schumacher_eschmeyer(caught: npt.ArrayLike, recaptured: npt.ArrayLike, marke
     known = degrees > 0
     residual = max(float(r @ (r / c)) - products**2 / squares, 0.0)
     inverse_se = float(np.sqrt(residual / degrees / squares)) if known else np.nan
-    half_width = float(t.ppf(0.975, degrees)) * inverse_se if known else np.nan
+    half_width = float(student_quantile(0.975, degrees)) * inverse_se if known else np.nan
     return comparator(
         "schumacher_eschmeyer",
         1 / inverse,

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.stats import t as student
 
 from crawl_urn_dagster.urn.capture_recapture.recaptures import RecaptureCounts, closed_forms
 from crawl_urn_dagster.urn.data.autocorrelation import autocorrelation
+from crawl_urn_dagster.urn.data.distributions import student_quantile
 from crawl_urn_dagster.urn.data.normal_intervals import DETECTABLE_STANDARD_ERRORS
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def population_trend(
         return PopulationTrend(np.nan, np.nan, np.nan, np.nan, np.nan, population)
     time = np.append(0.0, np.cumsum(steps))[known]
     slope, se, correlation = _autoregressive_slope(time, np.log(population[known]))
-    half_width = float(student.ppf(0.975, known.sum() - 2)) * se
+    half_width = float(student_quantile(0.975, int(known.sum()) - 2)) * se
     return PopulationTrend(slope, se, slope - half_width, slope + half_width, correlation, population)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.stats import hypergeom
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.urn.data.histories import BoolArray, FloatArray, IntArray
@@ -51,6 +50,8 @@ def concentration(expected: IntArray, lost: IntArray) -> Concentration:
     >>> found.is_concentrated.tolist()
     [True, False, False]
     """
+    from scipy.stats import hypergeom  # imported here, because it takes half a second
+
     total, n_lost = int(expected.sum()), int(lost.sum())
     single = np.asarray(hypergeom.sf(lost - 1, total, expected, n_lost))
     order = np.argsort(single, kind="stable")

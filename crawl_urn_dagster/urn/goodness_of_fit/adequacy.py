@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.stats import t as student_t
+
+from crawl_urn_dagster.urn.data.distributions import student_tail
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -147,7 +148,7 @@ def check_core(bootstrap: Bootstrap, in_all: float) -> CoreTest:
     spread = bootstrap.replicates.in_all - (cores + shells.in_all())
     # A count is known to no better than one element, even if it is 0 in every replicate.
     z = float((in_all - expected) / max(float(np.std(spread, ddof=1)), bootstrap.fit.details.counts.one_in))
-    p_value = 2 * float(student_t.sf(abs(z), len(bootstrap.fit.details.counts.times) - 1))
+    p_value = 2 * float(student_tail(abs(z), len(bootstrap.fit.details.counts.times) - 1))
     return CoreTest(in_all, expected, z, p_value)
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.stats import chi2
 
+from crawl_urn_dagster.urn.data.distributions import chi2_tail
 from crawl_urn_dagster.urn.data.histories import count_cells
 from crawl_urn_dagster.urn.data.thinning import is_long
 
@@ -202,7 +202,7 @@ def compare_cells(
         x2,
         df,
         x2 / df if df else np.nan,
-        float(chi2.sf(x2, df)) if df else np.nan,
+        float(chi2_tail(x2, df)) if df else np.nan,
         misplaced,
         float(np.sqrt(np.maximum(misplaced**2 - by_sampling**2, 0.0))),
         WorstCells(

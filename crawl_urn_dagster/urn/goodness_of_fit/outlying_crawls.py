@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.special import logit as logit_of
-from scipy.stats import norm
+
+from crawl_urn_dagster.urn.data.distributions import normal_quantile
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.urn.data.histories import BoolArray, CaptureHistoryCounts, FloatArray, IntArray
@@ -26,7 +27,7 @@ _TIMES_MEDIAN_BETWEEN_SHARE = 1.5
 _ROBUST_STANDARD_DEVIATIONS = 6.0
 _RISE_OF_BETWEEN_SHARE = 0.2
 # Standard deviation of a normal distribution over its median absolute deviation.
-_NORMAL_SCALE = 1 / float(norm.ppf(0.75))
+_NORMAL_SCALE = 1 / float(normal_quantile(0.75))
 
 
 class OutlyingCrawls(NamedTuple):

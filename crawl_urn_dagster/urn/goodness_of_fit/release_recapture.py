@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.stats import chi2, fisher_exact
 
+from crawl_urn_dagster.urn.data.distributions import chi2_tail, chi2_upper_quantile
 from crawl_urn_dagster.urn.goodness_of_fit.dependence import count_tables
 
 if TYPE_CHECKING:
@@ -216,11 +216,13 @@ def _independence(table: FloatArray) -> tuple[float, int, float, bool]:
     expected = _expected(table)
     is_exact = bool((expected < _SMALLEST_EXPECTED).any())
     if is_exact:
+        from scipy.stats import fisher_exact  # imported here, because it takes half a second
+
         p_value = min(float(fisher_exact(table.astype(np.int64))[1]), 1.0)
-        statistic = float(chi2.isf(p_value, degrees))
+        statistic = float(chi2_upper_quantile(p_value, degrees))
     else:
         statistic = float(((table - expected) ** 2 / expected).sum())
-        p_value = float(chi2.sf(statistic, degrees))
+        p_value = float(chi2_tail(statistic, degrees))
     return round(statistic, _DECIMALS), degrees, p_value, is_exact
 
 
@@ -241,4 +243,4 @@ def _expected(table: FloatArray) -> FloatArray:
 
 
 def _p_value(statistic: float, degrees: int) -> float:
-    return float(chi2.sf(statistic, degrees)) if degrees else 1.0
+    return float(chi2_tail(statistic, degrees)) if degrees else 1.0

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.interpolate import PchipInterpolator
 from scipy.special import expit, logit
-from scipy.stats import norm
-from scipy.stats import t as student_t
+
+from crawl_urn_dagster.urn.data.distributions import normal_quantile, student_quantile
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -245,7 +245,7 @@ def forecast_overlaps(overlaps: FloatArray, *, horizon: int = 12, fewest: int = 
         i = n + ahead - lag
         at = (i >= 0) & (i < n)
         if len(known) >= fewest and at.any():
-            half = student_t.ppf((1 + _LEVEL) / 2, len(known) - 1) * known.std(ddof=1) * np.sqrt(1 + 1 / len(known))
+            half = student_quantile((1 + _LEVEL) / 2, len(known) - 1) * known.std(ddof=1) * np.sqrt(1 + 1 / len(known))
             for table, shift in ((value, 0.0), (low, -half), (high, half)):
                 table[i[at], ahead[at]] = sizes[i[at]] * expit(known.mean() + shift)
     return Prediction(value, low, high)
@@ -363,4 +363,4 @@ def _small_sample_factor(n: int) -> float:
     if n < _FEWEST_ERRORS:
         return 1.0
     quantile = (1 + _LEVEL) / 2
-    return float(np.sqrt((n + 1) / (n - 1)) * student_t.ppf(quantile, n - 1) / norm.ppf(quantile))
+    return float(np.sqrt((n + 1) / (n - 1)) * student_quantile(quantile, n - 1) / normal_quantile(quantile))

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.special import expit
-from scipy.stats import t as t_distribution
 
 from crawl_urn_dagster.urn.data.autocorrelation import autocorrelation
+from crawl_urn_dagster.urn.data.distributions import student_quantile
 from crawl_urn_dagster.urn.state_space.recursions import ClassParameters, Values, first_returns
 
 if TYPE_CHECKING:
@@ -302,7 +302,7 @@ def _solve(odds: FloatArray, captures: FloatArray) -> tuple[FloatArray, FloatArr
 
 def _inflation(n: int) -> float:
     """Return the factor by which the square of a 95 % interval widens if its variance is estimated from n values."""
-    return float((t_distribution.ppf(0.975, max(n - 1, 1)) / _NORMAL) ** 2)
+    return float((student_quantile(0.975, max(n - 1, 1)) / _NORMAL) ** 2)
 
 
 def _spread(efforts: FloatArray, errors: FloatArray) -> tuple[float, float]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.stats import t as t_distribution
 
+from crawl_urn_dagster.urn.data.distributions import student_quantile, student_tail
 from crawl_urn_dagster.urn.data.normal_intervals import NORMAL_QUANTILE
 from crawl_urn_dagster.urn.state_space.efforts import Efforts, first_capture_slopes, shift_by_efforts
 from crawl_urn_dagster.urn.state_space.fitting import invert_information, search
@@ -88,10 +88,10 @@ def fit_growth(fit: StateSpaceFit, data: Observations, histories: CaptureHistory
     freedom = degrees if dispersion > 1 else np.inf
     effort_variance = variance - birth_variance
     half = np.hypot(
-        t_distribution.ppf(0.975, freedom) * np.sqrt(birth_variance),
+        student_quantile(0.975, freedom) * np.sqrt(birth_variance),
         NORMAL_QUANTILE * np.sqrt(max(effort_variance, 0.0)),
     )
     log_growth = float(best[-1])
     low, high = np.exp(np.clip([log_growth - half, log_growth + half], -5, 5)).tolist()
-    p_value = 2 * float(t_distribution.sf(np.sqrt(ratio), freedom))
+    p_value = 2 * float(student_tail(np.sqrt(ratio), freedom))
     return Growth(float(np.exp(log_growth)), low, high, dispersion, p_value, float(np.sqrt(variance)))

@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.stats import t as t_distribution
 
 from crawl_urn_dagster.urn.data.autocorrelation import autocorrelation
+from crawl_urn_dagster.urn.data.distributions import student_quantile
 from crawl_urn_dagster.urn.data.normal_intervals import NORMAL_QUANTILE, logit_interval
 from crawl_urn_dagster.urn.results.codes import Code
 from crawl_urn_dagster.urn.state_space.efforts import Efforts, estimate_efforts
@@ -262,7 +262,7 @@ def _mean(name: str, values: FloatArray, error: float) -> Quantity:
     # Absent elements return only after some crawls, so a poor crawl is followed by others.
     correlation = autocorrelation(values - known.mean(), largest=_LARGEST_AUTOCORRELATION)
     spread *= (1 + correlation) / (1 - correlation)
-    quantile = float(t_distribution.ppf(0.975, max(known.size - 1, 1)))
+    quantile = float(student_quantile(0.975, max(known.size - 1, 1)))
     half = quantile * np.hypot(error, np.sqrt(spread))
     estimate = float(known.mean())
     if not half < min(estimate, 1 - estimate):

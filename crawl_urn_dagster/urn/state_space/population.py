@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.stats import t as t_distribution
 
+from crawl_urn_dagster.urn.data.distributions import student_quantile
 from crawl_urn_dagster.urn.data.histories import first_and_last
 from crawl_urn_dagster.urn.state_space.efforts import shifted
 from crawl_urn_dagster.urn.state_space.fitting import mixture_at
@@ -85,7 +85,7 @@ class Population(NamedTuple):
         because a small estimate of them comes with a small error. The width follows Student's t, because the spread
         of the efforts follows from the crawls.
         """
-        quantile = t_distribution.ppf(0.975, max(len(self.eligible) - 1, 1))
+        quantile = student_quantile(0.975, max(len(self.eligible) - 1, 1))
         unseen = np.maximum(self.eligible - self.certain, _LEAST_UNSEEN)
         factor = np.exp(quantile * np.sqrt(np.log1p((self.se / unseen) ** 2)))
         low = self.eligible * np.exp(-quantile * self.se / np.maximum(self.eligible, _LEAST_UNSEEN))

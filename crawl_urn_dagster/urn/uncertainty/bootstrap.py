@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import expit, logit
-from scipy.stats import norm
-from scipy.stats import t as student_t
 
 from crawl_urn_dagster.urn.curves.model import Urn
+from crawl_urn_dagster.urn.data.distributions import normal_quantile, student_quantile
 from crawl_urn_dagster.urn.fits.joint import FREE, fit_replicates, urn_of
 from crawl_urn_dagster.urn.results.result import Interval
 from crawl_urn_dagster.urn.uncertainty.replicates import Noise, Replicates, draw, estimate_noise
@@ -104,7 +103,7 @@ class Bootstrap:
     @property
     def corrected(self) -> dict[str, FloatArray]:
         """Return `estimates` minus their bias, as wide as Student's t: their quantiles are the ends of `intervals`."""
-        widened = student_t.ppf(0.975, self.freedom) / norm.ppf(0.975)
+        widened = student_quantile(0.975, self.freedom) / normal_quantile(0.975)
         found = self.estimates
         for name, values in found.items():
             estimate = self.fit.estimates.get(name)
@@ -333,7 +332,7 @@ def difference_interval(difference: float, replicates: FloatArray, *, freedom: f
 
 
 def _half_width(replicates: FloatArray, freedom: float, level: float) -> float:
-    return float(student_t.ppf((1 + level) / 2, freedom) * np.std(replicates, ddof=1))
+    return float(student_quantile((1 + level) / 2, freedom) * np.std(replicates, ddof=1))
 
 
 def _share(time: npt.ArrayLike) -> FloatArray:

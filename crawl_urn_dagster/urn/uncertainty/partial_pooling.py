@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.special import softmax
-from scipy.stats import chi2
-from scipy.stats import t as student
+
+from crawl_urn_dagster.urn.data.distributions import chi2_tail, student_quantile
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.urn.data.histories import FloatArray
@@ -93,7 +93,7 @@ def pool_partially(estimates: FloatArray, standard_errors: FloatArray) -> Pooled
         np.sqrt(probability @ spread),
         probability @ shrinkage,
         float(np.interp(0.5, np.cumsum(probability), tau)),
-        float(chi2.sf(((y - equal) ** 2 / variance).sum(), y.size - 1)),
+        float(chi2_tail(((y - equal) ** 2 / variance).sum(), y.size - 1)),
     )
 
 
@@ -129,5 +129,5 @@ def slope_of_groups(covariate: FloatArray, estimates: FloatArray, standard_error
         missing = float((weight * residual**2).sum() - (x.size - 2))
         excess = max(excess + missing / float((weight**2 * residual**2).sum()), 0.0) if missing > 0 or excess else 0.0
     value = float((covariance @ design.T @ (weight * y))[1])
-    half = float(student.ppf(0.975, x.size - 2) * np.sqrt(covariance[1, 1]))
+    half = float(student_quantile(0.975, x.size - 2) * np.sqrt(covariance[1, 1]))
     return Slope(value, value - half, value + half)
