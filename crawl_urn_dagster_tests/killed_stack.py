@@ -104,7 +104,7 @@ class KilledStack:
 
     def reported_interruptions(self):
         """Id of the run of each alert on an interruption."""
-        messages = [one for one in self.receiver.received if one["title"].endswith("was interrupted")]
+        messages = [one for one in self.receiver.received if "was interrupted" in one["title"]]
         return [one["message"].partition("Run: runs/")[2].split("\n")[0] for one in messages]
 
     def is_up_to_date(self):
