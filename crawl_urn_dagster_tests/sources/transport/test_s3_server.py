@@ -13,7 +13,7 @@ from crawl_urn_dagster.sources.transport.object_stores import version_of
 from crawl_urn_dagster.sources.transport.stores import Store
 from crawl_urn_dagster_tests.sources.conftest import ALL_CRAWLS, gz, labels_of
 
-REASON = "needs `pip install 'moto[s3]' flask flask-cors`"
+REASON = "needs the extra s3"
 boto3 = pytest.importorskip("boto3", reason=REASON)
 moto_server = pytest.importorskip("moto.server", reason=REASON)
 
