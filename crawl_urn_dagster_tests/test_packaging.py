@@ -37,6 +37,8 @@ def test_wheel_contains_the_statements(built, tmp_path):
     packaged = "crawl_urn_dagster/sql/"
     assert {name.removeprefix(packaged) for name in names if name.startswith(packaged)} == STATEMENTS
     assert not any(name.startswith(("crawl_urn_dagster_tests", "sql/")) for name in names)
+    report = "crawl_urn_dagster/report"
+    assert {f"{report}/{name}" for name in ("page.html", "charts.js", "uplot/uplot.js", "uplot/LICENSE")} <= set(names)
     code = (
         "import crawl_urn_dagster\n"
         "from crawl_urn_dagster.sql_loader import load_statement\n"

@@ -57,7 +57,7 @@ class Compared:
     frames
         Those of its `COMPARED_TABLES` that exist, by name.
     report
-        Address of its report; None: there is none.
+        Address of its report; None: it has no report.
     pictures
         Figures of its history.
     """

@@ -40,7 +40,7 @@ def dashboard_page(listed: Sequence[Compared], *, comparison: str | None = None)
     listed
         The collections; those that have not run are named only.
     comparison
-        Address of the comparison page; None: there is none.
+        Address of the comparison page; None: no page is linked.
     """
     complete = [one for one in listed if one.has_run]
     quotable = [one.content.verdict.quotable for one in complete]
