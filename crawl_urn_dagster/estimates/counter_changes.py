@@ -73,8 +73,9 @@ class Changes(NamedTuple):
         """Return whether the counter moved at each crawl, except back to the level before an earlier move."""
         statistic, threshold = np.nan_to_num(self.statistic), self.threshold(n_counters)
         found = np.zeros(len(statistic), dtype=bool)
-        for at in np.flatnonzero(abs(statistic) > threshold):
-            moves = np.flatnonzero(found[max(at - _RECENT, 0) : at]) + max(at - _RECENT, 0)
+        for at in np.flatnonzero(abs(statistic) > threshold).tolist():
+            first = max(at - _RECENT, 0)
+            moves = first + np.flatnonzero(found[first:at])
             reverses = np.sign(self.change[moves]) == -np.sign(self.change[at])
             distance = abs(self.log_value[at] - self.log_value[moves - 1])
             found[at] = not (reverses & (distance <= threshold[at] * self.scatter[at])).any()
