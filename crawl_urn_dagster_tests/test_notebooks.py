@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.py"))
-#: What each notebook prints, as a pattern; its text refers to it.
+#: Pattern of the output of each notebook, to which its text refers.
 PRINTED = {
     "drift": r"coverage +True +True +2024-0[234]\n",
     "five_lines": r"κ 0\.(3[5-9]|4[0-5])",

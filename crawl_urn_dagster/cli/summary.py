@@ -93,7 +93,7 @@ def _least_width(rows: Sequence[tuple[str, ...]]) -> int:
 
 
 def print_text(text: str, console: Console) -> None:
-    """Print a text; on a terminal, with line breaks between words only, so that paths can be copied."""
+    """Print a text; on a terminal, break lines between words only, because a broken path cannot be copied."""
     if console.is_terminal:
         text = "\n".join(
             textwrap.wrap(
@@ -107,7 +107,7 @@ def print_text(text: str, console: Console) -> None:
 
 
 def findings_worst_first(outcomes: Mapping[str, Outcome]) -> list[str]:
-    """Return the failed checks of all collections as texts: those that withhold numbers, others, and single fits."""
+    """Return the failed checks of all collections as texts: errors, then warnings, those of single fits last."""
     found = []
     for name, outcome in outcomes.items():
         fits = {one.check for one in outcome.failed_checks if one.asset.endswith("parameters")}

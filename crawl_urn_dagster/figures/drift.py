@@ -184,7 +184,7 @@ def _draw_chart(axes: Axes, name: str, rows: pd.DataFrame) -> None:
 
 
 def _frame(scaled: Mapping[str, FloatArray], *, is_share: bool) -> tuple[float, float]:
-    """Return the ends of an axis with all points and control limits, but no limits far beyond the points.
+    """Return the ends of an axis with all points, and with control limits that are not far beyond the points.
 
     An axis of shares ends at 0 and 1, although the estimate of one crawl may be beyond. Equal if no value is known.
     """

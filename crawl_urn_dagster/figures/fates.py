@@ -56,7 +56,7 @@ class _Part(NamedTuple):
     """Elements with the same fate, out of 100: their part of the bar, and its label without the number."""
 
     elements: float
-    shown: str  # rounded, so that all parts sum to 100
+    shown: str  # rounded; all parts sum to 100
     label: str
     formula: str
     fill: Any
@@ -164,13 +164,13 @@ def _parts(rows: Sequence[Row]) -> list[_Part]:
         if row["component"] == "core":
             parts.append((share, "core, captured by every crawl", "κ", shade(color), ""))
             continue
-        of_shell = "(1 − κ) " if row["component"] == "shell" and share < 1 else ""
+        shell_factor = "(1 − κ) " if row["component"] == "shell" and share < 1 else ""
         fills = (color, tint(color), "white")
         for fate, label, formula, fill, hatch in zip(
             Urn(row["alpha"], row["coverage"]).fates(), _FATES, _FORMULAS, fills, _HATCHES, strict=True
         ):
-            grouped = f"({formula})" if of_shell and formula == _FORMULAS[2] else formula
-            parts.append((share * float(fate), label, f"{of_shell}{grouped}", fill, hatch))
+            grouped = f"({formula})" if shell_factor and formula == _FORMULAS[2] else formula
+            parts.append((share * float(fate), label, f"{shell_factor}{grouped}", fill, hatch))
     counts = _rounded([_OF * part[0] for part in parts])
     return [_Part(_OF * part[0], count, *part[1:]) for part, count in zip(parts, counts, strict=True)]
 

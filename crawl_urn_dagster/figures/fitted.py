@@ -215,8 +215,8 @@ def _describe_strips(shown: list[Panel], rows: list[Row], clock: str) -> str:
     fits = list(dict.fromkeys(fit_name(row) for panel in shown for row in _residual_rows(panel, rows)))
     if not fits:
         return ""
-    of_fit = f"the {fits[0]}" if clock == "year" and len(fits) == 1 else "each fit to the observable"
-    return f" Lower panels: observed minus fitted values of {of_fit}."
+    subject = f"the {fits[0]}" if clock == "year" and len(fits) == 1 else "each fit to the observable"
+    return f" Lower panels: observed minus fitted values of {subject}."
 
 
 def _explain_symbols(rows: list[Row], clock: str) -> str:

@@ -33,7 +33,7 @@ _CADENCES = (
     (Colour.DISCOVERY, ":", "twice the gap"),
 )
 _CRAWLS_PLANNED = 24
-_CRAWLS_SHOWN = 60  # observed, so that the forecast of the next 12 is a visible part of the axis
+_CRAWLS_SHOWN = 60  # observed; with more, the next 12 would be a small part of the axis
 _LABEL_HEIGHT = 0.05  # of the axes; labels of closer curves would overlap
 
 
