@@ -16,6 +16,7 @@ from crawl_urn_dagster.report.blocks import Block, Section
 from crawl_urn_dagster.report.markdown import captioned_table, escape, format_cell, format_estimate, state_estimate
 from crawl_urn_dagster.urn import UNREPORTED_STATUSES
 from crawl_urn_dagster.urn.curves.model import DAYS_PER_YEAR
+from crawl_urn_dagster.urn.data.thinning import LONGEST_COMPLETE, is_long
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.report.content import Content
@@ -31,6 +32,11 @@ _CLOCK_STAYS = (
     "that each update selects by the data would change it between updates. If such gaps are usual, set `clock: year`."
 )
 _QUOTED_WITHOUT_CLOCK = " The numbers that may be quoted come from capture histories and do not depend on the clock."
+_THINNED = (
+    f"The collection has more than {LONGEST_COMPLETE} crawls. Its fits use sums over blocks of pairs, selected lags "
+    "and windows, and at most 33 rolling windows, because pairs grow with the square of the crawls. Tables of "
+    "observables are complete."
+)
 _NEWBORN = f"These intervals hold if {ASSUMPTIONS['newborn_coverage']}, which no test can check."
 
 
@@ -55,6 +61,8 @@ def curves_section(content: Content) -> Section:
         answer += f" {_CLOSER_PER_YEAR}" if uneven else ""
         stays = _CLOCK_STAYS + (_QUOTED_WITHOUT_CLOCK if content.collection.has_histories else "")
         blocks += [uneven, stays] if uneven else []
+    if is_long(len(content.frames["crawls"])):
+        blocks.append(_THINNED)
     pictures = content.figures("parameters_over_time") if len(content.frames["parameter_history"]) else []
     return Section(TITLE, [*blocks, _definitions(content), *pictures], answer)
 
