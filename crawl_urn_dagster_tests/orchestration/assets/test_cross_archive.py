@@ -127,7 +127,7 @@ def test_statement_of_the_docs_gives_the_numbers_of_the_table(location, monkeypa
     table = homes["mine"].observables.read("cross_archive")
     date = labels(4)[0]
     page = (Path(__file__).parents[3] / "docs" / "archives.md").read_text(encoding="utf-8")
-    (statement,) = re.findall(r"```sql\n(.*?)```", page, flags=re.DOTALL)
+    statement, _ = re.findall(r"```sql\n(.*?)```", page, flags=re.DOTALL)
     monkeypatch.chdir(homes["mine"].path.parent)
     with duckdb.connect() as connection:
         (found,) = connection.execute(statement.replace("2024-01-01", date)).df().to_dict("records")
@@ -137,3 +137,18 @@ def test_statement_of_the_docs_gives_the_numbers_of_the_table(location, monkeypa
     assert found["petersen"] == pytest.approx(rows.loc[("population", "bound", pair), "estimate"])
     assert found["coverage_of_mine"] == rows.loc[("coverage", "frame", "mine"), "estimate"]
     assert found["at_odds_ratio_10"] < rows.loc[("population", "petersen", pair), "sensitivity_high"]
+
+
+def test_statement_on_federal_lists_gives_the_handed_numbers(shared_data, monkeypatch):
+    page = (Path(__file__).parents[3] / "docs" / "archives.md").read_text(encoding="utf-8")
+    _, statement = re.findall(r"```sql\n(.*?)```", page, flags=re.DOTALL)
+    monkeypatch.chdir(shared_data / "two_lists")
+    with duckdb.connect() as connection:
+        (found,) = connection.execute(statement).df().to_dict("records")
+        query = "FROM 'gsa_petersen_vs_registry.csv' WHERE list_a = 'gov_man' AND list_b = 'usa_gov'"
+        (handed,) = connection.execute(query).df().to_dict("records")
+    assert (found["n_a"], found["n_b"], found["n_both"]) == (handed["n_a"], handed["n_b"], handed["both"])
+    assert found["chapman"] == pytest.approx(handed["chapman_N"], abs=0.05)
+    assert found["bound"] == pytest.approx(handed["n_a"] * handed["n_b"] / handed["both"])
+    assert found["coverage_of_a_petersen"] == pytest.approx(handed["cov_a_petersen"], abs=5e-4)
+    assert found["coverage_of_a"] == pytest.approx(handed["cov_a_truth"], abs=5e-4)
