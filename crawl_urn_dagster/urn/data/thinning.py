@@ -25,8 +25,8 @@ _EVERY_LAG = 20
 _RATIO = 1.1
 _MOST_STARTS = 120
 _MOST_WINDOWS = 32
-# Lag of the nearest pairs that are counted in blocks, in sides of a block. With it, intervals of joint fits of 80 crawls
-# move by less than a tenth of their width.
+# Lag of the nearest pairs that are counted in blocks, in sides of a block. With it, intervals of joint fits of 80
+# crawls move by less than a tenth of their width.
 _SIDES_APART = 12
 
 
