@@ -28,6 +28,7 @@ _TIMES = {
     "life_expectancy": "life_expectancy",
     "sampled_time": "sampled_time",
     "hidden_time": "hidden_time",
+    "half_life": "half_life",
     "hiding_time": "resolution_time",
 }
 _RATES = {"nu_inf": "nu_inf", "rho_inf": "rho_inf"}

@@ -53,7 +53,17 @@ _SOURCES: Mapping[str, Mapping[str, tuple[_Source, ...]]] = {
     "operator_terms": {
         **dict.fromkeys(("first_crawl", "last_crawl"), _LABEL),
         **dict.fromkeys(
-            ("life_expectancy", "sampled_time", "hidden_time", "hiding_time", "nu_inf", "rho_inf", "status"), _OBSERVED
+            (
+                "life_expectancy",
+                "sampled_time",
+                "hidden_time",
+                "half_life",
+                "hiding_time",
+                "nu_inf",
+                "rho_inf",
+                "status",
+            ),
+            _OBSERVED,
         ),
     },
     "headline": {

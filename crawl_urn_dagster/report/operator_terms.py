@@ -125,6 +125,12 @@ def _time_rows(content: Content) -> list[tuple[str, str, str, str, str]]:
             f"time for which {noun}s of the {part} stay eligible after the present crawl (not how long they exist)",
             "churn only",
         ),
+        (
+            "half-life",
+            "half_life",
+            f"time after which half of the {noun}s of the {part} are no longer eligible",
+            "churn only",
+        ),
         ("captured time", "sampled_time", "part of it in which crawls capture them", "coverage lengthens it"),
         ("missed time", "hidden_time", "part of it in which crawls miss them", "coverage shortens it"),
         (

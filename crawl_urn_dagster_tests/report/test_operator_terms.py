@@ -9,6 +9,7 @@ from crawl_urn_dagster_tests.report.reading import assert_written, columns, head
 TITLE, VALUE = "Quantities for operators", "value (95 % CI)"
 TIMES = {
     "residual lifetime": "life_expectancy",
+    "half-life": "half_life",
     "captured time": "sampled_time",
     "missed time": "hidden_time",
     "time to resolution": "hiding_time",

@@ -67,6 +67,7 @@ OPERATOR_TERMS = Table(
             "sampled_time", "captured time: part of life_expectancy in crawls that capture it", "column unit"
         ),
         *with_interval("hidden_time", "missed time: part of life_expectancy in crawls that miss it", "column unit"),
+        *with_interval("half_life", "time after which half of the elements are no longer eligible", "column unit"),
         *with_interval(
             "hiding_time",
             "time to resolution: mean time that an uncaptured element waits until it is captured or replaced",

@@ -83,6 +83,8 @@ class OperatorTerms(NamedTuple):
         Time to resolution, `Asymptote.tau_h`.
     nu_inf, rho_inf
         Long-run fractions of a crawl that are new (the unique rate) and that were captured before.
+    half_life
+        Time log 2/(-log α) after which half of the elements are no longer eligible.
     """
 
     life_expectancy: FloatArray
@@ -91,6 +93,7 @@ class OperatorTerms(NamedTuple):
     resolution_time: FloatArray
     nu_inf: FloatArray
     rho_inf: FloatArray
+    half_life: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,6 +238,8 @@ class Urn:
     def operator_terms(self) -> OperatorTerms:
         """Return the quantities in an operator's terms, in crawls."""
         fates, end = self.fates(), self.asymptote()
+        with np.errstate(divide="ignore"):
+            hazard = 0.0 - np.log(self.alpha)
         return OperatorTerms(
             life_expectancy=ratio(self.alpha, fates.replaced),
             sampled_time=ratio(fates.sampled, fates.replaced),
@@ -242,6 +247,7 @@ class Urn:
             resolution_time=end.tau_h,
             nu_inf=end.nu_inf,
             rho_inf=end.rho_inf,
+            half_life=ratio(np.log(2), hazard),
         )
 
     def _resolved_rate(self) -> Fraction:

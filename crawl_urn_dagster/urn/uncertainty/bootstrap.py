@@ -37,7 +37,7 @@ _BATCH_SIZE = 64
 _BATCH_POINTS = 640_000
 #: Parameters that are 0 if there is no core, so their intervals must be able to contain 0.
 CORE_PARAMETERS = ("kappa", "core_share")
-_TIMES = ("life_expectancy", "sampled_time", "hidden_time", "resolution_time")
+_TIMES = ("life_expectancy", "sampled_time", "hidden_time", "half_life", "resolution_time")
 
 
 @dataclass(frozen=True, eq=False)

@@ -43,6 +43,11 @@ def test_reference_values_at_even_cadence(even_case):
         np.testing.assert_allclose(computed, even_case[name], **EXACT, err_msg=name)
 
 
+@pytest.mark.parametrize(("alpha", "half_life"), [(0.5**0.25, 4.0), (0.0, 0.0), (1.0, np.inf)])
+def test_half_of_the_elements_survive_the_half_life(alpha, half_life):
+    assert Urn(alpha, 0.5).operator_terms().half_life == pytest.approx(half_life)
+
+
 def test_reference_values_at_uneven_cadence(shared_reference):
     case = json.loads((shared_reference / "closed_forms.json").read_text())["uneven_cadence"]
     urn = Urn(case["alpha_per_year"], case["coverage"])
@@ -135,13 +140,13 @@ def test_survival_per_year_takes_lags_in_years():
     ("alpha", "coverage", "curve", "terms"),
     [
         # residual lifetime, captured time, missed time, time to resolution, nu_inf, rho_inf
-        (1, 1, [1, 1, 1, 1], (np.inf, np.inf, 0, 0, 0, 1)),
-        (1, 0.5, [1, 1.5, 1.75, 1.875], (np.inf, np.inf, np.inf, 1, 0, 1)),
-        (1, 0, [1, 2, 3, 4], (np.inf, 0, np.inf, np.inf, 1, 0)),
-        (0.5, 1, [1, 1.5, 2, 2.5], (1, 1, 0, 0, 0.5, 0.5)),
-        (0.5, 0, [1, 2, 3, 4], (1, 0, 1, 1, 1, 0)),
-        (0, 1, [1, 2, 3, 4], (0, 0, 0, 0, 1, 0)),
-        (0, 0, [1, 2, 3, 4], (0, 0, 0, 0, 1, 0)),
+        (1, 1, [1, 1, 1, 1], (np.inf, np.inf, 0, 0, 0, 1, np.inf)),
+        (1, 0.5, [1, 1.5, 1.75, 1.875], (np.inf, np.inf, np.inf, 1, 0, 1, np.inf)),
+        (1, 0, [1, 2, 3, 4], (np.inf, 0, np.inf, np.inf, 1, 0, np.inf)),
+        (0.5, 1, [1, 1.5, 2, 2.5], (1, 1, 0, 0, 0.5, 0.5, 1)),
+        (0.5, 0, [1, 2, 3, 4], (1, 0, 1, 1, 1, 0, 1)),
+        (0, 1, [1, 2, 3, 4], (0, 0, 0, 0, 1, 0, 0)),
+        (0, 0, [1, 2, 3, 4], (0, 0, 0, 0, 1, 0, 0)),
     ],
 )
 def test_parameters_of_0_and_1(alpha, coverage, curve, terms):
@@ -163,7 +168,7 @@ def test_curve_keeps_its_precision_at_tiny_rates(gone):
 
 def test_core_has_infinite_lifetime_and_no_missed_time():
     terms = CoreShellUrn(0.4, 0.75, 0.6).core.operator_terms()
-    assert terms == (np.inf, np.inf, 0, 0, 0, 1)
+    assert terms == (np.inf, np.inf, 0, 0, 0, 1, np.inf)
 
 
 def test_core_alone_gives_constant_curves():
