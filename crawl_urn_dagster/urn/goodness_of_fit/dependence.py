@@ -26,6 +26,10 @@ _SMALLEST_FAILURE = float(np.log(1.10))
 _STANDARD_ERRORS = 4.0
 # Anscombe's correction of each cell: an empty cell has a finite log odds, and the bias of all log odds is small.
 _CONTINUITY = 0.5
+# Tables of neighbouring crawls are added up to this many expected elements in every cell. With fewer, the log odds of
+# observed tables, and more so their mean by observed variances, are biased: in long lists of few elements by more than
+# the smallest failure.
+_FEWEST_EXPECTED = 20.0
 
 
 class DependenceTables(NamedTuple):
@@ -60,7 +64,7 @@ class DependenceEffect:
     dispersion
         Q/df of the differences about their mean; 1 with fewer than two tables.
     crawls
-        Crawls whose tables were used, shape (n_tables,).
+        Crawls whose tables were used, shape (n_tables,); of tables that were added up, the first.
     differences, standard_errors
         Difference and standard error of each table, shape (n_tables,).
     """
@@ -179,7 +183,8 @@ def expected_tables(classes: Sequence[PopulationClass]) -> DependenceTables:
 def dependence_effects(observed: DependenceTables, expected: DependenceTables) -> Dependence:
     """Pool the differences between observed and expected log odds ratios over crawls.
 
-    A table is left out if the model expects an empty cell, or if no element was observed in one of its rows or columns.
+    Tables of neighbouring crawls are added up until the model expects 20 elements in every cell. A table is left out if
+    the model expects an empty cell, or if no element was observed in one of its rows or columns.
 
     Parameters
     ----------
@@ -202,6 +207,9 @@ def dependence_effects(observed: DependenceTables, expected: DependenceTables) -
 
 
 def _pool(observed: FloatArray, expected: FloatArray) -> DependenceEffect:
+    starts = _starts_of_large_tables(expected)
+    if starts.size:
+        observed, expected = (np.add.reduceat(tables, starts, axis=0) for tables in (observed, expected))
     usable = (
         (expected > 0).all(axis=(1, 2))
         & (observed.sum(axis=1) > 0).all(axis=1)
@@ -210,7 +218,7 @@ def _pool(observed: FloatArray, expected: FloatArray) -> DependenceEffect:
     corrected = observed[usable] + _CONTINUITY
     differences = _log_odds_ratio(corrected) - _log_odds_ratio(expected[usable])
     variances = (1 / corrected).sum(axis=(1, 2))
-    crawls = 1 + np.flatnonzero(usable)
+    crawls = 1 + starts[usable]
     if not crawls.size:
         return DependenceEffect(np.nan, np.nan, 1.0, crawls, differences, variances)
     weights = 1 / variances
@@ -219,6 +227,18 @@ def _pool(observed: FloatArray, expected: FloatArray) -> DependenceEffect:
     dispersion = float(weights @ (differences - effect) ** 2) / degrees if degrees else 1.0
     se = float(np.sqrt(max(1.0, dispersion) / weights.sum()))
     return DependenceEffect(effect, se, dispersion, crawls, differences, np.sqrt(variances))
+
+
+def _starts_of_large_tables(expected: FloatArray) -> IntArray:
+    """Return the first table of each group of neighbours whose sum is large enough, or 0 if there is none."""
+    starts, total = [0] * bool(len(expected)), np.zeros((2, 2))
+    for position, table in enumerate(expected):
+        total = total + table
+        if total.min() >= _FEWEST_EXPECTED:
+            starts.append(position + 1)
+            total = np.zeros((2, 2))
+    # The tables after the last sum that is large enough are added to it.
+    return np.array(starts[:-1] if len(starts) > 1 else starts, dtype=np.int64)
 
 
 def _log_odds_ratio(tables: FloatArray) -> FloatArray:

@@ -64,6 +64,15 @@ def test_effects_of_the_true_classes_are_near_zero():
         assert min(result.se for result in results) > 0
 
 
+def test_transience_of_a_long_list_of_few_elements_is_not_found_where_there_is_none():
+    classes, rng = [group("core", 180, 1, 1, 130), group("shell", 420, 0.95, 0.6, 130)], np.random.default_rng(7)
+    found = [effects(as_counts(presence(classes, rng)), classes).transience for _ in range(15)]
+    bias, se = np.mean([one.effect for one in found]), np.mean([one.se for one in found])
+    # Weights by observed counts leave a bias, which must not reach the smallest failure, log 1.10.
+    assert abs(bias) < np.log(1.1) / 2 + 4 * se / np.sqrt(len(found))
+    assert not any(one.has_failed for one in found)
+
+
 def test_avoidance_lowers_the_effect_and_fails():
     classes = [group("core", 4_000, 1, 1, 12), group("shell", 6_000, 0.75, 0.6, 12)]
     counts = as_counts(presence(classes, np.random.default_rng(3), avoided=0.2))
