@@ -22,8 +22,8 @@ from crawl_urn_dagster.estimates.assessment.reading import state_quantity
 from crawl_urn_dagster.estimates.assessment.result import format_quantity
 from crawl_urn_dagster.estimates.capture_recapture import capture_recapture_tables
 from crawl_urn_dagster.estimates.collection_data import CollectionData
+from crawl_urn_dagster.estimates.estimated_collection import EstimatedCollection
 from crawl_urn_dagster.estimates.estimation import estimate
-from crawl_urn_dagster.estimates.fitted_collection import FittedCollection
 from crawl_urn_dagster.estimates.headline import read_headline
 from crawl_urn_dagster.estimates.intervals import LEVEL, REPLICATES, SEED
 from crawl_urn_dagster.figures.catalogue import CATALOGUE, draw, drawable
@@ -230,8 +230,8 @@ class CrawlFit:
         return write_report(path, self.crawls, self.tables, name=name, granularity=granularity, clock=self._clock)
 
     @property
-    def _fitted(self) -> FittedCollection:
-        return FittedCollection(self.tables, self.crawls.histories, self._clock, self.crawls.error)
+    def _fitted(self) -> EstimatedCollection:
+        return EstimatedCollection(self.tables, self.crawls.histories, self._clock, self.crawls.error)
 
     @property
     def _clock(self) -> Clock:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from crawl_urn_dagster.atomic import replacing
 from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.config.settings import DriftSettings
-from crawl_urn_dagster.estimates.fitted_collection import FittedCollection
+from crawl_urn_dagster.estimates.estimated_collection import EstimatedCollection
 from crawl_urn_dagster.figures import CATALOGUE, caption, draw, drawable
 from crawl_urn_dagster.figures.files import render_png
 from crawl_urn_dagster.observables.quality import broken_rules
@@ -125,7 +125,7 @@ def _collection(crawls: Crawls, name: str, granularity: str, clock: Clock) -> Co
 
 def _later_tables(crawls: Crawls, tables: Mapping[str, pd.DataFrame], clock: Clock) -> dict[str, pd.DataFrame]:
     """Return the tables of the report that follow from a fit."""
-    fitted = FittedCollection(tables, crawls.histories, clock, crawls.error)
+    fitted = EstimatedCollection(tables, crawls.histories, clock, crawls.error)
     drift = DriftSettings()
     return {
         **fitted.forecast(),

@@ -10,7 +10,7 @@ import dagster as dg
 from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.observables.schema import ASSESSMENT_TABLES
 from crawl_urn_dagster.orchestration.asset_keys import asset_spec, assets_of, table_result
-from crawl_urn_dagster.orchestration.assets.estimates import FITTED, read_fitted_collection
+from crawl_urn_dagster.orchestration.assets.estimates import FITTED, read_estimated_collection
 from crawl_urn_dagster.orchestration.resources import CollectionHome
 
 
@@ -30,7 +30,7 @@ def _history(collection: Collection, home: CollectionHome) -> dg.AssetsDefinitio
     @assets_of(collection, "parameter_history", specs)
     def parameter_history() -> Iterator[dg.MaterializeResult[None]]:
         file = home.observables
-        fitted = read_fitted_collection(
+        fitted = read_estimated_collection(
             collection, file, ["quantities"], present=["parameter_history", "window_lengths"]
         )
         tables = fitted.by_window(
@@ -57,7 +57,7 @@ def _drift(collection: Collection, home: CollectionHome) -> dg.AssetsDefinition:
 
     @assets_of(collection, "drift", specs)
     def drift() -> Iterator[dg.MaterializeResult[None]]:
-        tables = read_fitted_collection(collection, home.observables, reads).drift(
+        tables = read_estimated_collection(collection, home.observables, reads).drift(
             window_crawls=collection.drift.window_crawls, reference_from=collection.drift.reference_from
         )
         home.observables.replace(tables)

@@ -22,7 +22,7 @@ from crawl_urn_dagster.orchestration.resources import CollectionHome
 if TYPE_CHECKING:
     import pandas as pd
 
-    from crawl_urn_dagster.estimates.fitted_collection import FittedCollection
+    from crawl_urn_dagster.estimates.estimated_collection import EstimatedCollection
     from crawl_urn_dagster.observables.database import ObservablesFile
 
 #: Kinds of the assets that fits compute.
@@ -51,9 +51,9 @@ def read_fitted_observables(
     )
 
 
-def read_fitted_collection(
+def read_estimated_collection(
     collection: Collection, file: "ObservablesFile", names: Iterable[str], *, present: Iterable[str] = ()
-) -> "FittedCollection":
+) -> "EstimatedCollection":
     """Read the observables of a collection, its histories, and tables of its fit.
 
     Parameters
@@ -65,10 +65,10 @@ def read_fitted_collection(
     present
         Tables to read if they have been written.
     """
-    from crawl_urn_dagster.estimates.fitted_collection import FittedCollection
+    from crawl_urn_dagster.estimates.estimated_collection import EstimatedCollection
     from crawl_urn_dagster.observables.tables import read_capture_histories
 
-    return FittedCollection(
+    return EstimatedCollection(
         file.read_present(present) | file.read_all(["crawls", *collection.fitted_observables, *names]),
         read_capture_histories(file) if collection.has_histories else None,
         collection.clock,

@@ -10,7 +10,7 @@ import dagster as dg
 from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.observables.schema import ASSESSMENT_TABLES
 from crawl_urn_dagster.orchestration.asset_keys import asset_spec, assets_of, table_result
-from crawl_urn_dagster.orchestration.assets.estimates import FITTED, read_fitted_collection
+from crawl_urn_dagster.orchestration.assets.estimates import FITTED, read_estimated_collection
 from crawl_urn_dagster.orchestration.resources import CollectionHome
 
 
@@ -31,7 +31,7 @@ def forecast_assets(collection: Collection, home: CollectionHome) -> list[dg.Ass
 
     @assets_of(collection, "forecast", forecast_specs)
     def forecast() -> Iterator[dg.MaterializeResult[None]]:
-        tables = read_fitted_collection(collection, home.observables, forecast_reads).forecast()
+        tables = read_estimated_collection(collection, home.observables, forecast_reads).forecast()
         home.observables.replace(tables)
         for name, one in tables.items():
             yield table_result(collection, name, one)
@@ -40,7 +40,7 @@ def forecast_assets(collection: Collection, home: CollectionHome) -> list[dg.Ass
     def planning() -> Iterator[dg.MaterializeResult[None]]:
         from crawl_urn_dagster.estimates.planning import unplanned_reason
 
-        fitted = read_fitted_collection(collection, home.observables, planning_reads)
+        fitted = read_estimated_collection(collection, home.observables, planning_reads)
         tables = fitted.planning()
         home.observables.replace(tables)
         reason = unplanned_reason(fitted.tables["quantities"])

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class FittedCollection:
+class EstimatedCollection:
     """A collection whose fit is known.
 
     Attributes

@@ -7,8 +7,8 @@ import pytest
 
 from crawl_urn_dagster.estimates.assessment.verdicts import VerdictName
 from crawl_urn_dagster.estimates.collection_data import CollectionData
+from crawl_urn_dagster.estimates.estimated_collection import EstimatedCollection
 from crawl_urn_dagster.estimates.estimation import estimate
-from crawl_urn_dagster.estimates.fitted_collection import FittedCollection
 from crawl_urn_dagster.observables.tables import crawls_table, tables_from_histories
 from crawl_urn_dagster.urn import CountingError
 from crawl_urn_dagster_tests.collections_for_tests import dated_crawls, histories
@@ -23,7 +23,7 @@ def fitted():
         crawls, observed["containment"], observed["discovery_curve"], CountingError(), counts, own_fits=()
     )
     estimation = estimate(data, clock="year")
-    return FittedCollection(observed | dict(estimation.tables), counts, "year", CountingError())
+    return EstimatedCollection(observed | dict(estimation.tables), counts, "year", CountingError())
 
 
 def test_windows_that_are_known_are_kept(fitted):
