@@ -8,7 +8,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping  # noqa: TC003 - fields of named tuples
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import click
 import pandas as pd  # noqa: TC002 - fields of named tuples
@@ -119,7 +119,8 @@ def _print_lists(collection: Collection, frames: Mapping[str, pd.DataFrame], con
 
     table = Table(title=f"{collection.name}: lists to act on")
     for title in ("list", "use", "rows", "expected", "of them"):
-        table.add_column(title, overflow="fold", justify="right" if title in {"rows", "expected"} else "left")
+        justify: Literal["left", "right"] = "right" if title in {"rows", "expected"} else "left"
+        table.add_column(title, overflow="fold", justify=justify, no_wrap=title == "list")
     for name, summary in summarise_lists(frames).items():
         cells = (
             [format_number(summary.expected_yield), YIELDS[name]] if summary.reason is None else ["", summary.reason]

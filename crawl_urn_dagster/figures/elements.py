@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _HEADING = "predicted and observed captures in held-out crawls"
-_EMPTY = "Predictions were not tested: there are too few crawls, or no model was fitted."
+_EMPTY = "Predictions were not tested: there are too few crawls of the present scope, or no model was fitted."
 # Marker and colour by number of crawls ahead, the nearest first.
 _MARKERS = (("o", Colour.JOINT), ("s", Colour.DISCOVERY), ("^", Colour.CONTAINMENT))
 _NAMES = {"model": "model", "last_time": "last time", "share_of_crawls": "share of crawls", "bg_bb": "BG/BB"}

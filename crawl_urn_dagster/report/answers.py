@@ -103,11 +103,11 @@ def _losses(content: Content) -> str:
     shares = {end: min(before * float(gone[f"value{end}"]), missing) for end in ("", "_low", "_high")}
     parts = {f"gone{end}": round(value) for end, value in shares.items()}
     if not parts["gone_high"]:
-        return f"{text}: at mean rates, none is gone, and all were missed."
+        return f"{text}: at mean-gap rates, none is gone, and all were missed."
     rest = {"": "", "_low": "_high", "_high": "_low"}
     parts |= {f"missed{end}": round(missing - shares[other]) for end, other in rest.items()}
     left, missed = (format_estimate(parts, name) for name in ("gone", "missed"))
-    return f"{text}: at mean rates, {left} are gone, {missed} missed."
+    return f"{text}: at mean-gap rates, {left} gone, {missed} missed."
 
 
 def _lost(content: Content) -> tuple[int, int] | None:

@@ -133,7 +133,7 @@
         tzDate: (seconds) => uPlot.tzDate(new Date(1000 * seconds), "Etc/UTC"),
         scales: { x: { time: !this.hasLags, range: () => this.bounds() }, y: { range: (_, low, high) => this.limits(low, high) } },
         axes: [
-          { ...axis, space: 60, size: 32, values: (_, at, __, ___, step) => (this.hasLags ? lags(at) : dates(at, step)) },
+          { ...axis, space: 90, size: 32, values: (_, at, __, ___, step) => (this.hasLags ? lags(at) : dates(at, step)) },
           { ...axis, size: 62, values: (_, at) => at.map((value) => (this.spec.share ? `${+(100 * value).toFixed(2)} %` : compact.format(value))) },
         ],
         cursor: {

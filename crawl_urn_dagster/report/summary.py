@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _VALUE, _INNER = "value (95 % CI)", "95 % CI if the assumption holds"
 _CLASS_COLUMNS = {
     "share_of_crawl": "share of a crawl",
-    "share_of_living": "share of the eligible elements",
+    "share_of_living": "share of the known eligible elements",
     "mean_life": "mean life",
     "mean_run": "mean run",
     "mean_absence": "mean absence",

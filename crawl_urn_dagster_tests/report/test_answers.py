@@ -42,8 +42,8 @@ def test_losses_are_split_into_gone_and_missed(tables, content_with):
     size, shared = pair(tables)
     answer = answers(content_with())[LOSSES]
     found = re.match(
-        r"([\d,]+) of ([\d,]+) elements \(([\d.]+) %\) are not in the last crawl: at mean rates, ([\d,]+) \(.*?\) "
-        r"are gone, ([\d,]+) \(.*?\) missed\.",
+        r"([\d,]+) of ([\d,]+) elements \(([\d.]+) %\) are not in the last crawl: at mean-gap rates, ([\d,]+) \(.*?\) "
+        r"gone, ([\d,]+) \(.*?\) missed\.",
         answer,
     ).groups()
     missing, before, percent, gone, missed = (number(one) for one in found)

@@ -28,7 +28,7 @@ QUANTITY_LABELS = {
     "population": ("known eligible elements", "elements"),
     "growth": ("growth per crawl", "fraction per crawl"),
     "survival": ("survival per crawl", "fraction"),
-    "gone": ("gone by the next crawl", "fraction"),
+    "gone": ("share of a crawl gone by the next", "fraction"),
     "newcomers": ("newcomers per crawl", "elements per crawl"),
     "kappa": ("κ", "fraction"),
     "core_share": ("μ", "fraction"),
@@ -285,7 +285,7 @@ def format_quantity(name: str, quantity: Quantity) -> str:
     >>> format_quantity("population", Quantity(1402.2, Interval(1390.4, 1415.1)))
     'known eligible elements 1,402 (1,390 to 1,415)'
     >>> format_quantity("gone", Quantity(0.0, Interval(0.0, 0.0005)))
-    'gone by the next crawl 0 (upper limit 0.0005)'
+    'share of a crawl gone by the next 0 (upper limit 0.0005)'
     >>> format_quantity("kappa", Quantity(None))
     'κ not reported'
     """

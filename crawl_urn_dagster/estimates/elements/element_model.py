@@ -104,8 +104,8 @@ def choose_model(
         name = str(fitted["model"].iloc[0])
     first = 0
     if assessment.scope_break in labels:
-        at = labels.index(assessment.scope_break)
-        # The assessment describes the longer side; what is to come continues the later one.
-        first = at if len(labels) - at >= at else len(labels)
+        # The assessment may describe the crawls before; what is to come continues those since. Held-out crawls show
+        # whether the model describes them too.
+        first = labels.index(assessment.scope_break)
     indices = tuple(index for index, label in enumerate(labels) if index >= first and label not in assessment.set_aside)
     return ElementModel(name, indices, crawls["years"].to_numpy(dtype=np.float64), seed)

@@ -43,7 +43,7 @@ def test_completeness_without_earlier_crawls_is_inside():
 
 def test_rates_without_events_have_a_limit():
     none = with_rule_of_three(Quantity(6e-6, Interval(6e-6, 6e-6)), 6_000)
-    assert format_quantity("gone", none) == "gone by the next crawl 0 (upper limit 0.0005)"
+    assert format_quantity("gone", none) == "share of a crawl gone by the next 0 (upper limit 0.0005)"
     assert format_quantity("survival", complement(none)) == "survival per crawl 1 (lower limit 0.9995)"
     few = with_rule_of_three(Quantity(2 / 6_000, Interval(1e-4, 4e-4)), 6_000)
     assert few.value == 2 / 6_000

@@ -147,5 +147,4 @@ def test_best_model_with_memory_is_used_if_none_is_adequate():
 
 def test_crawls_before_a_change_of_scope_are_not_used():
     assert choose_model(assessment(model="core_shell", scope_break="c"), CANDIDATES, CRAWLS, 1).crawls == (2, 3, 4, 5)
-    # The longer side ended, so nothing describes what is to come.
-    assert choose_model(assessment(model="core_shell", scope_break="e"), CANDIDATES, CRAWLS, 1).crawls == ()
+    assert choose_model(assessment(model="core_shell", scope_break="e"), CANDIDATES, CRAWLS, 1).crawls == (4, 5)
