@@ -19,8 +19,9 @@ def test_progress_is_printed_per_step(command_run):
     lines = result.stdout.splitlines()
     assert f"fitting: {N_CRAWLS} crawls, 2020-01-06 to {labels(N_CRAWLS)[-1]}" in lines
     started = next(number for number, line in enumerate(lines) if line.startswith("fitting_ingest: run "))
-    started_line, read, captures, ended, update = lines[started : started + 5]
+    started_line, read, crawl, captures, ended, update = lines[started : started + 6]
     assert read.endswith(f"1 of {N_CRAWLS} crawls to read")
+    assert crawl.endswith("2020-09-14: 768 elements, 1 of 1")
     assert "reading captures: 768 rows in" in captures
     assert started_line.endswith(", 1 step")
     assert ended.startswith("    1/1 ")

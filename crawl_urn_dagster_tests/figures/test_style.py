@@ -111,8 +111,9 @@ def test_rendering_does_not_leak_figures():
     figures, objects = alive_after(5)
     figures_later, objects_later = alive_after(20)
     assert figures_later == figures
-    # A leaked figure has thousands of objects; the bounded text caches of matplotlib keep a few per figure.
-    assert objects_later - objects < 20 * 10
+    # A leaked figure has thousands of objects. The bounded text caches of matplotlib keep 6 per figure, and 28 in the
+    # version for Python 3.10.
+    assert objects_later - objects < 20 * 50
 
 
 def test_projections_have_the_colours_of_the_paper():
