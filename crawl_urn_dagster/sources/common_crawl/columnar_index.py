@@ -16,7 +16,7 @@ from pydantic import Field, PrivateAttr, field_validator
 
 from crawl_urn_dagster.formatting import format_options
 from crawl_urn_dagster.sources.calendar import COLLINFO, date_crawls, fetch_calendar, select_crawls
-from crawl_urn_dagster.sources.common_crawl.failed_crawls import RunReadSource, fetching
+from crawl_urn_dagster.sources.common_crawl.failed_crawls import RunReadSource, attributing
 from crawl_urn_dagster.sources.common_crawl.per_crawl_files import require_published
 from crawl_urn_dagster.sources.errors import DamagedError
 from crawl_urn_dagster.sources.input_files import InputFile, fingerprint
@@ -173,7 +173,7 @@ class ColumnarSource(RunReadSource):
         """Return a cached Parquet file of a file's captures; published files do not change under their names."""
         key = repr(("columnar", self.data, path, *self._columns, self._sample and self._sample.one_in))
         version = hashlib.sha256(path.encode()).hexdigest()
-        with fetching(f"{store.root.rstrip('/')}/{path}"):
+        with attributing(f"{store.root.rstrip('/')}/{path}"):
             return store.files.derive(key, version, lambda target: self._copy_captures(store, path, target))
 
     def _copy_captures(self, store: Store, path: str, target: Path) -> None:

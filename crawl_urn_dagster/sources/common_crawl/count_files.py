@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from crawl_urn_dagster.sources.calendar import COLLINFO, fetch_calendar
-from crawl_urn_dagster.sources.common_crawl.failed_crawls import FailedFileError, RunReadSource, fetching, reading
+from crawl_urn_dagster.sources.common_crawl.failed_crawls import FailedFileError, RunReadSource, attributing
 from crawl_urn_dagster.sources.common_crawl.per_crawl_files import PerCrawlLocation, find_published, list_candidates
 from crawl_urn_dagster.sources.errors import AbsentError, DamagedError, SourceError
 from crawl_urn_dagster.sources.formats.quarantine import Failure
@@ -124,7 +124,7 @@ class CommonCrawlCountsSource(RunReadSource):
         ids: set[int] = set()
         for number in range(self.parts):
             location = self._part(crawl, number)
-            with fetching(location):
+            with attributing(location):
                 local = files.fetch(location)
             for items, found in self._read(files, local):
                 ids |= found
@@ -143,7 +143,7 @@ class CommonCrawlCountsSource(RunReadSource):
         """Read the items of a part; a damaged one is downloaded again when it is due."""
         location = local.input.location
         try:
-            with reading(location):
+            with attributing(location, DamagedError):
                 yield from read_items(local, self.counted)
         except FailedFileError:
             files.forget(location)

@@ -46,32 +46,17 @@ class FailedFileError(Exception):
 
 
 @contextmanager
-def reading(location: str) -> Iterator[None]:
-    """Attribute damaged content to a file.
+def attributing(location: str, errors: type[SourceError] = SourceError) -> Iterator[None]:
+    """Attribute errors of a source, or damaged content only, to a file.
 
     Raises
     ------
     FailedFileError
-        If the content is damaged.
+        If one of these errors is raised.
     """
     try:
         yield
-    except DamagedError as error:
-        raise FailedFileError(Failure.while_fetching(location, error)) from error
-
-
-@contextmanager
-def fetching(location: str) -> Iterator[None]:
-    """Attribute any error of a source to a file.
-
-    Raises
-    ------
-    FailedFileError
-        If the file cannot be fetched, or is fetched and no data.
-    """
-    try:
-        yield
-    except SourceError as error:
+    except errors as error:
         raise FailedFileError(Failure.while_fetching(location, error)) from error
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from crawl_urn_dagster.sources.common_crawl.columnar_index import ColumnarSource
-from crawl_urn_dagster.sources.common_crawl.failed_crawls import fetching
+from crawl_urn_dagster.sources.common_crawl.failed_crawls import attributing
 from crawl_urn_dagster.sources.errors import AbsentError, SourceError
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _folder(crawl: str) -> str:
 def _paths_of_crawl(store: Store, crawl: str) -> list[str]:
     """Return the paths of a crawl's files; empty when there is neither a list nor a mirrored file."""
     folder = _folder(crawl)
-    with fetching(f"{store.root.rstrip('/')}/{_list_path(crawl)}"):
+    with attributing(f"{store.root.rstrip('/')}/{_list_path(crawl)}"):
         try:
             listed = store.read_list(_list_path(crawl))
         except AbsentError:
