@@ -16,9 +16,10 @@ from crawl_urn_dagster.figures.catalogue import register_entry_points as registe
 from crawl_urn_dagster.orchestration.alerts.sensor import alert_sensor
 from crawl_urn_dagster.orchestration.asset_keys import job_names, selection_of
 from crawl_urn_dagster.orchestration.assets import collection_assets
-from crawl_urn_dagster.orchestration.assets.comparison import comparison_asset, page_sensor
+from crawl_urn_dagster.orchestration.assets.comparison import comparison_asset
 from crawl_urn_dagster.orchestration.assets.cross_archive import cross_archive_sensor
 from crawl_urn_dagster.orchestration.assets.dashboard import dashboard_asset
+from crawl_urn_dagster.orchestration.assets.home_pages import page_sensor
 from crawl_urn_dagster.orchestration.assets.source import external_assets
 from crawl_urn_dagster.orchestration.checks import collection_checks
 from crawl_urn_dagster.orchestration.customisation import CustomisedCollection, translated_specs

@@ -1,6 +1,6 @@
 """Define the asset `dashboard`, the index of the collections of one home folder.
 
-It is rematerialised like the comparison, and no run waits for it. Does not write the text; see `report.dashboard`.
+Does not write the text (`report.dashboard`) or decide when it is rematerialised (`home_pages`).
 """
 
 from collections.abc import Sequence
@@ -9,33 +9,18 @@ from typing import Any
 import dagster as dg
 
 from crawl_urn_dagster.config.collection import Collection
-from crawl_urn_dagster.orchestration.asset_keys import asset_key, code_reference
-from crawl_urn_dagster.orchestration.assets.comparison import COMPARISON_FILE, read_collections, when_reported
+from crawl_urn_dagster.orchestration.assets.comparison import COMPARISON_FILE
+from crawl_urn_dagster.orchestration.assets.home_pages import home_page_asset, read_collections
 from crawl_urn_dagster.orchestration.assets.report import write_page
 from crawl_urn_dagster.orchestration.resources import CollectionHome
 
-# A collection name cannot start with an underscore.
-_PREFIX = "_dashboard"
 _FILE = "dashboard"
 
 
 def dashboard_asset(collections: Sequence[Collection], home: str) -> dg.AssetsDefinition:
     """Define the asset that writes the dashboard; the name of the first collection makes its key unique."""
-
-    @dg.asset(
-        key=dg.AssetKey([_PREFIX, collections[0].name]),
-        deps=[asset_key(one, "report") for one in collections],
-        description="Verdict, last crawl and history of every collection: HTML and Markdown in the home folder.",
-        group_name=_FILE,
-        kinds={"markdown", "html"},
-        metadata=code_reference(dashboard_asset),
-        automation_condition=when_reported(),
-    )
-    def dashboard() -> dg.MaterializeResult[None]:
-        homes = [CollectionHome(home, one.name) for one in collections]
-        return dg.MaterializeResult(metadata=write_dashboard(collections, homes))
-
-    return dashboard
+    description = "Verdict, last crawl and history of every collection: HTML and Markdown in the home folder."
+    return home_page_asset(_FILE, collections, home, write_dashboard, description)
 
 
 def write_dashboard(collections: Sequence[Collection], homes: Sequence[CollectionHome]) -> dict[str, Any]:
