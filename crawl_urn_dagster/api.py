@@ -231,7 +231,7 @@ class CrawlFit:
 
     @property
     def _fitted(self) -> EstimatedCollection:
-        return EstimatedCollection(self.tables, self.crawls.histories, self._clock, self.crawls.error)
+        return EstimatedCollection(self.tables, lambda: self.crawls.histories, self._clock, self.crawls.error)
 
     @property
     def _clock(self) -> Clock:

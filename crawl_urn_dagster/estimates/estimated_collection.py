@@ -15,10 +15,11 @@ from crawl_urn_dagster.estimates.headline import read_headline
 from crawl_urn_dagster.estimates.last_crawl import last_crawl_table
 from crawl_urn_dagster.estimates.parameter_history import parameter_history_table
 from crawl_urn_dagster.estimates.planning import planning_tables
+from crawl_urn_dagster.estimates.set_aside import crawls_set_aside
 from crawl_urn_dagster.estimates.window_lengths import window_lengths_table
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     import pandas as pd
 
@@ -33,8 +34,9 @@ class EstimatedCollection:
     ----------
     tables
         Its tables by name: those of the crawls and of `Estimation.tables` that the wanted tables need.
-    histories
-        Its capture histories, or None.
+    read_histories
+        Returns its capture histories, or None. Called only for tables that need them; `planning` and `drift` do if
+        crawls were set aside.
     clock
         Clock of the headline.
     error
@@ -42,18 +44,18 @@ class EstimatedCollection:
     """
 
     tables: Mapping[str, pd.DataFrame]
-    histories: CaptureHistoryCounts | None
+    read_histories: Callable[[], CaptureHistoryCounts | None]
     clock: Clock
     error: CountingError
 
     def forecast(self) -> dict[str, pd.DataFrame]:
         """Return tables `forecast` and `last_crawl`."""
-        tests, population = self.tables["adequacy_tests"], self.tables["population"]
+        tests, population, histories = self.tables["adequacy_tests"], self.tables["population"], self.read_histories()
         forecast = forecast_table(
-            *self._observed, quantities=self.tables["quantities"], histories=self.histories, tests=tests
+            *self._observed, quantities=self.tables["quantities"], histories=histories, tests=tests
         )
         last_crawl = last_crawl_table(
-            *self._observed, forecast=forecast, population=population, histories=self.histories, tests=tests
+            *self._observed, forecast=forecast, population=population, histories=histories, tests=tests
         )
         return {"forecast": forecast, "last_crawl": last_crawl}
 
@@ -66,7 +68,7 @@ class EstimatedCollection:
             reported=self._withheld_reason is None,
             quantities=self.tables["quantities"],
             classes=self.tables["classes"],
-            histories=self.histories,
+            histories=self._histories_to_count_again(),
             tests=self.tables["adequacy_tests"],
         )
 
@@ -81,7 +83,7 @@ class EstimatedCollection:
             unreported_reason=self._withheld_reason,
             population=self.tables["population"],
             tests=self.tables["adequacy_tests"],
-            histories=self.histories,
+            histories=self._histories_to_count_again(),
         )
 
     def by_window(
@@ -106,7 +108,7 @@ class EstimatedCollection:
             "window_lengths": window_lengths_table(
                 *self._observed,
                 self.tables.get("window_lengths"),
-                histories=self.histories,
+                histories=self.read_histories(),
                 model=str(quantities["model"].iloc[0]) if len(quantities) else None,
                 error=self.error,
             ),
@@ -119,3 +121,7 @@ class EstimatedCollection:
     @property
     def _withheld_reason(self) -> str | None:
         return refitted_curves_withheld_reason(read_headline(self.tables["parameters"]), read_assessment(self.tables))
+
+    def _histories_to_count_again(self) -> CaptureHistoryCounts | None:
+        """Return the histories if crawls were set aside, so that windows are counted again without them."""
+        return self.read_histories() if crawls_set_aside(self.tables["adequacy_tests"]) else None

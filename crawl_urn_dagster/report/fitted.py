@@ -125,7 +125,7 @@ def _collection(crawls: Crawls, name: str, granularity: str, clock: Clock) -> Co
 
 def _later_tables(crawls: Crawls, tables: Mapping[str, pd.DataFrame], clock: Clock) -> dict[str, pd.DataFrame]:
     """Return the tables of the report that follow from a fit."""
-    fitted = EstimatedCollection(tables, crawls.histories, clock, crawls.error)
+    fitted = EstimatedCollection(tables, lambda: crawls.histories, clock, crawls.error)
     drift = DriftSettings()
     return {
         **fitted.forecast(),

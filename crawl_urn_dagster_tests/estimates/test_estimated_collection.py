@@ -23,7 +23,7 @@ def fitted():
         crawls, observed["containment"], observed["discovery_curve"], CountingError(), counts, own_fits=()
     )
     estimation = estimate(data, clock="year")
-    return EstimatedCollection(observed | dict(estimation.tables), counts, "year", CountingError())
+    return EstimatedCollection(observed | dict(estimation.tables), lambda: counts, "year", CountingError())
 
 
 def test_windows_that_are_known_are_kept(fitted):

@@ -54,7 +54,7 @@ def read_fitted_observables(
 def read_estimated_collection(
     collection: Collection, file: "ObservablesFile", names: Iterable[str], *, present: Iterable[str] = ()
 ) -> "EstimatedCollection":
-    """Read the observables of a collection, its histories, and tables of its fit.
+    """Read the observables of a collection and tables of its fit; its histories are read when a table needs them.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def read_estimated_collection(
 
     return EstimatedCollection(
         file.read_present(present) | file.read_all(["crawls", *collection.fitted_observables, *names]),
-        read_capture_histories(file) if collection.has_histories else None,
+        lambda: read_capture_histories(file) if collection.has_histories else None,
         collection.clock,
         collection.counting_error,
     )
