@@ -101,7 +101,7 @@ class Pipeline:
             without |= {"complete"}  # it fails without the others
         definition = self.defs.resolve_job_def(f"{self.collection.name}_{job}")
         keys = [key for key in definition.asset_layer.selected_asset_keys if key.path[-1] not in without]
-        empty = mock.patch("crawl_urn_dagster.orchestration.assets.report.draw", _draw_nothing)
+        empty = mock.patch("crawl_urn_dagster.figures.files.draw", _draw_nothing)
         with empty if without >= FIGURES else nullcontext():
             result = definition.execute_in_process(
                 instance=self.instance, raise_on_error=False, tags=tags, run_config=QUIET, asset_selection=keys

@@ -8,10 +8,23 @@ from crawl_urn_dagster.figures.catalogue import (
     PARAMETER_FIGURES,
     Caption,
     Entry,
+    FigureLabels,
     caption,
     draw,
     drawable,
+    figure_labels,
     inputs_digest,
 )
 
-__all__ = ["CATALOGUE", "PARAMETER_FIGURES", "Caption", "Entry", "caption", "draw", "drawable", "inputs_digest"]
+__all__ = [
+    "CATALOGUE",
+    "PARAMETER_FIGURES",
+    "Caption",
+    "Entry",
+    "FigureLabels",
+    "caption",
+    "draw",
+    "drawable",
+    "figure_labels",
+    "inputs_digest",
+]

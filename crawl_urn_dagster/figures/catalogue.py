@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from importlib import import_module
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from crawl_urn_dagster.entry_points import load_entry_point
 from crawl_urn_dagster.observables.schema import TABLES
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
     from matplotlib.figure import Figure
+
+    from crawl_urn_dagster.config.collection import Collection
 
 
 @dataclass(frozen=True)
@@ -240,6 +242,23 @@ def drawable(tables: Container[str], *, strata: bool = False, ranks: bool = Fals
         and (strata or not entry.needs_strata)
         and (ranks or not entry.needs_ranks)
     ]
+
+
+class FigureLabels(TypedDict):
+    """Keyword arguments of `draw`, `caption` and `inputs_digest` that a collection determines."""
+
+    title: str
+    clock: str
+    noun: str
+
+
+def figure_labels(collection: Collection) -> FigureLabels:
+    """Return the labels that the figures of a collection share."""
+    return {
+        "title": f"{collection.name} ({collection.granularity})",
+        "clock": collection.clock,
+        "noun": collection.noun,
+    }
 
 
 def draw(

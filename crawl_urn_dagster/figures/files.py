@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from crawl_urn_dagster.figures.catalogue import Caption
+    from crawl_urn_dagster.figures.catalogue import Caption, FigureLabels
 
 #: Suffixes of a figure's files: two columns wide for screens and for print, one column wide, and the caption.
 SUFFIXES = (".png", ".svg", ".pdf", ".one_column.pdf", ".json")
@@ -79,7 +79,7 @@ class DrawnFiles(NamedTuple):
 def draw_files(
     name: str,
     frames: Mapping[str, pd.DataFrame],
-    labels: Mapping[str, str],
+    labels: FigureLabels,
     folder: Path,
     own_figures: Sequence[str] = (),
 ) -> DrawnFiles | Exception:
@@ -121,6 +121,25 @@ def remove_figure(stem: Path) -> None:
 def render_png(figure: Figure, caption: Caption | None = None, *, inputs: str = "") -> bytes:
     """Render a figure as a PNG of 150 dpi; caption and inputs as in `save_figure`."""
     return _render(figure, "png", caption, dpi=PNG_DPI, inputs=inputs)
+
+
+def current_png(
+    name: str, frames: Mapping[str, pd.DataFrame], labels: FigureLabels, folder: Path | None = None
+) -> tuple[Caption, bytes]:
+    """Return the caption and the PNG of a figure: the saved one if it was drawn from these tables, or a new one.
+
+    Parameters
+    ----------
+    name, frames
+        As in `catalogue.draw`.
+    labels
+        Keyword arguments of `catalogue.draw`.
+    folder
+        Folder of saved figures; None: the figure is drawn.
+    """
+    described, digest = caption(name, frames, **labels), inputs_digest(name, frames, **labels)
+    saved = saved_png(folder / name, digest) if folder else None
+    return described, saved or render_png(draw(name, frames, **labels), described, inputs=digest)
 
 
 def saved_png(stem: Path, inputs: str) -> bytes | None:

@@ -13,12 +13,11 @@ from crawl_urn_dagster.atomic import replacing
 from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.config.settings import DriftSettings
 from crawl_urn_dagster.estimates.estimated_collection import EstimatedCollection
-from crawl_urn_dagster.figures import CATALOGUE, caption, draw, drawable
-from crawl_urn_dagster.figures.files import render_png
+from crawl_urn_dagster.figures import CATALOGUE, drawable, figure_labels
 from crawl_urn_dagster.observables.quality import broken_rules
 from crawl_urn_dagster.report import report_page, to_html, to_markdown
-from crawl_urn_dagster.report.blocks import Picture
 from crawl_urn_dagster.report.content import Content
+from crawl_urn_dagster.report.pictures import pictures_of
 
 if TYPE_CHECKING:
     import os
@@ -92,17 +91,9 @@ def write_report(
 
 def with_pictures(content: Content) -> Content:
     """Return the content with the figures that its numbers allow."""
-    collection = content.collection
-    title = f"{collection.name} ({collection.granularity})"
     has_numbers = content.assessment.has_numbers
     shown = [one for one in drawable(content.frames) if has_numbers or not CATALOGUE[one].has_parameters]
-    pictures = {}
-    for name in shown:
-        description = caption(name, content.frames, title=title, clock=collection.clock, noun=collection.noun)
-        figure = draw(name, content.frames, title=title, clock=collection.clock, noun=collection.noun)
-        png = render_png(figure, description)
-        pictures[name] = Picture(None, png, description.text, description.alt)
-    return replace(content, pictures=pictures)
+    return replace(content, pictures=pictures_of(shown, content.frames, figure_labels(content.collection)))
 
 
 def _collection(crawls: Crawls, name: str, granularity: str, clock: Clock) -> Collection:

@@ -1,5 +1,6 @@
 """The Dagster instance of the command, the lock on its jobs, and runs that the UI re-executes."""
 
+import logging
 import shutil
 import subprocess
 import sys
@@ -51,6 +52,13 @@ def ended(run):
     return run if run["status"] in {"SUCCESS", "FAILURE"} else None
 
 
+def errors_of(folder, run_id):
+    """Return the errors that a run has logged, as text."""
+    with dg.DagsterInstance.from_config(str(folder / "home" / ".dagster")) as instance:
+        failures = (entry for entry in instance.all_logs(run_id) if entry.level >= logging.ERROR)
+        return "\n".join(f"{entry.message}\n{entry.dagster_event}" for entry in failures)
+
+
 def test_ui_shows_and_re_executes_earlier_runs(command_run, tmp_path):
     folder = tmp_path / "command"
     shutil.copytree(command_run[0], folder)
@@ -96,7 +104,7 @@ def test_ui_shows_and_re_executes_earlier_runs(command_run, tmp_path):
             ended_run = ui.wait_until(
                 lambda run_id=run_id: ended(ui.query(status, id=run_id)["runOrError"]), seconds=240
             )
-            assert ended_run == {"status": "SUCCESS", "parentRunId": parent["runId"]}
+            assert ended_run == {"status": "SUCCESS", "parentRunId": parent["runId"]}, errors_of(folder, run_id)
         metadata = ui.query(
             """{ assetOrError(assetKey: {path: ["fitting", "headline"]}) { ... on Asset {
                    assetMaterializations { runId metadataEntries {

@@ -65,12 +65,14 @@ def test_second_command_is_refused_and_interrupt_stops_all(tmp_path):
     collections = [tables_collection(tmp_path, histories(6), name=name, windows=False) for name in ("first", "second")]
     arguments = ("run", "--collections", configure(tmp_path, *collections), "--home", "home")
     running = start(*arguments, cwd=tmp_path)
+    running.send_signal(signal.SIGSTOP)  # It must not finish its first collection before the interrupt.
     refused = crawl_urn(*arguments, cwd=tmp_path)
+    running.send_signal(signal.SIGINT)
+    running.send_signal(signal.SIGCONT)
     assert refused.returncode == 1
     assert (
         refused.stderr == "Error: another crawl-urn process is running first_update; wait for it to finish or stop it\n"
     )
-    running.send_signal(signal.SIGINT)
     output, errors = running.communicate(timeout=180)
     assert running.returncode == 130
     assert errors.startswith("Error: interrupted: first; not started: second. All files are complete")

@@ -6,12 +6,12 @@ blocking check can skip them. Does not draw figures or write captions; see the p
 
 import base64
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
 import dagster as dg
 
 from crawl_urn_dagster.config.collection import Collection
-from crawl_urn_dagster.figures import CATALOGUE, drawable
+from crawl_urn_dagster.figures import CATALOGUE, drawable, figure_labels
 from crawl_urn_dagster.figures.catalogue import own_figure
 from crawl_urn_dagster.observables.schema import TABLES
 from crawl_urn_dagster.orchestration.asset_keys import PartErrors, asset_name, asset_spec, assets_of
@@ -46,23 +46,6 @@ def figure_names(collection: Collection) -> list[str]:
                 "remove the figure"
             )
     return [*names, *own]
-
-
-class FigureLabels(TypedDict):
-    """Input of figures and captions from a collection, see `figures.draw`."""
-
-    title: str
-    clock: str
-    noun: str
-
-
-def figure_labels(collection: Collection) -> FigureLabels:
-    """Return what the figures of a collection take from it."""
-    return {
-        "title": f"{collection.name} ({collection.granularity})",
-        "clock": collection.clock,
-        "noun": collection.noun,
-    }
 
 
 def figure_assets(collection: Collection, home: CollectionHome) -> list[dg.AssetsDefinition]:

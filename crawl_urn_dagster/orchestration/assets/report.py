@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import dagster as dg
 
 from crawl_urn_dagster.config.collection import Collection
-from crawl_urn_dagster.figures import CATALOGUE, PARAMETER_FIGURES, caption, draw, inputs_digest
+from crawl_urn_dagster.figures import CATALOGUE, PARAMETER_FIGURES, figure_labels
 from crawl_urn_dagster.observables.schema import ELEMENT_LISTS
 from crawl_urn_dagster.orchestration.asset_keys import FINGERPRINT, asset_key, asset_spec, assets_of
-from crawl_urn_dagster.orchestration.assets.figures import figure_labels, figure_names, figure_tables
+from crawl_urn_dagster.orchestration.assets.figures import figure_names, figure_tables
 from crawl_urn_dagster.orchestration.assets.ground_truth import GROUND_TRUTH_TABLES
 from crawl_urn_dagster.orchestration.assets.source import TABLES_WITH_CRAWLS
 from crawl_urn_dagster.orchestration.assets.strata import stratum_tables_of
@@ -20,12 +20,9 @@ from crawl_urn_dagster.orchestration.resources import CollectionHome
 from crawl_urn_dagster.sources import SimulatedSource, TablesSource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    import pandas as pd
-
-    from crawl_urn_dagster.report import Page, Picture
+    from crawl_urn_dagster.report import Page
 
 _ALWAYS = (
     *("crawls", "quantities", "classes", "population", "adequacy_tests", "candidate_models", "parameters"),
@@ -67,6 +64,7 @@ def report_asset(collection: Collection, home: CollectionHome) -> dg.AssetsDefin
         from crawl_urn_dagster.observables.quality import broken_rules
         from crawl_urn_dagster.observables.tables import read_strata
         from crawl_urn_dagster.report import Content, report_page
+        from crawl_urn_dagster.report.pictures import pictures_of
         from crawl_urn_dagster.sources import InputFile, fingerprint
 
         frames = home.observables.read_all([*read, *TABLES_WITH_CRAWLS])
@@ -80,7 +78,9 @@ def report_asset(collection: Collection, home: CollectionHome) -> dg.AssetsDefin
         broken = broken_rules(
             frames["crawls"], frames.get("containment"), frames.get("discovery_curve"), collection.source.relative_error
         )
-        pictures = _pictures(collection, home, frames, names if assessment.has_numbers else observed)
+        pictures = pictures_of(
+            names if assessment.has_numbers else observed, frames, figure_labels(collection), home.report.parent
+        )
         read_at = _read_at(context.instance, collection)
         content = Content(collection, frames, broken_rules=broken, pictures=pictures, read_at=read_at)
         paths = write_page(report_page(content), home.report)
@@ -115,21 +115,3 @@ def write_page(page: "Page", stem: "Path") -> "dict[str, dg.MetadataValue]":
             file.write_text(text, encoding="utf-8")
         written[suffix] = dg.MetadataValue.path(str(path))
     return written
-
-
-def _pictures(
-    collection: Collection, home: "CollectionHome", frames: "Mapping[str, pd.DataFrame]", names: "Iterable[str]"
-) -> "dict[str, Picture]":
-    """Read the saved figures, and draw those again that were not drawn from the numbers on the page."""
-    from crawl_urn_dagster.figures.files import render_png, saved_png
-    from crawl_urn_dagster.report import Picture
-
-    pictures, labels = {}, figure_labels(collection)
-    for name in names:
-        description = caption(name, frames, **labels)
-        inputs = inputs_digest(name, frames, **labels)
-        png = saved_png(home.figures / name, inputs)
-        if png is None:
-            png = render_png(draw(name, frames, **labels), description, inputs=inputs)
-        pictures[name] = Picture(f"figures/{name}.png", png, description.text, description.alt)
-    return pictures
