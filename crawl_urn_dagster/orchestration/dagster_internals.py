@@ -18,7 +18,7 @@ from dagster._core.executor.in_process import InProcessExecutor
 from dagster._core.remote_origin import ManagedGrpcPythonEnvCodeLocationOrigin, RemoteRepositoryOrigin
 from dagster._core.scheduler.instigation import InstigatorTick, TickStatus
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
-from dagster._core.storage.tags import GRPC_INFO_TAG
+from dagster._core.storage.tags import GRPC_INFO_TAG, RUN_FAILURE_REASON_TAG
 from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 from dagster._utils.interrupts import pop_captured_interrupt
 from dagster_shared.check import CheckError
@@ -26,6 +26,7 @@ from dagster_shared.error import SerializableErrorInfo
 
 __all__ = [
     "GRPC_INFO_TAG",
+    "RUN_FAILURE_REASON_TAG",
     "SINGLETON_REPOSITORY_NAME",
     "AssetCheckExecutionRecordStatus",
     "CheckError",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import multiprocessing
 import os
 import platform
@@ -23,19 +24,28 @@ from typing import TYPE_CHECKING, NamedTuple
 import dagster as dg
 from filelock import FileLock
 
-from crawl_urn_dagster.orchestration.dagster_internals import GRPC_INFO_TAG, JobFailureData, RunFailureReason
+from crawl_urn_dagster.orchestration.dagster_internals import (
+    GRPC_INFO_TAG,
+    RUN_FAILURE_REASON_TAG,
+    JobFailureData,
+    RunFailureReason,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
 #: Tag of a run: its process, as JSON. A re-execution copies the tags of its parent, so the value contains the run.
 PROCESS = "crawl_urn/process"
-#: Tag of a run that was failed here; its value is the run.
+#: Tag of a run that was interrupted; its value is the run.
 INTERRUPTED = "crawl_urn/interrupted"
 _LOCK = "crawl_urn_interrupted_runs.lock"
 _MAX_ENGINE_EVENTS = 100
-# Time that a launched run may take to record its process: if its process may exist, and if none can be its process.
+# Time that a launched run may take to record its process: if processes cannot be listed, and if none can be its own.
 _LONGEST_START_SECONDS, _SHORTEST_START_SECONDS = 60, 10
+# Time in which a run that Dagster failed because it did not start is assessed.
+_ASSESSED_AFTER_SECONDS = 3600
+# Starts of processes are rounded, because the start of the machine is known in whole seconds.
+_ROUNDED_SECONDS = 2
 # Time in which the process of an ended run frees its slots of pools itself.
 _FREED_AFTER_SECONDS = 30
 _LOADED_AT = time.time()
@@ -128,7 +138,7 @@ def _exists(pid: int) -> bool:
 
 
 def was_interrupted(run: dg.DagsterRun) -> bool:
-    """Return whether a run was failed because its process no longer existed."""
+    """Return whether a run failed because its process no longer existed or never began."""
     return run.tags.get(INTERRUPTED) == run.run_id
 
 
@@ -137,12 +147,15 @@ def fail_interrupted_runs(
 ) -> list[dg.DagsterRun]:
     """Fail the runs whose process no longer exists, free their slots of pools, and return them.
 
+    After a long outage, Dagster's run monitoring may have failed a run because it did not start. Such a run is tagged
+    and returned, too, under the same conditions.
+
     Parameters
     ----------
     launched_here
         Jobs whose runs the code server of this process launches. Such a run also fails if it was created or launched
-        before this process existed and has not recorded its process within 60 seconds, or within 10 if no process can
-        be that of the run. If it starts later, Dagster ignores it.
+        before this process existed, has not recorded its process, and no process can be that of the run. It is given 10
+        seconds, or 60 if it was not launched or the processes cannot be listed.
     location
         Name of the code location that this process serves. Runs of its other jobs that occupy a slot of a pool are
         treated like those of `launched_here`, because the collection would wait for them.
@@ -152,18 +165,32 @@ def fail_interrupted_runs(
     storage = instance.event_log_storage
     holders = storage.get_concurrency_run_ids() if storage.supports_global_concurrency_limits and location else ()
     with FileLock(Path(instance.root_directory) / _LOCK):  # Two sensors or commands may call this at the same time.
-        for run in instance.get_runs(dg.RunsFilter(statuses=unfinished)):
+        for run in (*instance.get_runs(dg.RunsFilter(statuses=unfinished)), *_runs_that_did_not_start(instance)):
             is_holder = run.run_id in holders and _location_of(run) == location
             reason = _interruption(instance, run, is_launched_here=is_holder or run.job_name in launched_here)
             # The process may have ended the run after the query.
             current = instance.get_run_by_id(run.run_id) if reason else None
-            if current and current.status in unfinished:
-                instance.add_run_tags(run.run_id, {INTERRUPTED: run.run_id})
+            if current is None or reason is None or (current.status not in unfinished and not run.is_finished):
+                continue
+            instance.add_run_tags(run.run_id, {INTERRUPTED: run.run_id})
+            if run.is_finished:
+                instance.report_engine_event(reason, current)
+            else:
                 cause = JobFailureData(error=None, failure_reason=RunFailureReason.UNEXPECTED_TERMINATION)
                 instance.report_run_failed(current, reason, cause)
-                storage.free_concurrency_slots_for_run(run.run_id)
-                interrupted.append(current)
+            storage.free_concurrency_slots_for_run(run.run_id)
+            interrupted.append(current)
     return interrupted
+
+
+def _runs_that_did_not_start(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
+    """Return the runs that Dagster failed a short time ago because they did not start in time."""
+    did_not_start = dg.RunsFilter(
+        statuses=[dg.DagsterRunStatus.FAILURE],
+        tags={RUN_FAILURE_REASON_TAG: RunFailureReason.START_TIMEOUT.value},
+        updated_after=datetime.fromtimestamp(time.time() - _ASSESSED_AFTER_SECONDS, timezone.utc),
+    )
+    return [run for run in instance.get_runs(did_not_start) if not was_interrupted(run)]
 
 
 def free_slots_of_ended_runs(instance: dg.DagsterInstance) -> None:
@@ -203,37 +230,49 @@ def _interruption(instance: dg.DagsterInstance, run: dg.DagsterRun, *, is_launch
 def _failed_start(instance: dg.DagsterInstance, run: dg.DagsterRun) -> str | None:
     """Explain why a run without a recorded process has none; None: it may have one, or may get one."""
     longest: float = _LONGEST_START_SECONDS
-    if run.status == dg.DagsterRunStatus.NOT_STARTED:
+    since = instance.get_run_stats(run.run_id).launch_time
+    if since is not None:
+        may_exist = _may_have_process(since) if GRPC_INFO_TAG in run.tags else True
+        # Without a list of processes, a run that has begun may have one.
+        if may_exist or (may_exist is None and run.status == dg.DagsterRunStatus.STARTED):
+            return None
+        event, longest = "launched", _LONGEST_START_SECONDS if may_exist is None else _SHORTEST_START_SECONDS
+    elif run.status in {dg.DagsterRunStatus.NOT_STARTED, dg.DagsterRunStatus.FAILURE}:
         # The daemon and the UI create a run and queue it at once.
         record = instance.get_run_record_by_id(run.run_id)
-        since, event = record.create_timestamp.timestamp() if record else None, "created, but not queued,"
-    elif GRPC_INFO_TAG in run.tags:
-        since, event = instance.get_run_stats(run.run_id).launch_time, "launched"
-        if since is not None and not _may_have_spawned(since):
-            longest = _SHORTEST_START_SECONDS
-        elif run.status == dg.DagsterRunStatus.STARTED:
-            return None
+        since, event = record.create_timestamp.timestamp() if record else math.inf, "created, but not queued,"
     else:
         return None
-    if since is None or since > min(_LOADED_AT, time.time() - longest):
+    if since > min(_LOADED_AT, time.time() - longest):
         return None
     at = datetime.fromtimestamp(since, timezone.utc)
     return f"The run was {event} at {at:%Y-%m-%d %H:%M:%S} UTC by a process that was replaced, and has no process."
 
 
-def _may_have_spawned(since: float) -> bool:
-    """Return whether a process may exist that a code server has started for a run since a time."""
+def _may_have_process(since: float) -> bool | None:
+    """Return whether a process may be that of a run launched at a time; None: processes cannot be listed.
+
+    A code server starts the process of a run by the module `multiprocessing`. The process begins after the launch, and
+    its code server existed at the launch, so processes of runs of later code servers do not count.
+    """
     boot = next((line for line in _read(Path("/proc/stat")).splitlines() if line.startswith("btime ")), None)
     if boot is None:
-        return True
-    for folder in Path("/proc").glob("[0-9]*"):
-        started = _start_of_process(int(folder.name))
-        # A code server starts the process of a run by the module `multiprocessing`. Boot times are whole seconds.
-        if started and "multiprocessing.spawn" in _read(folder / "cmdline"):
-            seconds = int(boot.split()[1]) + int(started) / os.sysconf("SC_CLK_TCK")
-            if seconds > since - 2:
-                return True
-    return False
+        return None
+    seconds = since - int(boot.split()[1])
+    return any(_may_be_launched_at(seconds, int(folder.name)) for folder in Path("/proc").glob("[0-9]*"))
+
+
+def _may_be_launched_at(seconds: float, pid: int) -> bool:
+    """Return whether a process may be that of a run launched so many seconds after the start of the machine."""
+    per_second = os.sysconf("SC_CLK_TCK")
+    started = _start_of_process(pid)
+    if started is None or int(started) / per_second < seconds - _ROUNDED_SECONDS:
+        return False
+    if "multiprocessing.spawn" not in _read(Path(f"/proc/{pid}/cmdline")):
+        return False
+    parent = _read(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()[1:2]
+    server_started = _start_of_process(int(parent[0])) if parent else None
+    return server_started is None or int(server_started) / per_second < seconds + _ROUNDED_SECONDS
 
 
 @cache

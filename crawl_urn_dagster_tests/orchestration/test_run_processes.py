@@ -1,15 +1,20 @@
 """Runs whose process was killed: which are failed, and what is requested again."""
 
+import logging
 import os
 import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import dagster as dg
 import pytest
+from dagster._daemon.monitoring.run_monitoring import execute_run_monitoring_iteration
 
 from crawl_urn_dagster.orchestration import run_processes
+from crawl_urn_dagster.orchestration.alerts.events import new_alerts
+from crawl_urn_dagster.orchestration.build import build_defs
 from crawl_urn_dagster.orchestration.change_detection import repeat_interrupted_runs
 from crawl_urn_dagster.orchestration.dagster_internals import GRPC_INFO_TAG
 from crawl_urn_dagster.orchestration.run_processes import (
@@ -148,26 +153,18 @@ def later(monkeypatch):
     return advance
 
 
-def add_launched_run(instance, event, job="tabled_update", **tags):
+def add_launched_run(instance, event, job="tabled_update", ago=0, **tags):
     run = instance.add_run(dg.DagsterRun(job_name=job, tags={GRPC_INFO_TAG: "{}", **tags}))
     for kind in (dg.DagsterEventType.PIPELINE_STARTING, event):
-        instance.report_dagster_event(dg.DagsterEvent(kind.value, run.job_name), run.run_id)
+        instance.report_dagster_event(
+            dg.DagsterEvent(kind.value, run.job_name), run.run_id, timestamp=time.time() - ago
+        )
     return run
-
-
-@pytest.fixture
-def spawned():
-    """A process like that of a run that is starting."""
-    code = "import multiprocessing.spawn, time; time.sleep(600)"
-    process = subprocess.Popen([sys.executable, "-c", code])
-    yield process
-    process.kill()
-    process.wait()
 
 
 @pytest.mark.parametrize("event", [dg.DagsterEventType.PIPELINE_STARTING, dg.DagsterEventType.PIPELINE_START])
 def test_launched_run_without_any_process_fails_at_once(instance, later, monkeypatch, event):
-    monkeypatch.setattr(run_processes, "_may_have_spawned", lambda _: False)
+    monkeypatch.setattr(run_processes, "_may_have_process", lambda _: False)
     run = add_launched_run(instance, event)
     assert fail_interrupted_runs(instance, {"tabled_update"}) == []  # its code server may still start it
     later()
@@ -176,15 +173,35 @@ def test_launched_run_without_any_process_fails_at_once(instance, later, monkeyp
     assert failed.run_id == run.run_id
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="finds processes under /proc")
-def test_launched_run_that_may_have_a_process_is_waited_for(instance, later, spawned):
-    add_launched_run(instance, dg.DagsterEventType.PIPELINE_STARTING)
+def test_launched_run_that_may_have_a_process_is_waited_for(instance, later, monkeypatch):
+    run = add_launched_run(instance, dg.DagsterEventType.PIPELINE_STARTING)
     later()
-    assert fail_interrupted_runs(instance, {"tabled_update"}) == []
-    assert run_processes._may_have_spawned(time.time() - 60)
-    spawned.kill()
-    spawned.wait()
-    assert not run_processes._may_have_spawned(time.time() + 60)
+    for may_have_process, expected in ((True, []), (None, []), (False, [run.run_id])):
+        monkeypatch.setattr(run_processes, "_may_have_process", lambda _, value=may_have_process: value)
+        assert [one.run_id for one in fail_interrupted_runs(instance, {"tabled_update"})] == expected
+
+
+@pytest.fixture
+def code_server():
+    """A process that has started a process like that of a run, whose number it prints."""
+    child = "import multiprocessing.spawn, sys; sys.stdin.read()"
+    code = (
+        f"import subprocess, sys; p = subprocess.Popen([sys.executable, '-c', {child!r}]); print(p.pid, flush=True); "
+    )
+    code += "sys.exit(p.wait())"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        yield process
+        process.stdin.close()  # ends both
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_process_of_a_later_code_server_is_not_that_of_a_run(code_server, sleeper):
+    child, since_boot = int(code_server.stdout.readline()), time.clock_gettime(time.CLOCK_BOOTTIME)
+    assert run_processes._may_be_launched_at(since_boot, child)  # started between the launch and now
+    assert not run_processes._may_be_launched_at(since_boot + 10, child)  # too early
+    assert not run_processes._may_be_launched_at(since_boot - 600, child)  # its code server is too late
+    assert not run_processes._may_be_launched_at(since_boot, sleeper.pid)
+    assert run_processes._may_have_process(time.time())
 
 
 def test_created_run_that_was_never_queued_fails(instance, monkeypatch):
@@ -198,7 +215,7 @@ def test_created_run_that_was_never_queued_fails(instance, monkeypatch):
 
 def test_run_of_a_user_that_occupies_a_pool_fails_too(instance, later, monkeypatch):
     """The process of an asset of a user was killed with the machine, and no step of this package recorded it."""
-    monkeypatch.setattr(run_processes, "_may_have_spawned", lambda _: False)
+    monkeypatch.setattr(run_processes, "_may_have_process", lambda _: False)
     monkeypatch.setattr(run_processes, "_location_of", lambda run: run.tags["location"])
     instance.event_log_storage.initialize_concurrency_limit_to_default(POOL)
     runs = {}
@@ -212,3 +229,39 @@ def test_run_of_a_user_that_occupies_a_pool_fails_too(instance, later, monkeypat
     assert failed.run_id == runs["here"].run_id
     assert status(instance, idle) == dg.DagsterRunStatus.STARTED  # nothing waits for it
     assert instance.event_log_storage.get_concurrency_info(POOL).active_run_ids <= {runs["elsewhere"].run_id}
+
+
+@pytest.fixture
+def monitored(tmp_path):
+    """An instance whose run monitoring fails a run that has not started after 5 minutes."""
+    settings = {"enabled": True, "start_timeout_seconds": 300}
+    with dg.DagsterInstance.local_temp(str(tmp_path), overrides={"run_monitoring": settings}) as instance:
+        yield instance
+
+
+def monitor(instance):
+    """Do what the daemon does every half minute."""
+    context = SimpleNamespace(instance=instance, create_request_context=lambda: None)
+    assert list(execute_run_monitoring_iteration(context, logging.getLogger(__name__))) == [None]
+
+
+@pytest.mark.parametrize(("may_have_process", "n_requests"), [(False, 1), (True, 0)])
+def test_start_that_an_outage_interrupted_is_repeated(tmp_path, monitored, monkeypatch, may_have_process, n_requests):
+    monkeypatch.setattr(run_processes, "_LOADED_AT", time.time())
+    monkeypatch.setattr(run_processes, "_may_have_process", lambda _: may_have_process)
+    collection = tables_collection(tmp_path, histories(2), windows=False)
+    tags = {"crawl_urn/fingerprint": "one"}
+    run = add_launched_run(monitored, dg.DagsterEventType.PIPELINE_STARTING, ago=400, **tags)
+    monitor(monitored)
+    assert status(monitored, run) == dg.DagsterRunStatus.FAILURE
+
+    defs = build_defs([collection], home=tmp_path / "home")
+    sensor = defs.resolve_sensor_def("_interrupted_runs_tabled")
+    with dg.build_sensor_context(instance=monitored, definitions=defs) as context:
+        requests = sensor.evaluate_tick(context).run_requests or []
+    found = [(one.run_key, one.job_name, one.tags["crawl_urn/fingerprint"]) for one in requests]
+    assert found == [(run.run_id, "tabled_update", "one")] * n_requests
+    (alert,) = new_alerts(monitored, collection, ui_url=None, figure="report")
+    ending = "was interrupted" if n_requests else "failed"
+    assert alert.title == f"tabled: run of tabled_update {ending}"
+    assert "longer than 300 seconds to start" in alert.body
