@@ -221,7 +221,7 @@ def format_interval(
     value, low, high
         Estimate and interval.
     otherwise
-        Formats all three if there is no number of decimals for the interval.
+        Formats all three if the interval does not determine a number of decimals.
 
     Examples
     --------

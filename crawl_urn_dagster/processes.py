@@ -136,7 +136,7 @@ def _start() -> None:
 
 
 def _end_with_parent() -> None:
-    """Exit when the parent does, also if it was killed and could not tell."""
+    """Exit when the parent does, also if it was killed and could not stop this process."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

@@ -11,7 +11,7 @@ os.environ.setdefault("CRAWL_URN_PROCESSES", "1")
 import pytest
 from hypothesis import settings
 
-# The same examples in every run, and no time limit on any: a busy machine is no failure.
+# The same examples in every run, and no time limit on any: a busy machine is not a failure.
 settings.register_profile("suite", derandomize=True, deadline=None)
 settings.load_profile("suite")
 
@@ -29,7 +29,7 @@ def browser():
     """A headless browser."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     if CHROMIUM is None:
-        pytest.skip("there is no Chromium on the path")
+        pytest.skip("Chromium is not on the path")
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser

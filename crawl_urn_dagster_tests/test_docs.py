@@ -92,7 +92,7 @@ def test_every_type_of_source_that_reads_something_has_a_section():
 
 
 def test_the_instance_of_a_cluster_is_one_that_dagster_takes(tmp_path):
-    """But for what the launcher and the store of logs take, which are no dependencies."""
+    """But for what the launcher and the store of logs take, which are not dependencies."""
     cluster_settings, workspace = (
         yaml.safe_load(text)
         for text in re.findall("```yaml\n(.*?)```", (DOCS / "production.md").read_text(), flags=re.DOTALL)
@@ -126,7 +126,7 @@ def test_exact_containment_is_simulated_and_printed_not(simulated):
     lags, mean = mean_by(lag, containment)[:2]
     urn = CoreShellUrn(KAPPA, ALPHA, COVERAGE)
     exact, printed = urn.containment(lags), urn.containment(lags, "paper")
-    # Of one pair: the shell's part of the first crawl is binomial, and of it that which is in the second, too. Pairs of
+    # In one pair: the shell's part of the first crawl is binomial, and of it that which is in the second, too. Pairs of
     # a lag share elements, so their mean may scatter as much.
     shell_captured, chance = SHELL * COVERAGE, COVERAGE * ALPHA**lags
     crawl_size = CORE + shell_captured

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # The most recent changes that determine the scatter, and the fewest that do.
 _RECENT, _FEWEST = 26, 8
-# A change of a few hundredths of a counter that hardly varied before is no move.
+# A change of a few hundredths of a counter that hardly varied before is not a move.
 _LEAST_SCATTER = 0.02
 # Probability that one of several steady counters exceeds its threshold at a crawl. In longer series it falls with the
 # number of values, so daily counts do not raise an alarm every month.

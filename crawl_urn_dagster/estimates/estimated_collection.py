@@ -123,5 +123,5 @@ class EstimatedCollection:
         return refitted_curves_withheld_reason(read_headline(self.tables["parameters"]), read_assessment(self.tables))
 
     def _histories_to_count_again(self) -> CaptureHistoryCounts | None:
-        """Return the histories if crawls were set aside, so that windows are counted again without them."""
+        """Return the histories if crawls were set aside; windows are counted again without them."""
         return self.read_histories() if crawls_set_aside(self.tables["adequacy_tests"]) else None

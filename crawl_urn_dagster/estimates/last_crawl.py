@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 #: Factor by which a number of elements, or the odds of a share, must lie beyond the prediction interval.
 RELEVANT_FACTOR = 1.05
-# With fewer earlier crawls, their spread is no guide.
+# With fewer earlier crawls, their spread is unreliable.
 _FEWEST = 6
 _LEAST_SHARE = 1e-4
 _COUNTS = {"crawl_size", "overlap"}
@@ -93,7 +93,7 @@ def last_crawl_table(
         "survival": None if unions is None else _survival(unions),
     }
     size = _size(crawls)
-    # A share of less than one element is none.
+    # A share of less than one element counts as zero.
     least = max(_LEAST_SHARE, 1 / size) if size > 0 else _LEAST_SHARE
     rows = [_row(labels[-1], quantity, expectation, least) for quantity, expectation in found.items()]
     return pd.DataFrame(rows, columns=list(LAST_CRAWL.column_names))
@@ -106,7 +106,7 @@ def unexpected(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def state_last_crawl(table: pd.DataFrame) -> str | None:
-    """Return a sentence on the quantities of the last crawl that are not as expected; None if there are none.
+    """Return a sentence on the quantities of the last crawl that are not as expected; None if all are.
 
     Parameters
     ----------

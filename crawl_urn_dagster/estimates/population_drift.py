@@ -104,7 +104,7 @@ def scope_break_row(tests: pd.DataFrame, labels: Sequence[str]) -> dict[str, Any
 
 
 def _known(population: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Return the crawls whose value is known about as well as that of most."""
+    """Return the crawls whose value has an interval about as narrow as most."""
     values = population[[name, f"{name}_low", f"{name}_high"]].astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         width = np.log(values[f"{name}_high"]) - np.log(values[f"{name}_low"])

@@ -74,7 +74,7 @@ def archive_overlap_caption(cross_archive: pd.DataFrame) -> tuple[str, str]:
     """Return the caption and the alternative text."""
     rows = latest_match(cross_archive)
     if rows.empty:
-        return f"No crawls of the archives match, so nothing is drawn: there is no overlap of {elements()}.", (
+        return f"No crawls of the archives match, so nothing is drawn: their {elements()} cannot be compared.", (
             "A message instead of a drawing: no crawls of the archives match."
         )
     names = _lists(rows)

@@ -84,7 +84,7 @@ CATALOGUE = {
     "overlap_matrix": Entry("overlaps", "Overlap of every pair of crawls.", ("crawls", "containment")),
     "losses_by_crawl": Entry(
         "overlaps",
-        "What each crawl lacks of the crawl before it: elements that are gone, and elements that it only missed.",
+        "Elements of the crawl before that each crawl lacks: some are gone, and it only missed the others.",
         ("containment", "crawls", "quantities", "population"),
     ),
     "completeness_by_crawl": Entry(
@@ -174,7 +174,7 @@ def register_entry_points(own_figures: Iterable[str]) -> None:
     Raises
     ------
     ValueError
-        If no installed package has one of them, its object is no `Entry`, or its name is taken.
+        If no installed package has one of them, its object is not an `Entry`, or its name is taken.
     """
     for entry_point in own_figures:
         name = own_figure(entry_point)
@@ -338,7 +338,7 @@ def caption(name: str, frames: Mapping[str, pd.DataFrame], *, title: str, clock:
 def inputs_digest(
     name: str, frames: Mapping[str, pd.DataFrame], *, title: str, clock: str, noun: str = "element"
 ) -> str:
-    """Return a digest of the version of the package and of all that `draw` draws a figure from.
+    """Return a digest of the version of the package and of everything that `draw` draws a figure from.
 
     Parameters
     ----------

@@ -99,7 +99,7 @@ def draw_files(
     Returns
     -------
     DrawnFiles or Exception
-        The error if the figure could not be drawn, so that others are.
+        The error if the figure could not be drawn; it does not stop other figures.
     """
     try:
         register_entry_points(own_figures)

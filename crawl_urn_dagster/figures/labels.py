@@ -158,7 +158,7 @@ def status_reason(row: Row) -> str:
 
 
 def wrap_label(text: str, columns: int = 1) -> str:
-    """Break a text into at most three lines that fit a legend of so many columns; the rest is cut off."""
+    """Break a text into at most three lines that fit a legend of that number of columns; the rest is cut off."""
     width = line_characters() // columns - 6
     return "\n".join(textwrap.wrap(text, width, break_on_hyphens=False, max_lines=3, placeholder=" …"))
 

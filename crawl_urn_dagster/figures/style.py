@@ -182,7 +182,7 @@ def tint(colour: str) -> tuple[float, float, float]:
 
 
 def shade(colour: str) -> tuple[float, float, float]:
-    """Mix a colour with black, for fills next to those of the same colour."""
+    """Mix a colour with black, for fills next to fills of the same colour."""
     red, green, blue = (0.5 * channel for channel in to_rgb(colour))
     return red, green, blue
 

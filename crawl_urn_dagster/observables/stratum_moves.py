@@ -40,8 +40,8 @@ def count_stratum_moves(
     Returns
     -------
     The strata in order, and counts of shape (crawls - 1, strata + 1, strata + 1), from the stratum of the second axis
-    to that of the third. The last position is *not captured*. If the partitions are samples, these are the sampled
-    counts times ``one_in``.
+    to the position in the third. The last position is *not captured*. If the partitions are samples, these are the
+    sampled counts times ``one_in``.
     """
     one_in = common_sample(partitions)
     strata = stratum.in_order({label for partition in partitions for label in partition.strata})

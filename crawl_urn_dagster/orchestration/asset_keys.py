@@ -55,7 +55,7 @@ def asset_name(collection: Collection, key: dg.AssetKey) -> str:
 
 
 def has_asset(collection: Collection, key: dg.AssetKey) -> bool:
-    """Return whether an asset belongs to a collection: one of its own, or one whose key starts with its name."""
+    """Return whether a collection defines an asset, or the asset's key starts with the collection's name."""
     return key.path[0] == collection.name or any(spec.key == key for spec in specs_of(collection).values())
 
 

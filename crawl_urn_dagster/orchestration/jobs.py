@@ -40,7 +40,7 @@ def _run_options(collection: Collection) -> dict[str, Any]:
 def update_job(collection: Collection, checks: Sequence[dg.AssetChecksDefinition]) -> "UnresolvedAssetJobDefinition":
     """Define the job that updates every asset of a collection but its presence, and evaluates some checks.
 
-    It evaluates no other check of these assets: an error in a check of a user is no error of the update.
+    It evaluates no other check of these assets: an error in a user's check does not fail the update.
     """
     everything = selection_of(collection).without_checks()
     return dg.define_asset_job(

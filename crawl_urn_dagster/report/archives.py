@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.report.markdown import Row
 
 _ROWS_SHOWN = 10
-_ONLY = "What each list has that the others lack, by stratum"
+_ONLY = "Elements that only one list has, by stratum"
 _VERDICTS = {
     "ok": "The lists are near independent, so the estimates are reported.",
     "dependent": "**The lists depend on each other.** No estimate of the population is reported, only its bound and "

@@ -102,7 +102,7 @@ def _urn_changes(content: Content, drift: pd.DataFrame) -> tuple[str, list[Block
 
 
 def _steady_growth(content: Content) -> list[str]:
-    """State that the population changes steadily, which is no change between periods."""
+    """State that the population changes steadily, which differs from a change between periods."""
     growth = content.assessment.quantities.get("growth")
     if growth is None or growth.interval is None or growth.interval.low <= 0 <= growth.interval.high:
         return []

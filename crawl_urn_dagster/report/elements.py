@@ -59,7 +59,7 @@ def elements_section(content: Content) -> Section | None:
     if not content.collection.keep_elements:
         blocks.append(
             f"The {content.noun}s have keys and no names, because `keep_elements` is off. `crawl-urn elements --list` "
-            "shows the state of your own list."
+            "shows the state of the elements in a list."
         )
     return Section("Which elements", blocks, _answer(content))
 

@@ -160,7 +160,7 @@ def _format_parts(row: Row, name: str, *, share: bool) -> tuple[str, list[str]]:
     if pd.isna(low):
         return f"{write(scale * value)}{unit}", []
     point, *ends = format_interval(scale * value, scale * low, scale * high, write)
-    # An interval without a width, as of a parameter at its bound, is uninformative.
+    # An interval without a width (a parameter at its bound) is uninformative.
     is_degenerate = (share or name in SYMBOLS) and set(ends) == {point}
     return f"{point}{unit}", [] if is_degenerate else ends
 

@@ -33,7 +33,7 @@ def pictures_of(
     labels
         Labels of the collection, see `figures.figure_labels`.
     home
-        Folder of the page, with its folder ``figures``; None: there are no files, and Markdown has no figures.
+        Folder of the page, with its folder ``figures``; None: Markdown leaves the figures out.
     """
     pictures = {}
     for name in names:

@@ -81,7 +81,7 @@ def source_class(kind: str) -> type[SourceConfig]:
     Raises
     ------
     ValueError
-        If no installed package has such a type, or its class is no source with that type.
+        If no installed package has such a type, or its class is not a source with that type.
     """
     if not is_own_type(kind):
         return SOURCE_TYPES[kind]

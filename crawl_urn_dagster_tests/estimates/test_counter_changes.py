@@ -58,7 +58,7 @@ def test_long_steady_series_move_less_often():
     assert 0.002 < later < 0.0087 + 3 * 0.0015
 
 
-def test_return_to_the_level_before_is_no_move():
+def test_return_to_the_level_before_is_not_a_move():
     values = 1e6 * np.exp(np.random.default_rng(1).normal(0, 0.01, 30))
     values[20:23] *= 0.5
     assert np.flatnonzero(changes_of(values).moved(1)).tolist() == [20]

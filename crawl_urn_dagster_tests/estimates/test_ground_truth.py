@@ -56,7 +56,7 @@ def test_each_quantity_is_held_against_its_counter():
     table = comparison_table(counters(), CRAWLS, fits()).set_index("quantity")
     assert table["counted"].to_dict() == pytest.approx({"urn_size": 1010, "coverage": 600 / 1010, "new_share": 0.1})
     assert table["verdict"].tolist() == ["inside", "inside", "inside"]
-    # The core is 200 of 600 captures. Of the shell's, (1 - 0.9) / (1 - 0.9 * 0.5) are new in the long run.
+    # The core is 200 of 600 captures. In the shell, (1 - 0.9) / (1 - 0.9 * 0.5) are new in the long run.
     assert table.loc["new_share", "estimate"] == pytest.approx(400 / 600 * 0.1 / 0.55)
     assert table.loc["coverage", ["estimate_low", "estimate_high"]].tolist() == [600 / 1050, 600 / 950]
     assert table.loc["urn_size", "ratio"] == pytest.approx(1000 / 1010)

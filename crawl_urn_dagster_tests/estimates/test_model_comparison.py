@@ -99,7 +99,7 @@ def test_intervals_are_for_the_counted_elements():
         rows_of(tables_of(some, error=error), projection="histories")
         for some, error in ((counts, EXACT), (multiplied, CountingError(one_in=16)))
     )
-    # The size of the urn is that of all elements, of which one in 16 was counted.
+    # The size of the urn counts all elements; one in 16 was read.
     sizes = ["urn_size", "urn_size_low", "urn_size_high"]
     pd.testing.assert_frame_equal(16 * whole[sizes].reset_index(drop=True), sample[sizes].reset_index(drop=True))
     whole, sample = (rows.drop(columns=sizes) for rows in (whole, sample))

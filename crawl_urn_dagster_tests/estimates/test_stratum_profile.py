@@ -61,7 +61,7 @@ def test_list_that_ends_at_a_rank_has_no_gradient():
     assert table["pooled"].notna().all()
 
 
-def test_refuted_stratum_has_no_pooled_value_and_a_small_one_borrows():
+def test_refuted_stratum_has_no_pooled_value_and_small_stratum_borrows():
     parameters = fits(0.4)
     parameters.loc[parameters["stratum"] == "1-50", "status"] = "too_few_points"
     parameters.loc[parameters["stratum"] == "51-200", "status"] = "model_violation"

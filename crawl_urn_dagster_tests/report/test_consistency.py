@@ -39,7 +39,7 @@ VERDICTS = {
     "last_crawl_bad": "not_tested_enough",
     "truncated": "not_tested_enough",
 }
-#: Statement of a core that is always there; a definition of a core is no statement.
+#: Statement of a core that is always there; a definition of a core does not count.
 _PERMANENT = re.compile(r"permanent core\b|every crawl (?:captures|contains)|always (?:there|eligible)")
 _NEGATED = re.compile(r"[Nn]o (?:separate |permanent )?core|needs? a|no permanent core")
 _PARAMETER = re.compile(r"[κμαc] (?:=|between) |[\d.]+ %(?: \([^)]*\))? of the (?:eligible|known|shell)")

@@ -13,7 +13,7 @@ fit = cu.fit(crawls, n_resamples=20)
 print(fit.summary())
 
 # %% [markdown]
-# `n_resamples=20` is the fewest bootstrap replicates, so that this page is built quickly; leave it out for intervals to
+# `n_resamples=20` is the fewest bootstrap replicates, which builds this page quickly; leave it out for intervals to
 # quote. The verdict comes first: with 12 crawls, a departure from the model that matters could be missed. The simulated
 # core fraction is 0.4.
 #

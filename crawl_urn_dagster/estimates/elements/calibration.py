@@ -35,8 +35,8 @@ _SEED = 1
 class Returns(NamedTuple):
     """Predicted and observed returns of the elements that the last crawl of a fit missed.
 
-    A return is a capture by at least one of the held-out crawls. Whether such elements return is what tells a missed
-    or dormant element from one that is gone.
+    A return is a capture by at least one of the held-out crawls. Only a return distinguishes a missed or dormant
+    element from one that is gone.
 
     Attributes
     ----------

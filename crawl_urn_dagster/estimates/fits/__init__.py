@@ -87,7 +87,7 @@ def register_entry_points(own_fits: Iterable[str]) -> None:
     Raises
     ------
     ValueError
-        If no installed package has one of them, or its object is no definition of a fit.
+        If no installed package has one of them, or its object does not define a fit.
     """
     for name in own_fits:
         if all(known.entry_point != name for known in REGISTRY):

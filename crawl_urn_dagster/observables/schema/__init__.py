@@ -177,5 +177,5 @@ TABLES = {
     )
 }
 
-#: Tables by name that are files of their own, because they have a row for every element.
+#: Tables by name that are separate files, because they have a row for every element.
 FILES = {ELEMENTS.name: ELEMENTS}

@@ -65,7 +65,7 @@ RANK_CHANGES = Table(
         ),
         required("entered", "DOUBLE", "elements that the earlier crawl did not contain, divided by elements", "ratio"),
         *with_interval(
-            "net_flux", "all that come minus all that go, divided by elements; 0 if the flux is balanced", "per crawl"
+            "net_flux", "arrivals minus departures, divided by elements; 0 if the flux is balanced", "per crawl"
         ),
         *with_interval(
             "drift", "mean change of the natural logarithm of the rank; positive: ranks get worse", "per crawl"
@@ -82,8 +82,8 @@ RANK_CHANGES = Table(
             "lost_by_cut",
             "DOUBLE",
             "passing divided by lost, at most 1: share of the losses that the end of the list explains if ranks move "
-            "by a normal amount; a jump past the end cannot be told from a loss, so it is a lower bound; null: "
-            "unknown",
+            "by a normal amount; a jump past the end cannot be distinguished from a loss, so it is a lower bound; "
+            "null: unknown",
             "fraction",
         ),
     ),

@@ -104,7 +104,7 @@ def _new_outcome(instance: dg.DagsterInstance, collection: Collection, run: dg.D
 
 
 def _failed_before(instance: dg.DagsterInstance, run_id: str, check: FailedCheck) -> bool:
-    """Return whether the evaluation before this run failed for the same causes; a first reservation is no event.
+    """Return whether the evaluation before this run failed for the same causes; a first reservation is not an event.
 
     A check may state a cause per line, of which some may have ended.
     """

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.config.collection import Collection
     from crawl_urn_dagster.orchestration.resources import CollectionHome
 
-# Median distance of the collection's own completeness from the counted coverage that is no warning.
+# Median distance of the collection's own completeness from the counted coverage up to which there is no warning.
 _LARGEST_DIFFERENCE = 0.05
 
 

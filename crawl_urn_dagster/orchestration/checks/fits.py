@@ -148,7 +148,7 @@ def _fit_is_ok(row: "pd.Series") -> dg.AssetCheckResult:
 
     has_reservation = isinstance(row["reason_code"], str)
     observed = "ok with reservation" if row["status"] == "ok" and has_reservation else str(row["status"])
-    # A model that the tests refute is no finding unless it is the selected fit.
+    # A model that the tests refute fails this check only if it is the selected fit.
     passed = observed == "ok" or (observed == Status.REFUTED and not row["headline"])
     if row["status"] in UNREPORTED_STATUSES:
         todo = "No numbers of this fit are reported."

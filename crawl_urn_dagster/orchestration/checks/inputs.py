@@ -60,6 +60,6 @@ def _no_crawl_is_set_aside(home: CollectionHome) -> dg.AssetCheckResult:
         rule="every listed crawl must be readable",
         todo="The other crawls were updated without it. Replace the file; the next update then includes the crawl.",
         severity=WARN,
-        # One line per file: a crawl that returns is no new cause.
+        # One line per file: a crawl that returns is not a new cause.
         cause="\n".join(rows["crawl"] + " " + rows["kind"]),
     )

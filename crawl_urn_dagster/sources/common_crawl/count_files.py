@@ -157,7 +157,7 @@ class CommonCrawlCountsSource(RunReadSource):
         AbsentError
             When the crawl has no parts.
         FailedFileError
-            When the server does not tell.
+            When the server does not state it.
         """
         location = self._part(crawl, 0)
         try:

@@ -15,7 +15,7 @@ Mask = npt.NDArray[np.bool_]
 #: First positions of some texts, and the positions after their last.
 Spans = tuple[Positions, Positions]
 
-#: Value of `read_number` where the text is no number.
+#: Value of `read_number` where the text is not a number.
 NOT_A_NUMBER = -1
 _WORD = np.dtype(np.uint64).itemsize
 _ZERO = np.uint8(ord("0"))

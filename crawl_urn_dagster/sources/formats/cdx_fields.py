@@ -121,7 +121,7 @@ class PresenceRules:
 
 
 def read_line(line: str, form: LineFormat, rules: PresenceRules) -> Capture | Outcome:
-    """Return the present capture in a line, or the reason why there is none.
+    """Return the present capture in a line, or the reason why the line has none.
 
     Raises
     ------

@@ -83,7 +83,7 @@ class PageClient:
         self._bytes += len(content)
         if self._bytes > self.files.max_bytes:
             raise TooLargeError(
-                f"{url}: the answer is larger than the {self.files.max_bytes:,} bytes that are accepted; ask for less"
+                f"{url}: the answer is larger than the {self.files.max_bytes:,} bytes that are accepted; request less"
             )
         return LocalFile(path, InputFile(f"{url}#page-{number}", len(content), hashlib.sha256(content).hexdigest()))
 

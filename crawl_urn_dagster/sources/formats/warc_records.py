@@ -105,7 +105,7 @@ class _Span:
     end
         After the iteration: position of the last record, or of the start.
     is_empty
-        After the iteration: whether there was no record.
+        After the iteration: whether the file has no record.
     """
 
     def __init__(self, local: LocalFile, file: BinaryIO, start: int) -> None:

@@ -132,7 +132,7 @@ def _levels(factors: Factors, slopes: Factors | None, longest: int) -> Iterator[
         pairs = n // (2 * size)
         left, right = slice(0, 2 * pairs, 2), slice(1, 2 * pairs, 2)
         middle, end = (2 * np.arange(pairs) + 1) * size, (2 * np.arange(pairs) + 2) * size
-        # From the last crawl of the left node to that of the right, and from the first crawl to the first.
+        # From the last crawl of the left node to the last of the right, and from the first crawl to the first.
         out = np.exp(leaving[..., end - 1] - leaving[..., middle - 1])
         into = np.exp(arriving[..., middle] - arriving[..., middle - size])
         if slopes is not None:

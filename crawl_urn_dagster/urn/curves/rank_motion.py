@@ -3,7 +3,7 @@
 Does not count the moves between bands; see `observables.stratum_moves`.
 
 An element of a band has a rank r that is uniform in the band. At the next crawl, ln r has changed by a normal amount
-with mean μ (drift) and variance 2D (diffusion). Only the bands are known, so the likelihood is that of grouped data.
+with mean μ (drift) and variance 2D (diffusion). Only the bands are known, so the data are grouped.
 Elements that the next crawl does not contain are left out. If the list ends at a rank, those whose rank passed it are
 among them, so the likelihood is conditional on a rank before the end, and gives the share of a band that passes it.
 """

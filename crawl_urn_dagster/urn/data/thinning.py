@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 #: Number of crawls up to which fits use all pairs and windows.
 LONGEST_COMPLETE = 100
-# Of longer collections: the longest lag up to which every lag is kept, the ratio of longer ones, and the largest number
+# In longer collections: the longest lag up to which every lag is kept, the ratio of longer ones, and the largest number
 # of start crawls.
 _EVERY_LAG = 20
 _RATIO = 1.1
@@ -31,7 +31,7 @@ _SIDES_APART = 12
 
 
 def is_long(n_crawls: int) -> bool:
-    """Whether a collection has so many crawls that fits use a part of its pairs and windows."""
+    """Whether a collection is too long for fits of all its pairs and windows."""
     return n_crawls > LONGEST_COMPLETE
 
 

@@ -124,7 +124,7 @@ def count_tables(counts: CaptureHistoryCounts) -> DependenceTables:
     recaptures = counts.recaptures().astype(np.float64)
     new, only, lost_new = spans.sum(axis=1), np.diagonal(spans), np.diagonal(lost)
     old, old_never, lost_old = recaptures.sum(axis=0), spans.sum(axis=0) - only, lost.sum(axis=0) - lost_new
-    # An element that was not released after a capture is no evidence of never being captured again.
+    # A count of elements that are never captured again excludes elements that were removed after their capture.
     transience = _stack(old - old_never, old_never - lost_old, new - only, only - lost_new)[1 : max(n_crawls - 1, 1)]
 
     crawl = np.arange(1, n_crawls - 2)
@@ -230,7 +230,7 @@ def _pool(observed: FloatArray, expected: FloatArray) -> DependenceEffect:
 
 
 def _starts_of_large_tables(expected: FloatArray) -> IntArray:
-    """Return the first table of each group of neighbours whose sum is large enough, or 0 if there is none."""
+    """Return the first table of each group of neighbours whose sum is large enough; 0 if no sum is."""
     starts, total = [0] * bool(len(expected)), np.zeros((2, 2))
     for position, table in enumerate(expected):
         total = total + table

@@ -34,7 +34,7 @@ DAMPING = 0.95
 #: Minimum number of crawls for a forecast: enough for a profile, and for a few stretches of past errors.
 FEWEST = 8
 _LEVEL = 0.95
-# With fewer errors the quantile of Student's t is no guide.
+# With fewer errors the quantile of Student's t is too wide to use.
 _FEWEST_ERRORS = 4
 # Largest distance that fractions keep from 0 and 1, where the logit is infinite.
 _LEAST = 1e-3

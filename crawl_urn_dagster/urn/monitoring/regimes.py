@@ -24,7 +24,7 @@ LEVEL = 0.01
 #: With fewer start crawls no order of their blocks is rare enough, so no change can be found.
 FEWEST_FOR_A_CHANGE = BLOCK * next(blocks for blocks in count(1) if LEVEL * factorial(blocks) >= 1)
 _LAGS = 3
-# Half the 95 % quantile of the likelihood ratio of the date of a change, 7.35. It is larger than that of a parameter.
+# Half the 95 % quantile of the likelihood ratio of the date of a change, 7.35, which exceeds that of a parameter, 3.84.
 _DATE_95 = 3.68
 
 

@@ -310,7 +310,7 @@ def kappa_over_newborn_coverage(
 
 
 def completeness_of_window(classes: Sequence[PopulationClass]) -> float:
-    """Return the completeness if the first crawl is the first of all, so that it captures all elements known at it.
+    """Return the completeness if the first crawl is the first of all: it captures all elements known at it.
 
     Captures of all crawls but the first are divided by the elements that these crawls and those before them in the
     window captured. The first and the last crawl of a model whose population fluctuates follow from a convention and

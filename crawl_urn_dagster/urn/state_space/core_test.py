@@ -55,7 +55,7 @@ class CoreTest(NamedTuple):
         BIC minus that of the core, by the kind of the class in its place: ``sure``, ``permanent`` and ``markov``.
         Relaxations are absent if a Markov class is clearly better than the core.
     resolution
-        Loss per crawl below which a class cannot be distinguished from a core, 1 over the number of crawls.
+        Loss per crawl below which a class cannot be distinguished from a core, 1 divided by the number of crawls.
     """
 
     verdict: CoreVerdict

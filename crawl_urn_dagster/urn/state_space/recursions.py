@@ -57,7 +57,7 @@ class ReturnCourse(NamedTuple):
     Attributes
     ----------
     first
-        Probability that the next capture is that of step j; 0 at step 0.
+        Probability that step j has the next capture; 0 at step 0.
     never
         Probability of no capture in steps 1 to j.
     available, dormant

@@ -108,13 +108,13 @@ class Slope(NamedTuple):
 def slope_of_groups(covariate: FloatArray, estimates: FloatArray, standard_errors: FloatArray) -> Slope | None:
     """Return the slope of the values of some groups on a covariate; None for fewer than three groups.
 
-    The groups scatter about the line, so their weights include the excess of this scatter over the standard errors, and
+    The groups scatter about the line, so their weights include the scatter beyond the standard errors, and
     the interval has Student's t with two degrees of freedom fewer than groups.
 
     Parameters
     ----------
     covariate, estimates, standard_errors
-        Of each group, shape (groups,); NaN where unknown.
+        One value for each group, shape (groups,); NaN where unknown.
     """
     known = np.isfinite(covariate) & np.isfinite(estimates) & np.isfinite(standard_errors) & (standard_errors > 0)
     if known.sum() < 3:

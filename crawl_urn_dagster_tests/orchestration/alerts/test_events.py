@@ -192,7 +192,7 @@ def test_outage_of_another_kind_is_reported_again(polled, receiver):
     busy = source_error("pairs.csv: the server answered 500", "BusyError")
     page = source_error("pairs.csv: is a web page")
     late = source_error("pairs.csv: not received completely by the deadline", "TransientError")
-    assert polled(busy, busy, page, busy, busy) == [0, 1, 1, 1, 1]  # one poll is no change
+    assert polled(busy, busy, page, busy, busy) == [0, 1, 1, 1, 1]  # one poll is not a change
     assert polled(page, page, page, late, late, busy, busy, None) == [1, 2, 2, 2, 3, 3, 4, 5]
     errors = [one["message"].partition("Error: ")[2].split("\n")[0] for one in receiver.received]
     assert errors == [*(one.message for one in (busy, page, late, busy)), ""]

@@ -35,7 +35,7 @@ def test_update_ends_with_the_mark(tmp_path):
     (event,) = (event for event in failed.all_node_events if event.is_step_failure)
     assert "older than table crawls: quantities, " in event.step_failure_data.error.cause.message
 
-    pipeline.run(without=FIGURES)  # a check on the numbers of so few crawls fails
+    pipeline.run(without=FIGURES)  # a check on the numbers of few crawls fails
     assert not pipeline.outcome.errors
     assert pipeline.home.observables.read("complete")["crawls"].tolist() == [7]
     assert complete_alone(pipeline).success

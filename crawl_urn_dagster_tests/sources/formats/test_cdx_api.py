@@ -165,7 +165,7 @@ def test_pages_are_counted_first(files, server, counted):
 def test_busy_servers_and_cut_answers_are_asked_again(files, server, waits, api):
     answers = Api(server, APIS[api](25))
     flaws = [busy(429, Retry_After="7"), busy(503), cut]
-    # The number of pages is one word, of which a part is no error.
+    # The number of pages is one word; a part of it is not an error.
     answers.flaws = flaws[:2] if api == "pywb" else flaws
     _, captures = read(files, source_of(server, api=api, seconds_between_requests=2.0))
     assert len(captures) == 20

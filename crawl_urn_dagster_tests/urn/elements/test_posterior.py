@@ -129,7 +129,7 @@ CASES = {
     ],
 )
 def test_probabilities_of_simulated_elements_are_calibrated(case, n_crawls):
-    """Calibration errors have a sampling error of about 0.01. Eight crawls hardly tell a new core element."""
+    """Calibration errors have a sampling error of about 0.01. Eight crawls hardly identify a new core element."""
     settings, member, model = CASES[case]
     simulated = simulate_elements(np.random.default_rng(n_crawls), n_crawls, 1500, **settings)
     seen, row, elements = np.unique(simulated.seen, axis=0, return_inverse=True, return_counts=True)

@@ -64,7 +64,7 @@ def test_effects_of_the_true_classes_are_near_zero():
         assert min(result.se for result in results) > 0
 
 
-def test_transience_of_a_long_list_of_few_elements_is_not_found_where_there_is_none():
+def test_a_long_list_of_few_elements_without_transience_is_not_refuted():
     classes, rng = [group("core", 180, 1, 1, 130), group("shell", 420, 0.95, 0.6, 130)], np.random.default_rng(7)
     found = [effects(as_counts(presence(classes, rng)), classes).transience for _ in range(15)]
     bias, se = np.mean([one.effect for one in found]), np.mean([one.se for one in found])
