@@ -14,7 +14,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from crawl_urn_dagster.sources.formats.canonical_urls import MAX_URL_CHARACTERS
-from crawl_urn_dagster.sources.formats.cdx_lines import LETTERS, is_legend, parse_legend
+from crawl_urn_dagster.sources.formats.cdx_lines import LETTERS, find_legend
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.sources.formats.cdx_lines import LineFormat
@@ -149,8 +149,9 @@ def parse_stamp(text: str | None) -> int | None:
 
 
 def _split_columns(line: str, form: LineFormat) -> Fields | Outcome:
-    if "CDX" in line and is_legend(line):
-        if not form.is_under(parse_legend(line)):
+    legend = find_legend(line) if "CDX" in line else None
+    if legend is not None:
+        if not form.is_under(legend):
             raise ValueError(f"the legend {line[:80]!r} follows lines of the fields {form}; split the file there")
         return Outcome.HEADER
     values = form.split(line)

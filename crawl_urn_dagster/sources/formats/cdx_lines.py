@@ -168,13 +168,18 @@ def parse_legend(text: str) -> LineFormat:
     ValueError
         When the text is not a legend, or lacks the time (b), or both a key (N, A) and a URL (a).
     """
-    match = _HEADER.fullmatch(text if "CDX" in text else f" CDX {text.strip()}")
-    if not match:
+    legend = find_legend(text if "CDX" in text else f" CDX {text.strip()}")
+    if legend is None:
         raise ValueError("is not the legend of a CDX file; expected letters such as N b a m s k r M S V g")
-    legend = LineFormat(match["letters"].replace(match["delimiter"], ""), match["delimiter"])
     if "b" not in legend.letters or not (legend.has("key") or legend.has("url")):
         raise ValueError("lacks b (the time), or both N (the key) and a (the URL), which every capture needs")
     return legend
+
+
+def find_legend(line: str) -> LineFormat | None:
+    """Return the format that a line is the legend of, which may lack necessary fields; None: it is not a legend."""
+    match = _HEADER.fullmatch(line)
+    return match and LineFormat(match["letters"].replace(match["delimiter"], ""), match["delimiter"])
 
 
 def is_legend(text: str) -> bool:
