@@ -74,6 +74,12 @@ def _crawls_asset(collection: Collection, home: CollectionHome, source: Presence
         contents = {label: partition.content for label, partition in partitions.items()}
         table = crawls_table(crawls_frame(present, elements), contents)
         findings = {"not_ingested": len(absent), **listing.findings}
+        if listing.captures and collection.sample_one_in == 1:
+            findings["repeated_captures"] = sum(
+                listing.captures[label] - one.elements
+                for label, one in partitions.items()
+                if one.revision == listing.revisions[label]
+            )
         _replace(home.observables, listing.inputs, {"crawls": table}, findings, listing.quarantined)
         return _crawls_result(collection, table, quarantined=len(listing.quarantined), **findings)
 

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.estimates.headline import read_headline
 from crawl_urn_dagster.figures import PARAMETER_FIGURES
 from crawl_urn_dagster.observables.database import MissingTableError
@@ -90,3 +91,13 @@ def test_crawl_without_partition_is_excluded_and_counted(tmp_path):
     pipeline.execute("update", without=ALL_BUT_OBSERVABLES)
     assert pipeline.home.observables.read("crawls")["crawl"].tolist() == ["2020-01-06", "2020-03-02", "2020-03-30"]
     assert pipeline.metadata("crawls")["not_ingested"] == 1
+
+
+def test_repeated_rows_of_a_list_are_counted(tmp_path):
+    (tmp_path / "hosts.csv").write_text("crawl,element\n2024-01,a.org\n2024-01,a.org\n2024-01,b.org\n2024-02,b.org\n")
+    source = {"type": "presence_list", "path": str(tmp_path / "hosts.csv")}
+    pipeline = Pipeline(Collection.model_validate({"name": "hosts", "granularity": "host", "source": source}), tmp_path)
+    pipeline.ingest()
+    pipeline.execute("update", without=ALL_BUT_OBSERVABLES)
+    assert pipeline.metadata("crawls")["repeated_captures"] == 1
+    assert pipeline.home.observables.read("crawls")["elements"].tolist() == [2, 1]
