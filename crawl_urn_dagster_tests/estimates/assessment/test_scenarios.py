@@ -73,6 +73,23 @@ def test_truncated_crawl_is_named_and_set_aside(assessed):
     assert "core_shell" not in whole.refuted
 
 
+def test_truncated_last_crawl_without_a_core_changes_no_number(shared_scenarios):
+    settings = {"T": 12, "N": 500, "kappa": 0.0, "shells": ((1.0, 0.97, 0.98),), "out": 0.03, "back": 0.2}
+    seen = simulator().simulate(np.random.default_rng(2), **settings)
+    seen[:, -1] &= np.random.default_rng(3).random(len(seen)) < 0.05
+    counts = CaptureHistoryCounts(*np.unique(seen, axis=0, return_counts=True))
+    data = collection_data(counts)
+    cut = assess_histories(data, counts, seed=1)
+    assert cut.verdict.name == "temporary_absence"
+    assert cut.set_aside == (data.labels[-1],)
+    assert data.labels[-1] in cut.verdict.meaning
+    before = counts.select_crawls(range(11))
+    without = assess_histories(replace(data, crawls=data.crawls.iloc[:-1]), before, seed=1)
+    assert {name: one.value for name, one in cut.quantities.items()} == pytest.approx(
+        {name: one.value for name, one in without.quantities.items()}
+    )
+
+
 def test_truncated_last_crawl_is_set_aside(assessed):
     cut = assessed(kappa=0.3, truncated=(SIZE["T"] - 1, 0.05))
     whole = assessed(kappa=0.3)

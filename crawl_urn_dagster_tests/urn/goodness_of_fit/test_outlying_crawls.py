@@ -26,6 +26,58 @@ def test_a_truncated_crawl_is_named(core, kept):
     assert found.crawls == (15,)
 
 
+def absent_in_runs(n_crawls, rng, classes=((1.0, 0.97, 0.95, 0.3),), elements=800, logit_sd=0.0, growth=0.0):
+    """Return presences without a core: classes of share, survival, and capture after a capture and after a miss."""
+    effort, presences = np.exp(logit_sd * rng.standard_normal(n_crawls)), []
+    for share, survival, after_capture, after_miss in classes:
+        alive = last = np.zeros(0, dtype=bool)
+        seen = np.zeros((0, n_crawls), dtype=bool)
+        for crawl in range(n_crawls):
+            alive = alive & (rng.random(alive.size) < survival)
+            born = max(int(share * elements * (1 + growth) ** crawl) - alive.sum(), 0)
+            alive, seen = np.append(alive, np.ones(born, dtype=bool)), np.pad(seen, ((0, born), (0, 0)))
+            last = np.append(last, rng.random(born) < after_miss / (1 - after_capture + after_miss))
+            odds = np.where(last, after_capture / (1 - after_capture), after_miss / (1 - after_miss)) * effort[crawl]
+            last = rng.random(last.size) < odds / (1 + odds)
+            seen[:, crawl] = alive & last
+        presences.append(seen)
+    return np.concatenate(presences)
+
+
+STABLE_AND_INTERMITTENT = ((0.6, 0.99, 0.97, 0.3), (0.4, 0.96, 0.75, 0.1))
+
+
+@pytest.mark.parametrize("kept", [0.04, 0.2, 0.5])
+@pytest.mark.parametrize("crawl", [0, 13, 25], ids=["first", "middle", "last"])
+def test_truncated_crawl_is_named_without_a_core(crawl, kept):
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        classes = (STABLE_AND_INTERMITTENT, ((1.0, 0.97, 0.95, 0.3),))[seed % 2]
+        seen = absent_in_runs(26, rng, classes, logit_sd=0.3 * (seed // 2))
+        assert find_outlying_crawls(as_counts(truncated(seen, crawl, kept, rng))).crawls == (crawl,)
+
+
+@pytest.mark.parametrize("crawl", [0, 23], ids=["first", "last"])
+@pytest.mark.parametrize("kept", [0.04, 0.3, 0.5])
+def test_truncated_edge_is_named_with_a_core(crawl, kept):
+    rng = np.random.default_rng(7)
+    assert find_outlying_crawls(as_counts(truncated(core_and_shell(24, rng), crawl, kept, rng))).crawls == (crawl,)
+
+
+@pytest.mark.parametrize("growth", [0.0, 0.02, 0.1, -0.03])
+def test_noise_and_growth_without_a_core_name_no_crawl(growth):
+    for seed in range(6):
+        rng = np.random.default_rng(100 + seed)
+        seen = absent_in_runs((8, 12, 26)[seed % 3], rng, STABLE_AND_INTERMITTENT, 600, 0.3, growth)
+        assert find_outlying_crawls(as_counts(seen)).crawls == ()
+
+
+def test_a_few_elements_hide_no_truncated_crawl():
+    rng = np.random.default_rng(8)
+    seen = absent_in_runs(40, rng, elements=150)
+    assert find_outlying_crawls(as_counts(truncated(seen, 39, 0.05, rng))).crawls == (39,)
+
+
 def test_two_truncated_crawls_are_named_one_at_a_time():
     rng = np.random.default_rng(2)
     seen = core_and_shell(24, rng)
