@@ -80,7 +80,7 @@ def simulated_list(n_crawls: int) -> pd.DataFrame:
         coverage=1 / (1 + np.exp(-logits)),
         seed=1,
     )
-    labels = pd.date_range("2015-01-01", periods=n_crawls, freq="7D").strftime("%Y-%m-%d")
+    labels = pd.date_range("2000-01-01", periods=n_crawls, freq="7D").strftime("%Y-%m-%d")
     captured = [histories.captured(crawl) for crawl in range(n_crawls)]
     return pd.DataFrame(
         {"crawl": np.repeat(labels, [len(found) for found in captured]), "element": np.concatenate(captured)}

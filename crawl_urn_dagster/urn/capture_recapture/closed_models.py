@@ -85,7 +85,8 @@ def mh_poisson2(frequencies: npt.ArrayLike) -> Comparator:
     >>> round(mh_poisson2([0, 25, 22, 13, 5, 1, 2]).estimate, 1)
     81.5
     """
-    return _loglinear("mh_poisson2", frequencies, lambda k: 2.0**k - 1)
+    # Divided by 2^T, which changes no estimate, because the square of 2^k is too large for a long collection.
+    return _loglinear("mh_poisson2", frequencies, lambda k: 2.0 ** (k - k[-1]) - 2.0 ** -k[-1])
 
 
 def mh_darroch(frequencies: npt.ArrayLike) -> Comparator:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from scipy.sparse import csr_array
 from scipy.special import xlog1py, xlogy
 
 from crawl_urn_dagster.urn.capture_recapture.recaptures import (
@@ -115,14 +116,23 @@ def fit_cormack_jolly_seber(
     exponents = gaps / unit
     index = np.stack([alpha_index, coverage_index + len(alpha_names)])
 
-    def log_likelihood(parameters: FloatArray) -> tuple[float, FloatArray]:
-        alpha, p = parameters[index]
+    def differentiated(parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return values, shape (...), and derivatives by α and p of every stratum and gap, shape (..., cells)."""
+        alpha, p = np.moveaxis(parameters[..., index], -3, 0)
         value, by_phi, by_p = _log_likelihood(counts, alpha**exponents, p)
-        by_alpha = by_phi * exponents * alpha ** (exponents - 1)
-        gradient = np.bincount(index.ravel(), weights=np.stack([by_alpha, by_p]).ravel(), minlength=len(names))
-        return value, gradient.astype(np.float64)
+        slopes = np.stack([by_phi * exponents * alpha ** (exponents - 1), by_p], axis=-3)
+        return value, slopes.reshape(*parameters.shape[:-1], index.size)
 
-    best = maximise(log_likelihood, [_start(counts, exponents, index, len(names))], trials)
+    def log_likelihood(parameters: FloatArray) -> tuple[float, FloatArray]:
+        value, slopes = differentiated(parameters)
+        return float(value), np.bincount(index.ravel(), weights=slopes, minlength=len(names)).astype(np.float64)
+
+    cells = csr_array((np.ones(index.size), (np.arange(index.size), index.ravel())), shape=(index.size, len(names)))
+
+    def gradients(parameters: FloatArray) -> FloatArray:
+        return np.asarray(differentiated(parameters)[1] @ cells)
+
+    best = maximise(log_likelihood, [_start(counts, exponents, index, len(names))], trials, gradients=gradients)
     powers = np.append(np.full(len(alpha_names), 1 / unit), np.ones(len(coverage_names)))
     return fit_at(
         log_likelihood,
@@ -132,6 +142,7 @@ def fit_cormack_jolly_seber(
         sample_size=trials,
         powers=powers,
         dispersion=dispersion,
+        gradients=gradients,
     )
 
 
@@ -148,14 +159,16 @@ def _start(
     return np.where(n_known > 0, sums / np.maximum(n_known, 1), 0.5).clip(*_START)
 
 
-def _log_likelihood(counts: RecaptureCounts, phi: FloatArray, p: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-    """Return the log-likelihood and its derivatives by φ and p of every gap."""
+def _log_likelihood(
+    counts: RecaptureCounts, phi: FloatArray, p: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the log-likelihood, shape (...), and its derivatives by φ and p of every gap, in their shape."""
     marked, passed = counts.marked[..., 1:], counts.passed[..., 1:]
     survived, never = marked + passed, counts.released - counts.recaptured
     chi = never_seen_again(phi, p)
     value = xlogy(survived, phi) + xlogy(marked, p) + xlog1py(passed, -p) + xlogy(never, chi)[..., :-1]
     by_phi, by_p = never_seen_again_gradient(never, phi, p, chi)
-    return float(value.sum()), by_phi + survived / phi, by_p + marked / p - passed / (1 - p)
+    return value.sum(axis=(-2, -1)), by_phi + survived / phi, by_p + marked / p - passed / (1 - p)
 
 
 def _parameters(name: str, structure: Structure, strata: int, crawls: range) -> tuple[list[str], npt.NDArray[np.intp]]:

@@ -189,7 +189,8 @@ class Counts:
         sizes, intersections, unions = (
             np.broadcast_to(values, (n, *values.shape)) for values in (self.sizes, self.intersections, self.unions)
         )
-        return replace(self, sizes=sizes, intersections=intersections, unions=unions)
+        of_points = None if self.of_points is None else np.broadcast_to(self.of_points, (n, *self.of_points.shape))
+        return replace(self, sizes=sizes, intersections=intersections, unions=unions, of_points=of_points)
 
 
 def _values_at(values: FloatArray, position: IntArray) -> FloatArray:

@@ -281,6 +281,7 @@ def profile_kappa(counts: Counts, kappa: npt.ArrayLike) -> KappaProfile:
     if not ((grid >= 0) & (grid < 1)).all():
         raise ValueError(f"kappa is {grid[~((grid >= 0) & (grid < 1))][0]}; expected numbers from 0 to below 1")
     points = Points.from_counts(counts)
+    counts = replace(counts, of_points=points.count(counts))
     best = _best(points, counts, "core_shell")
     others = np.concatenate([best.parameters[:, 1:], _STARTS["core_shell"][:6, 1:]])
     start = np.stack([np.column_stack([np.full(len(others), value), others]) for value in grid])
@@ -312,6 +313,8 @@ def profile_kappa(counts: Counts, kappa: npt.ArrayLike) -> KappaProfile:
 def _best(points: Points, counts: Counts, model: str) -> Solutions:
     """Fit one problem: the best of several unweighted starts, then weighted."""
     starts, free = _STARTS[model], FREE[model]
+    # The points of the starts are counted once.
+    counts = replace(counts, of_points=points.count(counts))
     unweighted = np.ones((1, len(points.kind)))
     first = _search(points, counts.repeated(len(starts)), unweighted, starts, free)
     leader = first.parameters[[int(first.cost.argmin())]]

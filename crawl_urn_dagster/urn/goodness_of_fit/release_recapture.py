@@ -5,6 +5,7 @@ Does not measure effect sizes; see `dependence`. A core alone fails TEST3.SR and
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -231,11 +232,26 @@ def _pool_columns(table: FloatArray) -> FloatArray:
 
     After a step that leaves the last column larger than the first one, pooling continues from the other end.
     """
-    while table.shape[1] > 2 and table.any() and (_expected(table) < _SMALLEST_EXPECTED).any():
-        table = np.column_stack([table[:, :-2], table[:, -2] + table[:, -1]])
-        if table[:, 0].sum() < table[:, -1].sum():
-            table = table[:, ::-1]
-    return table
+    if not table.any():
+        return table
+    # Pooling keeps the sums of rows, so the smaller row decides whether a column has too few expected elements.
+    smaller, total = table.sum(axis=1).min(), table.sum()
+
+    def is_small(column: float) -> bool:
+        return bool(smaller * column / total < _SMALLEST_EXPECTED)
+
+    columns, sums, is_reversed = deque(table.T), deque(table.sum(axis=0).tolist()), False
+    n_small = sum(map(is_small, sums))
+    while len(columns) > 2 and n_small:
+        take, put = (deque.popleft, deque.appendleft) if is_reversed else (deque.pop, deque.append)
+        last, before = take(sums), take(sums)
+        put(columns, take(columns) + take(columns))
+        put(sums, before + last)
+        n_small += is_small(before + last) - is_small(last) - is_small(before)
+        first, last = (sums[-1], sums[0]) if is_reversed else (sums[0], sums[-1])
+        if first < last:
+            is_reversed = not is_reversed
+    return np.column_stack(list(columns)[::-1] if is_reversed else list(columns))
 
 
 def _expected(table: FloatArray) -> FloatArray:

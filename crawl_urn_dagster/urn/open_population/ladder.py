@@ -19,7 +19,7 @@ from crawl_urn_dagster.urn.open_population.likelihood import MixtureLikelihood, 
 from crawl_urn_dagster.urn.open_population.members import MEMBERS, MEMBERS_BY_NAME, Layout, layout_of
 from crawl_urn_dagster.urn.open_population.newton import Maximum, covariance_of, maximise_within
 from crawl_urn_dagster.urn.open_population.quantities import (
-    Course,
+    Courses,
     estimate_quantities,
     limits_of,
     upper_limit_of_share,
@@ -40,6 +40,8 @@ NO_SUPPORT = 10.0
 _LARGEST_C_HAT = 3.0
 _ITERATIONS_OF_A_START = 10
 _LEAST_EXPECTED = 5.0
+# Step that differentiates the gradient at a start.
+_DIFFERENCE = 1e-5
 # Core member whose fit limits κ of a member without a core. Two shells that grow have none: the limit of a constant
 # population does not hold for a core that crawls miss.
 _LIMITED_BY = {
@@ -105,7 +107,7 @@ class OpenPopulationFit:
     estimates: Mapping[str, float] = field(default_factory=dict)
     intervals: Mapping[str, Interval] = field(default_factory=dict)
     standard_errors: Mapping[str, float] = field(default_factory=dict)
-    courses: Mapping[str, Course] = field(default_factory=dict)
+    courses: Courses = field(default_factory=Courses)
     kappa_limit: float | None = None
 
     def inflated(self, c_hat: float) -> OpenPopulationFit:
@@ -117,10 +119,7 @@ class OpenPopulationFit:
         }
         if not self.estimates.get("kappa", 1.0):
             intervals["kappa"] = Interval(0.0, min(factor * self.intervals["kappa"].high, 1.0))
-        courses = {}
-        for name, course in self.courses.items():
-            error = factor * course.standard_error
-            courses[name] = Course(course.estimate, error, *limits_of(name, course.estimate, error))
+        courses = replace(self.courses, factor=factor * self.courses.factor)
         return replace(self, intervals=intervals, standard_errors=errors, courses=courses)
 
 
@@ -287,12 +286,18 @@ class _Search:
         best: tuple[_Model, Maximum] | None = None
         for sign in signs:
             model = _Model(layout_of(member, self.counts.n_crawls, sign), self.single, self.mixed, self.sizes)
-            maximum = model.maximise(starts_of(model.layout, self.sizes, self.found))
+            maximum = model.maximise(starts_of(model.layout, self.sizes, self.found), self._nearest(member))
             if best is None or maximum.value > best[1].value:
                 best = model, maximum
         if best is not None:
-            self.found[member.name] = Found(best[0].layout, best[1].parameters)
+            self.found[member.name] = Found(best[0].layout, best[1].parameters, best[1].hessian)
             self.fits[member.name] = best[0].describe(best[1])
+
+    def _nearest(self, member: Member) -> Found | None:
+        """Return the best of the fits that the search starts from; None without one."""
+        names = [name for name in member.starts_from if name in self.fits]
+        best = max(names, key=lambda name: self.fits[name].log_likelihood, default=None)
+        return None if best is None else self.found[best]
 
     def _with_limit_of_kappa(self, fit: OpenPopulationFit) -> OpenPopulationFit:
         """Return a fit without a core with κ = 0 and the one-sided limit of the member with one."""
@@ -345,12 +350,34 @@ class _Model:
             gradient[k] /= core
         return gradient, hessian
 
-    def maximise(self, starts: Sequence[FloatArray]) -> Maximum:
+    def _curvature(self, near: Found | None) -> Callable[[FloatArray], FloatArray]:
+        """Return a function for the second derivatives at a start, which approximates them if a simpler fit is near.
+
+        Those by the parameters of single crawls and gaps are then the ones of the simpler fit.
+        """
+        here = self.layout.by_crawl
+        if near is None or near.layout.by_crawl.size != here.size:
+            return lambda start: self.derivatives(start)[1]
+        hessian = np.zeros((self.layout.n_parameters, self.layout.n_parameters))
+        hessian[np.ix_(here, here)] = near.hessian[np.ix_(near.layout.by_crawl, near.layout.by_crawl)]
+        others = np.setdiff1d(np.arange(self.layout.n_parameters), here)
+
+        def approximate(start: FloatArray) -> FloatArray:
+            slope = self.gradient(start)
+            for other in others:
+                moved = start.copy()
+                moved[other] += _DIFFERENCE * max(abs(start[other]), 1.0)
+                column = (self.gradient(moved) - slope) / (moved[other] - start[other])
+                hessian[other], hessian[:, other] = column, column
+            return hessian
+
+        return approximate
+
+    def maximise(self, starts: Sequence[FloatArray], nearest: Found | None = None) -> Maximum:
         bounds = self.layout.bounds(self._sizes.captured)
         if is_long(self.layout.n_crawls):
-            functions = self.value, self.gradient, self.derivatives
-            near = max((approach(functions, start, bounds) for start in starts), key=lambda found: found[1])
-            return maximise_within(self.value, self.derivatives, near[0], bounds)
+            functions = self.value, self.gradient, lambda at: self.derivatives(at)[1], self._curvature(nearest)
+            return maximise_within(self.value, self.derivatives, approach(functions, starts, bounds)[0], bounds)
         if len(starts) > 1:
             tried = [
                 maximise_within(self.value, self.derivatives, start, bounds, iterations=_ITERATIONS_OF_A_START)

@@ -20,7 +20,7 @@ from crawl_urn_dagster.urn.data.histories import first_and_last
 from crawl_urn_dagster.urn.open_population.class_terms import COMPLEX_STEP, CourseParameters, adjoint, class_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     import numpy.typing as npt
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 # Histories whose products are computed at once: their captures as numbers fit the processor's cache.
 _CHUNK = 2_048
+# Parameters of courses whose complex steps are followed at once: the intermediate arrays fit the processor's cache.
+_STEPPED = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +71,15 @@ class ClassDesign:
         """Return derivatives by the parameters, from those by the course, shape (..., 3 T - 1)."""
         return np.asarray(by_course @ self._sparse)
 
-    def stepped_course(self, parameters: FloatArray) -> CourseParameters:
-        """Return the parameters of every crawl and gap with a complex step of each parameter along the first axis."""
-        return _course(self.matrix @ parameters + 1j * COMPLEX_STEP * self.matrix.T)
+    def stepped_courses(self, parameters: FloatArray) -> Iterator[CourseParameters]:
+        """Yield the parameters of every crawl and gap with a complex step of each parameter along the first axis.
+
+        The steps are divided into parts that fit the processor's cache.
+        """
+        course, steps = self._sparse @ parameters, self._sparse.T.tocsr()
+        at_once = max(_STEPPED // len(course), 1)
+        for low in range(0, parameters.size, at_once):
+            yield _course(course + 1j * COMPLEX_STEP * steps[low : low + at_once].toarray())
 
 
 def _course(values: npt.NDArray[Any]) -> CourseParameters:
@@ -118,27 +126,35 @@ class HistoryRows:
         """Sum weights of the rows by crawl, by first and by last capture, each of shape (T,)."""
         return _sums(self.seen, self.first, self.last, weights)
 
-    def products_of(self, weights: FloatArray) -> FloatArray:
-        """Return X' diag(weights) X of captures and indicators of first and last capture, shape (3 T, 3 T)."""
-        n = self.n_crawls
-        captures, by_first, by_last = np.zeros((3, n, n))
-        some = np.flatnonzero(weights)
+    def curvature_of(self, weights: FloatArray, slopes: FloatArray) -> FloatArray:
+        """Return S' X' diag(weights) X S, with captures and indicators of first and last capture X and slopes S.
+
+        Parameters
+        ----------
+        weights
+            Shape (rows,).
+        slopes
+            Slopes of the terms of captures, of first and of last captures, shape (3 T, n_parameters).
+        """
+        n, some = self.n_crawls, np.flatnonzero(weights)
+        # Hardly any parameter changes the term of a capture in one class and not in the other.
+        by_captures, by_first, by_last = sparse.csr_array(slopes[:n]), slopes[n : 2 * n], slopes[2 * n :]
+        if some.size <= n:
+            moved = self.seen[some] @ by_captures + by_first[self.first[some]] + by_last[self.last[some]]
+            return np.asarray(moved.T @ (moved * weights[some, None]))
+        captures, first_captures, last_captures = np.zeros((3, n, n))
         for low in range(0, some.size, _CHUNK):
             rows = some[low : low + _CHUNK]
             seen = self.seen[rows]
             weighted = seen * weights[rows, None]
             captures += seen.T @ weighted
-            by_first += self.by_first[rows].T @ weighted
-            by_last += self.by_last[rows].T @ weighted
-        pairs = np.bincount(self.first * n + self.last, weights, minlength=n * n).reshape(n, n)
-        first, last = np.diag(pairs.sum(axis=1)), np.diag(pairs.sum(axis=0))
-        return np.block(
-            [
-                [captures, by_first.T, by_last.T],
-                [by_first, first, pairs],
-                [by_last, pairs.T, last],
-            ]
-        )
+            first_captures += self.by_first[rows].T @ weighted
+            last_captures += self.by_last[rows].T @ weighted
+        pairs = sparse.csr_array((weights[some], (self.first[some], self.last[some])), shape=(n, n))
+        first, last = (np.asarray(pairs.sum(axis=axis))[:, None] for axis in (1, 0))
+        half = by_first.T @ (first_captures @ by_captures + first / 2 * by_first + pairs @ by_last)
+        half += by_last.T @ (last_captures @ by_captures + last / 2 * by_last)
+        return np.asarray(half + half.T + by_captures.T @ (captures @ by_captures))
 
 
 def _sums(seen: FloatArray, first: IntArray, last: IntArray, weights: FloatArray) -> Sums:
@@ -278,7 +294,7 @@ class MixtureLikelihood:
         for k in range(len(self.designs)):
             for j in range(k):
                 between = jacobians[k] - jacobians[j]
-                hessian += between.T @ self._rows.products_of(weights[k] * shares[j]) @ between
+                hessian += self._rows.curvature_of(weights[k] * shares[j], between)
         return gradient, hessian
 
 
@@ -292,11 +308,14 @@ def _differentiate(
     """
     always = design.is_always_captured
     gradient = np.concatenate(adjoint(design.course(parameters), terms, sums, is_always_captured=always))
-    steps = design.stepped_course(parameters)
-    terms_of_steps = class_terms(steps, design.survival, is_always_captured=always)
-    gradients = adjoint(steps, terms_of_steps, sums, is_always_captured=always)
-    curvature = design.by_parameters(np.concatenate(gradients, axis=1).imag / COMPLEX_STEP)
+    curvatures, slopes = [], []
+    for steps in design.stepped_courses(parameters):
+        terms_of_steps = class_terms(steps, design.survival, is_always_captured=always)
+        gradients = adjoint(steps, terms_of_steps, sums, is_always_captured=always)
+        curvatures.append(design.by_parameters(np.concatenate(gradients, axis=1).imag / COMPLEX_STEP))
+        slopes.append(np.concatenate([by.imag.T / COMPLEX_STEP for by in terms_of_steps[:2]]))
+    curvature = np.concatenate(curvatures)
     n = terms.first.size
     coverage = np.zeros((n, parameters.size)) if always else design.matrix[2 * n - 1 :]
-    jacobian = np.concatenate([coverage, *(by.imag.T / COMPLEX_STEP for by in terms_of_steps[:2])])
+    jacobian = np.concatenate([coverage, np.concatenate(slopes, axis=1)])
     return design.by_parameters(gradient), (curvature + curvature.T) / 2, jacobian

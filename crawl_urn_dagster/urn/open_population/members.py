@@ -19,7 +19,7 @@ from crawl_urn_dagster.urn.open_population.likelihood import ClassDesign
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from crawl_urn_dagster.urn.data.histories import FloatArray
+    from crawl_urn_dagster.urn.data.histories import FloatArray, IntArray
     from crawl_urn_dagster.urn.open_population.class_terms import Survival
 
 #: The class in addition to the shells.
@@ -135,6 +135,13 @@ class Layout:
     def n_parameters(self) -> int:
         """Number of parameters."""
         return max(int(at.stop) for at in self.index.values())
+
+    @property
+    def by_crawl(self) -> IntArray:
+        """Positions of the parameters of single crawls and gaps, in an order that members share."""
+        names = ("log_hazard", "logit_coverage", "growth")
+        found = [np.arange(self.n_parameters)[self.index[name]] for name in names if name in self.index]
+        return np.concatenate([positions for positions in found if positions.size > 1])
 
     @property
     def is_linear_core(self) -> bool:

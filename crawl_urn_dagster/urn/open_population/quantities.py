@@ -8,6 +8,8 @@ its mean survival, mean coverage and mean growth of the window for ever.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -17,7 +19,7 @@ from crawl_urn_dagster.urn.open_population.class_terms import COMPLEX_STEP, clas
 from crawl_urn_dagster.urn.results.result import Interval
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from typing import Any
 
     import numpy.typing as npt
@@ -49,13 +51,55 @@ class Course(NamedTuple):
     high: FloatArray
 
 
+@dataclass(frozen=True, eq=False)
+class Courses(Mapping[str, Course]):
+    """Quantities of every crawl or gap by name, whose intervals are computed when a quantity is read.
+
+    With T crawls, the variances of a course take T³ steps, and most courses of most fits are never read.
+
+    Attributes
+    ----------
+    designs, parameters, covariance, crawls
+        Arguments of `estimate_quantities`.
+    values
+        Estimates by name.
+    factor
+        Number that standard errors are multiplied by.
+    """
+
+    designs: Sequence[ClassDesign] = ()
+    parameters: FloatArray = field(default_factory=lambda: np.zeros(0))
+    covariance: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
+    crawls: slice = field(default_factory=lambda: slice(0))
+    values: Mapping[str, FloatArray] = field(default_factory=dict)
+    factor: float = 1.0
+    _known: dict[str, Course] = field(default_factory=dict, init=False)
+
+    def __getitem__(self, name: str) -> Course:
+        """Return a quantity with its interval."""
+        if name not in self._known:
+            value = self.values[name]
+            slope = _slopes(self.designs, self.parameters, self.crawls, {name})[name]
+            se = self.factor * _standard_error(slope, self.covariance)
+            self._known[name] = Course(value, se, *limits_of(name, value, se))
+        return self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names."""
+        return iter(self.values)
+
+    def __len__(self) -> int:
+        """Return the number of quantities."""
+        return len(self.values)
+
+
 class Quantities(NamedTuple):
     """Quantities of the window by name, with standard errors and intervals, and quantities by crawl or gap."""
 
     estimates: dict[str, float]
     standard_errors: dict[str, float]
     intervals: dict[str, Interval]
-    courses: dict[str, Course]
+    courses: Courses
 
 
 class _Classes(NamedTuple):
@@ -200,19 +244,30 @@ def estimate_quantities(
         Estimates, standard errors and intervals.
     """
     values = quantities(designs, [design.course(parameters) for design in designs], crawls)
-    moved = quantities(designs, [design.stepped_course(parameters) for design in designs], crawls)
-    result = Quantities({}, {}, {}, {})
-    for name, value in values.items():
-        slope = moved[name].imag / COMPLEX_STEP
-        variance = (slope * (covariance @ slope)).sum(axis=0)
-        se = np.sqrt(np.maximum(variance, 0.0))
+    courses = {name: value for name, value in values.items() if value.ndim}
+    result = Quantities({}, {}, {}, Courses(designs, parameters, covariance, crawls, courses))
+    for name, slope in _slopes(designs, parameters, crawls, values.keys() - courses.keys()).items():
+        value, se = float(values[name]), float(_standard_error(slope, covariance))
         low, high = limits_of(name, value, se)
-        if value.ndim:
-            result.courses[name] = Course(value, se, low, high)
-        else:
-            result.estimates[name], result.standard_errors[name] = float(value), float(se)
-            result.intervals[name] = Interval(float(low), float(high))
+        result.estimates[name], result.standard_errors[name] = value, se
+        result.intervals[name] = Interval(float(low), float(high))
     return result
+
+
+def _slopes(
+    designs: Sequence[ClassDesign], parameters: FloatArray, crawls: slice, names: Collection[str]
+) -> dict[str, FloatArray]:
+    """Differentiate some quantities by the parameters, shape (n_parameters, ...)."""
+    parts: dict[str, list[FloatArray]] = {}
+    for courses in zip(*(design.stepped_courses(parameters) for design in designs), strict=True):
+        for name, value in quantities(designs, courses, crawls).items():
+            if name in names:
+                parts.setdefault(name, []).append(value.imag / COMPLEX_STEP)
+    return {name: np.concatenate(part) for name, part in parts.items()}
+
+
+def _standard_error(slope: FloatArray, covariance: FloatArray) -> FloatArray:
+    return np.asarray(np.sqrt(np.maximum((slope * (covariance @ slope)).sum(axis=0), 0.0)))
 
 
 def limits_of(name: str, value: npt.ArrayLike, se: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:

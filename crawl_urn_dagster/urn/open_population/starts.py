@@ -28,10 +28,11 @@ _OFTEN = 0.8
 
 
 class Found(NamedTuple):
-    """Parameters of a simpler member that was fitted."""
+    """Parameters of a simpler member that was fitted, and the second derivatives of its likelihood."""
 
     layout: Layout
     parameters: FloatArray
+    hessian: FloatArray
 
 
 class Sizes(NamedTuple):

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     #: Log-likelihood and its gradient, for parameters of shape (n_parameters,) strictly between 0 and 1.
     LogLikelihood: TypeAlias = Callable[[FloatArray], tuple[float, FloatArray]]
+    #: Gradients at many points at once, of shape (points, n_parameters) for parameters of that shape.
+    Gradients: TypeAlias = Callable[[FloatArray], FloatArray]
 
 # Distance that the search keeps from 0 and 1, which keeps the logarithm of an impossible event finite.
 _EDGE = 1e-12
@@ -40,6 +42,8 @@ _DECREMENT = 1e-9
 _CONVERGED_DECREMENT = 1e-4
 # Step of the central differences on the logit scale: the cube root of the gradient's rounding error.
 _STEP = 3e-5
+# Parameters that are moved at once, where gradients are computed together.
+_MOVED_AT_ONCE = 128
 # The information is scaled to a unit diagonal, except for entries below that of one trial or negligible next to the
 # largest one. An eigenvalue below `_SINGULAR` is then a rounding error, and its eigenvector is a direction in which the
 # likelihood is flat.
@@ -122,7 +126,13 @@ class _Information(NamedTuple):
         return float(self.gradient @ self.covariance @ self.gradient)
 
 
-def maximise(log_likelihood: LogLikelihood, starts: Sequence[FloatArray], sample_size: int) -> FloatArray:
+def maximise(
+    log_likelihood: LogLikelihood,
+    starts: Sequence[FloatArray],
+    sample_size: int,
+    *,
+    gradients: Gradients | None = None,
+) -> FloatArray:
     """Maximise a likelihood from several starts, and finish the best search by Newton's method.
 
     Parameters
@@ -133,6 +143,8 @@ def maximise(log_likelihood: LogLikelihood, starts: Sequence[FloatArray], sample
         At least one array of shape (n_parameters,) in [0, 1].
     sample_size
         Number of trials, more than 0. It only scales the search.
+    gradients
+        The gradients at many points, which differences need; None: one after the other.
 
     Returns
     -------
@@ -157,7 +169,7 @@ def maximise(log_likelihood: LogLikelihood, starts: Sequence[FloatArray], sample
 
     candidates = [search(start, _ITERATIONS_OF_A_START) for start in starts]
     _, parameters = search(min(candidates, key=lambda candidate: candidate[0])[1], _ITERATIONS)
-    return _finish(log_likelihood, parameters)
+    return _finish(log_likelihood, parameters, gradients)
 
 
 def fit_at(
@@ -170,12 +182,13 @@ def fit_at(
     powers: FloatArray,
     dispersion: float = 1.0,
     may_be_zero: Sequence[str] = (),
+    gradients: Gradients | None = None,
 ) -> MaximumLikelihoodFit:
     """Compute standard errors and the status of a maximum, and find the parameters that are not identified.
 
     Parameters
     ----------
-    log_likelihood, sample_size
+    log_likelihood, sample_size, gradients
         Arguments of `maximise`.
     best
         Result of `maximise`, shape (n_parameters,).
@@ -191,7 +204,7 @@ def fit_at(
     may_be_zero
         Names of the parameters whose intervals must be able to contain 0.
     """
-    found = _information(log_likelihood, best)
+    found = _information(log_likelihood, best, gradients)
     logit_se = np.full(len(best), np.nan)
     known = np.flatnonzero(found.free)[found.identified]
     logit_se[known] = np.sqrt(dispersion * np.diagonal(found.covariance)[found.identified])
@@ -244,11 +257,11 @@ def _by_name(names: Sequence[str], values: FloatArray) -> dict[str, float]:
     return {name: float(value) for name, value in zip(names, values, strict=True) if not np.isnan(value)}
 
 
-def _finish(log_likelihood: LogLikelihood, parameters: FloatArray) -> FloatArray:
+def _finish(log_likelihood: LogLikelihood, parameters: FloatArray, gradients: Gradients | None) -> FloatArray:
     """Iterate Newton's method on the free parameters while it raises the likelihood and stays off the bounds."""
     value = log_likelihood(parameters)[0]
     for _ in range(_NEWTON_STEPS):
-        found = _information(log_likelihood, parameters)
+        found = _information(log_likelihood, parameters, gradients)
         if found.decrement < _DECREMENT:
             break
         trial = parameters.copy()
@@ -264,22 +277,27 @@ def _is_free(parameters: FloatArray) -> BoolArray:
     return np.asarray((parameters > _EDGE) & (parameters < 1 - _EDGE))
 
 
-def _information(log_likelihood: LogLikelihood, parameters: FloatArray) -> _Information:
+def _information(
+    log_likelihood: LogLikelihood, parameters: FloatArray, gradients: Gradients | None
+) -> _Information:
     """Differentiate the gradient on the logit scale, and invert the part of it that is not singular.
 
     A free parameter is identified if no direction in which the likelihood is flat changes it.
     """
     free = _is_free(parameters)
 
-    def gradient(logits: FloatArray) -> FloatArray:
-        moved = parameters.copy()
-        moved[free] = expit(logits)
-        return np.asarray((log_likelihood(moved)[1] * moved * (1 - moved))[free])
+    def slopes(logits: FloatArray) -> FloatArray:
+        moved = np.tile(parameters, (len(logits), 1))
+        moved[:, free] = expit(logits)
+        found = np.array([log_likelihood(one)[1] for one in moved]) if gradients is None else gradients(moved)
+        return np.asarray((found * moved * (1 - moved))[:, free])
 
     logits = logit(parameters[free])
-    steps = _STEP * np.eye(logits.size)
-    differences = [gradient(logits + step) - gradient(logits - step) for step in steps]
-    information = -np.array(differences).reshape(logits.size, logits.size) / (2 * _STEP)
+    differences = [np.zeros((0, logits.size))]
+    for low in range(0, logits.size, _MOVED_AT_ONCE):
+        steps = _STEP * np.eye(min(_MOVED_AT_ONCE, logits.size - low), logits.size, k=low)
+        differences.append(slopes(logits + steps) - slopes(logits - steps))
+    information = -np.concatenate(differences) / (2 * _STEP)
     information = (information + information.T) / 2
 
     diagonal = np.diagonal(information)
@@ -288,7 +306,7 @@ def _information(log_likelihood: LogLikelihood, parameters: FloatArray) -> _Info
     regular = eigenvalues > _SINGULAR
     inverse = (vectors[:, regular] / eigenvalues[regular]) @ vectors[:, regular].T
     identified = (vectors[:, ~regular] ** 2).sum(axis=1) < _FLAT_SHARE
-    return _Information(free, gradient(logits), inverse / np.outer(scale, scale), identified, int(regular.sum()))
+    return _Information(free, slopes(logits[None])[0], inverse / np.outer(scale, scale), identified, int(regular.sum()))
 
 
 def _status(

@@ -26,7 +26,7 @@ def test_every_member_has_starts_near_its_bounds(counts):
             assert start.shape == (layout.n_parameters,)
             assert (start >= low - 1).all()
             assert (start <= high + 1).all()
-        found[member.name] = Found(layout, starts[0])
+        found[member.name] = Found(layout, starts[0], np.zeros((0, 0)))
 
 
 def test_core_starts_below_the_elements_in_all_crawls(counts):
