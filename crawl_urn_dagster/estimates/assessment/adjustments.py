@@ -16,7 +16,7 @@ from crawl_urn_dagster.urn.data.normal_intervals import NORMAL_QUANTILE
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.estimates.assessment.result import Quantity
-    from crawl_urn_dagster.urn.open_population.quantities import Course
+    from crawl_urn_dagster.urn.open_population.quantity_intervals import Course
 
 _LARGEST_CORRELATION = 0.9
 # The rule of three: with 95 % confidence, at most three events are expected where none was observed.

@@ -21,11 +21,11 @@ from crawl_urn_dagster.urn import Interval, Status
 from crawl_urn_dagster.urn.data.normal_intervals import DETECTABLE_STANDARD_ERRORS, NORMAL_QUANTILE
 from crawl_urn_dagster.urn.open_population.members import MEMBERS_BY_NAME
 from crawl_urn_dagster.urn.open_population.quantities import (
-    Course,
     completeness_of_window,
     kappa_over_newborn_coverage,
     last_known_over_newborn_coverage,
 )
+from crawl_urn_dagster.urn.open_population.quantity_intervals import Course
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

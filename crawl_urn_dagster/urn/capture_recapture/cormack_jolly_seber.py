@@ -168,7 +168,7 @@ def _log_likelihood(
     chi = never_seen_again(phi, p)
     value = xlogy(survived, phi) + xlogy(marked, p) + xlog1py(passed, -p) + xlogy(never, chi)[..., :-1]
     by_phi, by_p = never_seen_again_gradient(never, phi, p, chi)
-    return value.sum(axis=(-2, -1)), by_phi + survived / phi, by_p + marked / p - passed / (1 - p)
+    return np.asarray(value.sum(axis=(-2, -1))), by_phi + survived / phi, by_p + marked / p - passed / (1 - p)
 
 
 def _parameters(name: str, structure: Structure, strata: int, crawls: range) -> tuple[list[str], npt.NDArray[np.intp]]:

@@ -12,19 +12,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crawl_urn_dagster.urn.data.histories import first_and_last
-from crawl_urn_dagster.urn.data.thinning import is_long
 from crawl_urn_dagster.urn.open_population.class_terms import class_terms
 from crawl_urn_dagster.urn.open_population.classes import PopulationClass
-from crawl_urn_dagster.urn.open_population.likelihood import MixtureLikelihood, history_rows
-from crawl_urn_dagster.urn.open_population.members import MEMBERS, MEMBERS_BY_NAME, Layout, layout_of
-from crawl_urn_dagster.urn.open_population.newton import Maximum, covariance_of, maximise_within
-from crawl_urn_dagster.urn.open_population.quantities import (
+from crawl_urn_dagster.urn.open_population.likelihood import history_rows
+from crawl_urn_dagster.urn.open_population.member_likelihood import MemberLikelihood
+from crawl_urn_dagster.urn.open_population.members import MEMBERS, MEMBERS_BY_NAME, layout_of
+from crawl_urn_dagster.urn.open_population.newton import covariance_of
+from crawl_urn_dagster.urn.open_population.quantity_intervals import (
     Courses,
     estimate_quantities,
     limits_of,
     upper_limit_of_share,
 )
-from crawl_urn_dagster.urn.open_population.quasi_newton import approach
 from crawl_urn_dagster.urn.open_population.starts import Found, Sizes, sizes_of, starts_of
 from crawl_urn_dagster.urn.results.result import Interval
 
@@ -34,14 +33,12 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.urn.data.histories import CaptureHistoryCounts, FloatArray
     from crawl_urn_dagster.urn.open_population.likelihood import HistoryRows
     from crawl_urn_dagster.urn.open_population.members import Member
+    from crawl_urn_dagster.urn.open_population.newton import Maximum
 
 #: Difference of QAICc beyond which a model has no support.
 NO_SUPPORT = 10.0
 _LARGEST_C_HAT = 3.0
-_ITERATIONS_OF_A_START = 10
 _LEAST_EXPECTED = 5.0
-# Step that differentiates the gradient at a start.
-_DIFFERENCE = 1e-5
 # Core member whose fit limits κ of a member without a core. Two shells that grow have none: the limit of a constant
 # population does not hold for a core that crawls miss.
 _LIMITED_BY = {
@@ -312,102 +309,29 @@ class _Search:
         )
 
 
-class _Model:
-    """Likelihood of one member as a function of the parameters of the search."""
-
-    def __init__(self, layout: Layout, single: HistoryRows, mixed: HistoryRows, sizes: Sizes) -> None:
-        self.layout = layout
-        self._sizes = sizes
-        self._designs = layout.designs()
-        n_soft = sum(not design.is_always_captured for design in self._designs)
-        self._likelihood = MixtureLikelihood(self._designs, single if n_soft == 1 else mixed)
-        self._core = layout.index["stable_eligible"].start if layout.is_linear_core else None
-
-    def logarithmic(self, parameters: FloatArray) -> FloatArray:
-        """Return the parameters with the logarithm of the elements of the core."""
-        if self._core is None:
-            return parameters
-        result = parameters.copy()
-        result[self._core] = np.log(parameters[self._core] * self._sizes.captured)
-        return result
-
-    def value(self, parameters: FloatArray) -> float:
-        return self._likelihood.value(self.logarithmic(parameters))
-
-    def gradient(self, parameters: FloatArray) -> FloatArray:
-        gradient = self._likelihood.gradient(self.logarithmic(parameters))
-        if self._core is not None:
-            gradient[self._core] /= parameters[self._core]
-        return gradient
-
-    def derivatives(self, parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
-        gradient, hessian = self._likelihood.information(self.logarithmic(parameters))
-        if self._core is not None:
-            k, core = self._core, parameters[self._core]
-            hessian[k, k] -= gradient[k]  # second derivative of the logarithm
-            hessian[k, :] /= core
-            hessian[:, k] /= core
-            gradient[k] /= core
-        return gradient, hessian
-
-    def _curvature(self, near: Found | None) -> Callable[[FloatArray], FloatArray]:
-        """Return a function for the second derivatives at a start, which approximates them if a simpler fit is near.
-
-        Those by the parameters of single crawls and gaps are then the ones of the simpler fit.
-        """
-        here = self.layout.by_crawl
-        if near is None or near.layout.by_crawl.size != here.size:
-            return lambda start: self.derivatives(start)[1]
-        hessian = np.zeros((self.layout.n_parameters, self.layout.n_parameters))
-        hessian[np.ix_(here, here)] = near.hessian[np.ix_(near.layout.by_crawl, near.layout.by_crawl)]
-        others = np.setdiff1d(np.arange(self.layout.n_parameters), here)
-
-        def approximate(start: FloatArray) -> FloatArray:
-            slope = self.gradient(start)
-            for other in others:
-                moved = start.copy()
-                moved[other] += _DIFFERENCE * max(abs(start[other]), 1.0)
-                column = (self.gradient(moved) - slope) / (moved[other] - start[other])
-                hessian[other], hessian[:, other] = column, column
-            return hessian
-
-        return approximate
-
-    def maximise(self, starts: Sequence[FloatArray], nearest: Found | None = None) -> Maximum:
-        bounds = self.layout.bounds(self._sizes.captured)
-        if is_long(self.layout.n_crawls):
-            functions = self.value, self.gradient, lambda at: self.derivatives(at)[1], self._curvature(nearest)
-            return maximise_within(self.value, self.derivatives, approach(functions, starts, bounds)[0], bounds)
-        if len(starts) > 1:
-            tried = [
-                maximise_within(self.value, self.derivatives, start, bounds, iterations=_ITERATIONS_OF_A_START)
-                for start in starts
-            ]
-            start = max(tried, key=lambda maximum: maximum.value).parameters
-        else:
-            start = starts[0]
-        return maximise_within(self.value, self.derivatives, start, bounds)
+class _Model(MemberLikelihood):
+    """Likelihood of one member, and the fit at its maximum."""
 
     def describe(self, maximum: Maximum) -> OpenPopulationFit:
         member, n, p = self.layout.member, self.layout.n_crawls, self.layout.n_parameters
         crawls = slice(1, n - 1) if member.trend == "fluctuating" else slice(0, n)
         free = ~maximum.at_bound
-        if self._core is not None:
-            free[self._core] = True  # a core of 0 elements has a standard error
+        if self.core is not None:
+            free[self.core] = True  # a core of 0 elements has a standard error
         covariance = covariance_of(maximum.hessian, free)
-        if self._core is not None:
-            covariance[self._core, :] /= maximum.parameters[self._core]
-            covariance[:, self._core] /= maximum.parameters[self._core]
-        found = estimate_quantities(self._designs, self.logarithmic(maximum.parameters), covariance, crawls)
+        if self.core is not None:
+            covariance[self.core, :] /= maximum.parameters[self.core]
+            covariance[:, self.core] /= maximum.parameters[self.core]
+        found = estimate_quantities(self.designs, self.logarithmic(maximum.parameters), covariance, crawls)
         limit = None
         if "kappa" in found.estimates:
             limit = upper_limit_of_share(
                 found.estimates["kappa"], found.standard_errors["kappa"], found.estimates["population"]
             )
-            if self._core is not None and maximum.at_bound[self._core]:
+            if self.core is not None and maximum.at_bound[self.core]:
                 found.estimates["kappa"] = 0.0
                 found.intervals["kappa"] = Interval(0.0, limit)
-        spare = self._sizes.crawls.sum() - p - 1
+        spare = self.sizes.crawls.sum() - p - 1
         penalty = 2 * p + 2 * p * (p + 1) / spare if spare > 0 else np.inf
         return OpenPopulationFit(
             model=member.name,
@@ -427,7 +351,7 @@ class _Model:
 
     def _classes(self, parameters: FloatArray) -> tuple[PopulationClass, ...]:
         result = []
-        for design in self._designs:
+        for design in self.designs:
             course = design.course(self.logarithmic(parameters))
             terms = class_terms(course, design.survival, is_always_captured=design.is_always_captured)
             result.append(PopulationClass(design.name, np.exp(course.log_eligible), terms.survival, 1 - terms.missed))

@@ -151,7 +151,8 @@ class HistoryRows:
             first_captures += self.by_first[rows].T @ weighted
             last_captures += self.by_last[rows].T @ weighted
         pairs = sparse.csr_array((weights[some], (self.first[some], self.last[some])), shape=(n, n))
-        first, last = (np.asarray(pairs.sum(axis=axis))[:, None] for axis in (1, 0))
+        first: FloatArray = np.bincount(self.first[some], weights[some], minlength=n)[:, None]
+        last: FloatArray = np.bincount(self.last[some], weights[some], minlength=n)[:, None]
         half = by_first.T @ (first_captures @ by_captures + first / 2 * by_first + pairs @ by_last)
         half += by_last.T @ (last_captures @ by_captures + last / 2 * by_last)
         return np.asarray(half + half.T + by_captures.T @ (captures @ by_captures))

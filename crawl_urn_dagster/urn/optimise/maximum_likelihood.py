@@ -277,9 +277,7 @@ def _is_free(parameters: FloatArray) -> BoolArray:
     return np.asarray((parameters > _EDGE) & (parameters < 1 - _EDGE))
 
 
-def _information(
-    log_likelihood: LogLikelihood, parameters: FloatArray, gradients: Gradients | None
-) -> _Information:
+def _information(log_likelihood: LogLikelihood, parameters: FloatArray, gradients: Gradients | None) -> _Information:
     """Differentiate the gradient on the logit scale, and invert the part of it that is not singular.
 
     A free parameter is identified if no direction in which the likelihood is flat changes it.

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import minimize
+from scipy.special import logit
 
+from crawl_urn_dagster.urn.data.thinning import is_long
 from crawl_urn_dagster.urn.results.result import Status
 from crawl_urn_dagster.urn.state_space.classes import Mixture, StateSpaceClass
 from crawl_urn_dagster.urn.state_space.likelihood import FREE, Layout, Likelihood, Observations
@@ -51,6 +53,8 @@ _LEAST_GAIN = 1e-6
 # Twice the gain that Newton's method would still make, above which a search has not converged.
 _CONVERGED_DECREMENT = 0.05
 _DIFFERENCE = 3e-4
+# Smallest probability, and smallest distance from 1, at which a search with uneven gaps starts.
+_FARTHEST_START = 1e-3
 _SINGULAR = 1e-8
 # First start of the probabilities of each class, in the order of `ClassParameters`; a row for each like class.
 _FIRST_START = np.array([[0.99, 0.97, 0.02, 0.4], [0.95, 0.8, 0.2, 0.2], [0.8, 0.6, 0.5, 0.3]])
@@ -131,6 +135,9 @@ def fit_model(model: str, data: Observations, *, seed: int, start: FloatArray | 
     """
     layout = Layout(MODELS[model])
     likelihood = Likelihood(data, layout)
+    if start is None and data.gaps is not None and is_long(data.n_crawls):
+        # Each evaluation with uneven gaps takes T² steps, so the search among several starts takes them for equal.
+        start = _start_from_equal_gaps(fit_model(model, data.with_equal_gaps(), seed=seed))
     if start is not None:
         return describe(model, likelihood, _ordered(likelihood, search(likelihood, start)[0]))
     rng = np.random.default_rng(seed)
@@ -190,6 +197,18 @@ def _first_start(layout: Layout, *, is_per_gap: bool) -> FloatArray:
         parts.append(values[list(FREE[kind])])
     logits = np.concatenate(parts)
     return np.concatenate([np.log(logits / (1 - logits)), -0.5 * np.arange(1, len(layout.kinds))])
+
+
+def _start_from_equal_gaps(fit: StateSpaceFit) -> FloatArray:
+    """Return the parameters for uneven gaps of a fit that takes all gaps for equal."""
+    parts = []
+    for kind, element in zip(fit.layout.kinds, fit.mixture.classes, strict=True):
+        values = np.array([element.survival, element.coverage, element.departure, element.reactivation])
+        if 2 in FREE[kind]:
+            values[2:] = float(element.parameters.availability), float(element.parameters.memory)
+        free = values[list(FREE[kind])]
+        parts.append(logit(np.clip(free, _FARTHEST_START, 1 - _FARTHEST_START)))
+    return np.concatenate([*parts, fit.point[sum(map(len, parts)) :]])
 
 
 def search(

@@ -11,7 +11,7 @@ and needs no assumption about how many elements enter when. The *full* one assum
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -71,6 +71,16 @@ class Observations:
     def n_elements(self) -> float:
         """Elements captured at least once."""
         return float(self.elements.sum())
+
+    def with_equal_gaps(self) -> Observations:
+        """Return the statistic as if all gaps were equal."""
+        if self.gaps is None:
+            return self
+        n, terms = self.n_crawls, self.terms.tocoo()
+        start, lag = np.divmod(terms.col, n)
+        columns = lag + n * (start == n)
+        equal = csr_array((terms.data, (terms.row, columns)), shape=(len(self.first), 2 * n))
+        return replace(self, gaps=None, terms=equal)
 
 
 def observe(histories: CaptureHistoryCounts, gaps: FloatArray | None = None) -> Observations:
@@ -190,26 +200,41 @@ def class_tables(layout: Layout, logits: list[FloatArray], log_growth: float, da
     backwards = parameters._replace(survival=parameters.survival / growth)
     if gaps is None:
         course = first_returns(parameters.with_last_axes(1), n - 1)
-        first, never = course.first, course.never
+        log_first, never = _log_and_slopes(course.first), course.never
         # Without growth the crawls look the same backwards.
         is_alike = log_growth == 0 and not layout.grows
         behind = never if is_alike else first_returns(backwards.with_last_axes(1), n - 1).never
     else:
-        first, never = _uneven_course(parameters, gaps)
+        over_gaps = parameters.with_last_axes(1).over_gap(gaps)
+        log_first, never = _uneven_returns(over_gaps), never_again(over_gaps)[0][..., ::-1]
         behind = never_again(backwards.with_last_axes(1).over_gap(gaps[::-1]))[0][..., ::-1]
     values = ClassParameters(*(value[:, 0].real for value in parameters))
-    return ClassTables(values, _log_and_slopes(np.concatenate([first, never], axis=-1)), _log_and_slopes(behind))
+    return ClassTables(values, np.concatenate([log_first, _log_and_slopes(never)], axis=-1), _log_and_slopes(behind))
 
 
-def _uneven_course(parameters: ClassParameters, gaps: FloatArray) -> tuple[Values, Values]:
-    """Return first returns from each start, and tails of 0 to n - 1 crawls, on the last axis."""
-    n = gaps.size + 1
-    gap_parameters = parameters.with_last_axes(1).over_gap(gaps)
-    # Crawls after the last one do not exist; their columns are never read.
-    from_start = np.minimum(np.arange(n)[:, None] + np.arange(n - 1), n - 2)
-    course = first_returns(ClassParameters(*(_take(value, from_start) for value in gap_parameters)), n - 1)
-    first = course.first.reshape((*course.first.shape[:-2], -1))
-    return first, never_again(gap_parameters)[0][..., ::-1]
+def _uneven_returns(parameters: ClassParameters) -> FloatArray:
+    """Return logs of first returns and their derivatives, shape (classes, 6, n²): from each start after each lag.
+
+    Columns of crawls after the last one are 0.
+    """
+    shape = np.broadcast_shapes(*(value.shape for value in parameters))
+    survival, coverage, departure, reactivation = (
+        np.ascontiguousarray(np.moveaxis(np.broadcast_to(value, shape), -1, 0)) for value in parameters
+    )
+    stay, back, missed = survival * (1 - departure), survival * reactivation, 1 - coverage
+    leave, rest = survival * departure, survival * (1 - reactivation)
+    n = shape[-1] + 1
+    logs = np.zeros((*shape[:-1], n, n))
+    logs[:, 0, :, 0] = np.log(_TINY)
+    available, dormant = np.ones_like(stay), np.zeros_like(stay)
+    for lag in range(1, n):
+        # A start after which there are so many crawls, and the gap before the last of these crawls.
+        starts, gap = slice(0, n - lag), slice(lag - 1, n - 1)
+        a, d = available[starts], dormant[starts]
+        moved = stay[gap] * a + back[gap] * d
+        logs[..., starts, lag] = _log_and_slopes(np.moveaxis(coverage[gap] * moved, 0, -1))
+        available, dormant = missed[gap] * moved, leave[gap] * a + rest[gap] * d
+    return logs.reshape(*shape[:-1], n * n)
 
 
 class Evaluation(NamedTuple):
@@ -330,10 +355,6 @@ class Likelihood:
 
 def _expit(values: Values) -> Values:
     return np.asarray(1 / (1 + np.exp(-values)))
-
-
-def _take(values: Values, indices: IntArray) -> Values:
-    return values[..., indices] if values.shape[-1] > 1 else values[..., None]
 
 
 def _log_and_slopes(values: Values) -> FloatArray:

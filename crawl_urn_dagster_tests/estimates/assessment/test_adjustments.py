@@ -11,7 +11,7 @@ from crawl_urn_dagster.estimates.assessment.adjustments import (
 )
 from crawl_urn_dagster.estimates.assessment.result import Quantity, format_quantity
 from crawl_urn_dagster.urn import Interval
-from crawl_urn_dagster.urn.open_population.quantities import Course, limits_of
+from crawl_urn_dagster.urn.open_population.quantity_intervals import Course, limits_of
 
 
 def course(values, error=0.0):

@@ -1,16 +1,12 @@
-"""Tests of `urn.open_population.quantities`."""
+"""Tests of `urn.open_population.quantities` and `quantity_intervals`."""
 
 import numpy as np
 import pytest
 
 from crawl_urn_dagster.urn.open_population.classes import PopulationClass
 from crawl_urn_dagster.urn.open_population.members import MEMBERS_BY_NAME, layout_of
-from crawl_urn_dagster.urn.open_population.quantities import (
-    estimate_quantities,
-    kappa_over_newborn_coverage,
-    quantities,
-    upper_limit_of_share,
-)
+from crawl_urn_dagster.urn.open_population.quantities import kappa_over_newborn_coverage, quantities
+from crawl_urn_dagster.urn.open_population.quantity_intervals import estimate_quantities, upper_limit_of_share
 from crawl_urn_dagster.urn.results.result import Interval
 
 LAYOUT = layout_of(MEMBERS_BY_NAME["core_shell"], 6)
