@@ -10,18 +10,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from crawl_urn_dagster.estimates.assessment.assess import refuted_models
+from crawl_urn_dagster.estimates.assessment.assess import assess_stratum
+from crawl_urn_dagster.estimates.assessment.result import Assessment, value_columns
+from crawl_urn_dagster.estimates.assessment.verdicts import VerdictName, state_verdict
 from crawl_urn_dagster.estimates.collection_data import CollectionData
 from crawl_urn_dagster.estimates.fitting import fit_primary, with_refutation
-from crawl_urn_dagster.estimates.intervals import with_intervals
+from crawl_urn_dagster.estimates.intervals import SEED, with_intervals
 from crawl_urn_dagster.estimates.parameter_tables import operator_terms_table, parameters_table
 from crawl_urn_dagster.estimates.selection import is_headline_candidate, select_headline
+from crawl_urn_dagster.formatting import count_noun
+from crawl_urn_dagster.observables.schema import STRATUM_VERDICTS
 from crawl_urn_dagster.observables.tables import tables_from_histories
 from crawl_urn_dagster.urn import FitKind, Reason, ReasonCode
 from crawl_urn_dagster.urn.results.result import no_fit
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
+    from typing import Any
 
     from crawl_urn_dagster.urn import CaptureHistoryCounts, Clock, CountingError
     from crawl_urn_dagster.urn.data.histories import IntArray
@@ -46,7 +51,9 @@ def stratum_tables(
     clock: Clock,
     own_fits: Collection[str] = (),
 ) -> dict[str, list[pd.DataFrame]]:
-    """Return tables `parameters` and `operator_terms`, a frame per stratum: the headline candidates on one clock.
+    """Return tables `parameters`, `operator_terms` and `stratum_verdicts`, a frame per stratum.
+
+    The first two have the headline candidates on one clock.
 
     Parameters
     ----------
@@ -61,13 +68,17 @@ def stratum_tables(
     own_fits
         Entry points of the fits of other packages that the collection names.
     """
-    tables: dict[str, list[pd.DataFrame]] = {"parameters": [], "operator_terms": []}
+    tables: dict[str, list[pd.DataFrame]] = {"parameters": [], "operator_terms": [], STRATUM_VERDICTS.name: []}
     for stratum, counts in strata.items():
-        fits = _fit_stratum(crawls, counts, error, clock, own_fits)
+        fits, assessment = _fit_stratum(crawls, counts, error, clock, own_fits)
         headline = select_headline(fits, clock=clock).kind
         stratum_crawls = crawls.assign(elements=counts.elements @ counts.seen)
         tables["parameters"].append(parameters_table(fits, headline, stratum_crawls, stratum=stratum))
         tables["operator_terms"].append(operator_terms_table(fits, headline, stratum_crawls, stratum))
+        row = _verdict_columns(assessment)
+        tables[STRATUM_VERDICTS.name].append(
+            pd.DataFrame([{"stratum": stratum, **row}], columns=list(STRATUM_VERDICTS.column_names))
+        )
     return tables
 
 
@@ -93,7 +104,8 @@ def _fit_stratum(
     error: CountingError,
     clock: Clock,
     own_fits: Collection[str],
-) -> list[AnyFit]:
+) -> tuple[list[AnyFit], Assessment]:
+    """Return the headline candidates of a stratum, and its assessment, which may refute them."""
     sizes = counts.elements @ counts.seen
     smallest = int(np.argmin(sizes))
     if sizes[smallest] < FEWEST_ELEMENTS * error.one_in:
@@ -104,16 +116,31 @@ def _fit_stratum(
             "needed": FEWEST_ELEMENTS * error.one_in,
         }
         kind = FitKind("joint", "core_shell", "exact", clock)
-        return [no_fit(kind, Reason(ReasonCode.TOO_FEW_ELEMENTS, values))]
+        finding = f"A crawl has fewer than {count_noun(values['needed'], 'element')} of the stratum."
+        verdict = state_verdict(VerdictName.NOT_IDENTIFIED, finding)
+        return [no_fit(kind, Reason(ReasonCode.TOO_FEW_ELEMENTS, values))], Assessment(verdict)
     frames = tables_from_histories(crawls, counts, error)
     data = CollectionData(
         crawls.assign(elements=sizes), frames["containment"], frames["discovery_curve"], error, counts, own_fits
     )
     fits = [fit for fit in fit_primary(data, [clock]) if is_headline_candidate(fit, clock)]
     change = _change_of_size(sizes)
-    refuted = refuted_models(counts)
-    found = [with_refutation(fit, refuted) for fit in with_intervals(fits, data).fits]
-    return [fit.with_reasons(*change) if fit.is_reported else fit for fit in found]
+    assessment = assess_stratum(data, counts, seed=SEED)
+    found = [with_refutation(fit, assessment.refuted) for fit in with_intervals(fits, data).fits]
+    return [fit.with_reasons(*change) if fit.is_reported else fit for fit in found], assessment
+
+
+def _verdict_columns(assessment: Assessment) -> dict[str, Any]:
+    """Return the columns of table `stratum_verdicts` but the stratum."""
+    verdict, numbers = assessment.verdict, assessment.quantities
+    columns: dict[str, Any] = {
+        "verdict": verdict.name.value,
+        "quotable": verdict.quotable.value,
+        "meaning": verdict.meaning,
+    }
+    for name, one in numbers.items():
+        columns |= value_columns(name, one.value, one.interval)
+    return columns | {"model": assessment.model}
 
 
 def _change_of_size(sizes: IntArray) -> tuple[Reason, ...]:

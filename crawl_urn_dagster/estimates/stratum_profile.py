@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
 
+from crawl_urn_dagster.estimates.assessment.verdicts import VerdictName, withholds_curves
 from crawl_urn_dagster.observables.schema import STRATUM_PROFILE, SYMBOLS
 from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES, Status
 from crawl_urn_dagster.urn.data.normal_intervals import NORMAL_QUANTILE
@@ -26,7 +27,10 @@ _OPEN_FACTOR = 10.0
 
 
 def stratum_profile_table(
-    parameters: pd.DataFrame, upper_bounds: Mapping[str, float] | None = None, rank_changes: pd.DataFrame | None = None
+    parameters: pd.DataFrame,
+    upper_bounds: Mapping[str, float] | None = None,
+    rank_changes: pd.DataFrame | None = None,
+    verdicts: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """Return table `stratum_profile`.
 
@@ -38,11 +42,15 @@ def stratum_profile_table(
         Highest rank of every configured band, infinite for the last; None if strata are not rank bands.
     rank_changes
         Table of this name; None if strata are not rank bands.
+    verdicts
+        Table `stratum_verdicts`. A stratum whose verdict withholds the fits of its curves has no estimate; None: no
+        stratum was assessed.
     """
     is_selected = parameters["headline"].astype(bool) & parameters["stratum"].notna()
     rows = parameters[is_selected & (parameters["component"] != "core")].reset_index(drop=True)
     if rows.empty:
         return pd.DataFrame(columns=list(STRATUM_PROFILE.column_names))
+    rows["verdict"] = rows["stratum"].map({} if verdicts is None else verdicts.set_index("stratum")["verdict"])
     cut = rows["stratum"].map({} if rank_changes is None else rank_changes.set_index("stratum")["lost_by_cut"])
     # A list that ends at a rank has a gradient even if all ranks follow one process.
     is_followed = upper_bounds is not None and rank_changes is not None and rank_changes["list_end"].isna().all()
@@ -51,7 +59,7 @@ def stratum_profile_table(
         [
             pd.DataFrame(
                 {
-                    **{name: rows[name] for name in ("stratum", "clock", "status")},
+                    **{name: rows[name] for name in ("stratum", "clock", "status", "verdict")},
                     "parameter": name,
                     "lost_by_cut": cut,
                     **_pooled(rows, name, covariate),
@@ -65,7 +73,8 @@ def stratum_profile_table(
 
 def _pooled(rows: pd.DataFrame, name: str, covariate: FloatArray) -> dict[str, Any]:
     """Return the columns of one parameter."""
-    has_estimate = ~rows["status"].isin(NO_POINT_ESTIMATE_STATUSES).to_numpy()
+    is_withheld = [isinstance(one, str) and withholds_curves(VerdictName(one)) for one in rows["verdict"]]
+    has_estimate = ~(rows["status"].isin(NO_POINT_ESTIMATE_STATUSES).to_numpy() | np.array(is_withheld))
     own = {
         f"estimate{end}": np.where(has_estimate, rows[f"{name}{end}"].to_numpy(dtype=np.float64), np.nan)
         for end in ("", "_low", "_high")

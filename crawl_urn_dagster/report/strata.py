@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from crawl_urn_dagster.estimates.assessment.verdicts import VERDICTS, Quotable, VerdictName
 from crawl_urn_dagster.formatting import format_percent
 from crawl_urn_dagster.observables.schema import SYMBOLS
 from crawl_urn_dagster.report.blocks import Block, Section
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.report.markdown import Row
 
 _CAPTURED = "captured share"
+_COMPLETENESS = "completeness"
 _MOTION = ("net_flux", "drift", "diffusion")
 # Probability below which the report calls a difference between strata real.
 _LEVEL = 0.05
@@ -32,7 +34,17 @@ def strata_section(content: Content) -> Section | None:
     if "strata" not in content.frames:
         return None
     rows = _covered(content)
-    columns = [*content.frames["strata"].columns, _CAPTURED, "projection", "model", *SYMBOLS, "status", "reason"]
+    verdicts = _verdicts(content)
+    columns = [
+        *content.frames["strata"].columns,
+        *verdicts.columns[1:],
+        _CAPTURED,
+        "projection",
+        "model",
+        *SYMBOLS,
+        "status",
+        "reason",
+    ]
     note = (
         "The table shows the selected fit of the curves of each stratum, with 95 % confidence intervals. *captured "
         f"share* is the share of the stratum's eligible {content.noun}s that one crawl captures. The tests of the "
@@ -41,14 +53,42 @@ def strata_section(content: Content) -> Section | None:
         "`in_first` and `in_last` those of the first and the last crawl, and `in_all` those of every crawl. If "
         "`in_last` differs greatly from `in_first`, the stratum does not keep its size, which contradicts the model."
     )
-    shown = format_estimates(rows, list(SYMBOLS)).assign(
+    shown = format_estimates(rows.merge(verdicts, how="left"), list(SYMBOLS)).assign(
         **{_CAPTURED: [format_estimate(row, "captured", share=True) for row in rows.to_dict("records")]}
     )
-    caption, formatted = "Selected fit of each stratum, the worst covered first", [_CAPTURED, *SYMBOLS]
+    caption = "Verdict and selected fit of each stratum, the worst covered first"
+    formatted = [_COMPLETENESS, _CAPTURED, *SYMBOLS]
     table = captioned_table(caption, shown[columns], formatted=formatted, max_rows=30, source="parameters")
-    blocks: list[Block] = [note, table, *_profile(content), *_rank_changes(content)]
+    blocks: list[Block] = [note, *_meanings(content), table, *_profile(content), *_rank_changes(content)]
     blocks += content.figures("parameters_by_stratum", "rank_profile")
     return Section("By stratum", blocks, worst_stratum(content))
+
+
+def _verdicts(content: Content) -> pd.DataFrame:
+    """Return the verdict on each stratum and its completeness; only the column of names if no stratum was assessed."""
+    table = content.frames.get("stratum_verdicts")
+    if table is None:
+        return pd.DataFrame({"stratum": pd.Series(dtype=str)})
+    rows = table.assign(status=None).to_dict("records")
+    completeness = [format_estimate(row, "completeness", share=True) for row in rows]
+    return table[["stratum", "verdict"]].assign(**{_COMPLETENESS: completeness})
+
+
+def _meanings(content: Content) -> list[Block]:
+    """Return which strata may be quoted, one item per answer and verdict."""
+    table = content.frames.get("stratum_verdicts")
+    if table is None:
+        return []
+    items = [
+        f"- Numbers may be quoted: {quotable}. `{verdict}`: {', '.join(escape(name) for name in rows['stratum'])}. "
+        f"{VERDICTS[VerdictName(str(verdict))].meaning}"
+        for (quotable, verdict), rows in table.groupby(["quotable", "verdict"], sort=False)
+    ]
+    return [
+        "Each stratum has its own verdict, from the tests of the collection. *completeness* is the share of the known "
+        "eligible elements that one crawl captures, by the selected model of table `stratum_verdicts`.",
+        "\n".join(items),
+    ]
 
 
 def _profile(content: Content) -> list[Block]:
@@ -137,6 +177,8 @@ def worst_stratum(content: Content) -> str | None:
         return None
     rows = _covered(content)
     rows = rows[rows["captured"].notna() & ~rows["status"].isin(NO_POINT_ESTIMATE_STATUSES)]
+    if (verdicts := content.frames.get("stratum_verdicts")) is not None:
+        rows = rows[~rows["stratum"].isin(verdicts.loc[verdicts["quotable"] == Quotable.NO.value, "stratum"])]
     if rows.empty:
         return None
     worst, elements = rows.iloc[0].to_dict(), content.frames["strata"]["elements"]

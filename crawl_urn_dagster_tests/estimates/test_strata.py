@@ -74,6 +74,21 @@ def test_stratum_with_too_few_elements_reports_no_estimates(tables, strata):
     assert rows[[*ESTIMATES[:2], "residual_rms"]].isna().all(axis=None)
 
 
+def test_each_stratum_has_a_verdict_and_its_numbers(tables, strata):
+    verdicts = tables["stratum_verdicts"].set_index("stratum")
+    assert list(verdicts.index) == list(strata)
+    assert verdicts.loc["few", ["verdict", "quotable"]].tolist() == ["not_identified", "yes, with a reservation"]
+    assert "A crawl has fewer than 30 elements of the stratum." in verdicts.loc["few", "meaning"]
+    assert verdicts.loc["few", ["completeness", "kappa"]].isna().all()
+    assert verdicts.loc["late", "verdict"] in {"order_matters", "revisit_avoidance"}
+    assert np.isnan(verdicts.loc["late", "kappa"])
+    for name, urn in URNS.items():
+        row = verdicts.loc[name]
+        assert row["verdict"] in {"sound", "not_tested_enough"}
+        assert row["model"] == "core_shell"
+        assert row["kappa_low"] < urn.kappa < row["kappa_high"]
+
+
 def test_shrinking_stratum_is_reported_with_a_reason(tables, strata):
     headline = read_headline(tables["parameters"], "shrinking")
     sizes = strata["shrinking"].elements @ strata["shrinking"].seen

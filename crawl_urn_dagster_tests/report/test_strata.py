@@ -8,6 +8,7 @@ import pytest
 
 from crawl_urn_dagster.estimates.rank_changes import rank_changes_table
 from crawl_urn_dagster.estimates.stratum_profile import stratum_profile_table
+from crawl_urn_dagster.observables.schema import STRATUM_VERDICTS
 from crawl_urn_dagster.report.strata import strata_section, worst_stratum
 from crawl_urn_dagster_tests.report.reading import assert_written, columns, headline_row, number, render, rows
 
@@ -45,6 +46,29 @@ def test_strata_section_shows_pooled_values_and_moves(tables, content_of_strata)
     assert "The strata do not differ in κ beyond their errors" in text
     assert "The lists end at rank 100." in text
     assert [row["lost"] for row in rows(text, "net_flux")] == ["0.1", "0.3"]
+
+
+def test_strata_section_states_which_may_be_quoted(content_of_strata):
+    verdicts = pd.DataFrame(
+        [
+            {"stratum": "com", "verdict": "sound", "quotable": "yes", "completeness": 0.8},
+            {"stratum": "org", "verdict": "misfit", "quotable": "no"},
+        ],
+        columns=list(STRATUM_VERDICTS.column_names),
+    )
+    profile = stratum_profile_table(content_of_strata.frames["parameters"], verdicts=verdicts)
+    frames = {**content_of_strata.frames, "stratum_profile": profile, "stratum_verdicts": verdicts}
+    content = replace(content_of_strata, frames=frames)
+    text = render(strata_section(content))
+    shown = {row["stratum"]: row for row in rows(text, "captured share")}
+    assert {name: row["verdict"] for name, row in shown.items()} == {"com": "sound", "org": "misfit"}
+    assert shown["com"]["completeness"].startswith("80.0 %")
+    assert "- Numbers may be quoted: yes. `sound`: com." in text
+    assert "- Numbers may be quoted: no. `misfit`: org. Every fitted model departs" in text
+    # The fit of the curves of the other stratum is the same, and only its verdict withholds it.
+    assert profile[profile["stratum"] == "org"]["estimate"].isna().all()
+    assert profile[profile["stratum"] == "com"]["estimate"].notna().all()
+    assert worst_stratum(content).startswith("com: ")
 
 
 def test_worst_stratum_has_the_least_captured_share(tables, content_of_strata, content_with):

@@ -261,19 +261,25 @@ def _assess_ladder(data: CollectionData, found: TestedLadder, memory: MemoryMode
     )
 
 
-def refuted_models(histories: CaptureHistoryCounts) -> frozenset[str]:
-    """Return the models of the curves that the tests of capture histories refute; empty if they cannot be tested.
+def assess_stratum(data: CollectionData, histories: CaptureHistoryCounts, *, seed: int) -> Assessment:
+    """Assess a stratum of a collection by its capture histories alone.
 
     Parameters
     ----------
+    data
+        The stratum, for its labels, times and sampling.
     histories
-        Capture histories, such as those of a stratum.
+        Its capture histories.
+    seed
+        Seed of simulated replicates.
     """
-    if histories.n_crawls < FEWEST_CRAWLS or _sparsity(histories) is not None:
-        return frozenset()
+    if histories.n_crawls < FEWEST_CRAWLS:
+        return Assessment(state_verdict(VerdictName.TOO_SHORT))
+    if (sparse := _sparsity(histories)) is not None:
+        return Assessment(state_verdict(VerdictName.NOT_IDENTIFIED, sparse))
     if histories.in_all == histories.distinct_elements:
-        return frozenset()
-    return _refuted_by(climb_tested(histories), histories.n_crawls)
+        return Assessment(state_verdict(VerdictName.NOT_IDENTIFIED, "Every element is in every crawl."))
+    return assess_histories(data, histories, seed=seed)
 
 
 def _refuted_by(found: TestedLadder, n_crawls: int) -> frozenset[str]:

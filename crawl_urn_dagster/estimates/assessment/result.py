@@ -145,7 +145,7 @@ class Assessment:
             "quantities": [
                 {
                     "quantity": name,
-                    **_value_columns("value", one.value, one.interval),
+                    **value_columns("value", one.value, one.interval),
                     **({} if one.inner is None else {"inner_low": one.inner.low, "inner_high": one.inner.high}),
                     "assumption": one.assumption,
                     "unit": QUANTITY_LABELS[name][1],
@@ -161,7 +161,7 @@ class Assessment:
                     **{
                         column: value
                         for name, estimate in one.estimates.items()
-                        for column, value in _value_columns(name, estimate, one.intervals.get(name)).items()
+                        for column, value in value_columns(name, estimate, one.intervals.get(name)).items()
                     },
                     "model": model,
                 }
@@ -239,7 +239,7 @@ def _withheld(quantity: Quantity) -> Quantity:
     return quantity._replace(value=None, status=Status.NOT_IDENTIFIED, reason_code=code)
 
 
-def _value_columns(name: str, value: float | None, interval: Interval | None) -> dict[str, float | None]:
+def value_columns(name: str, value: float | None, interval: Interval | None) -> dict[str, float | None]:
     """Return the columns of a value and its interval; infinity stays, NaN becomes null."""
     known = (
         {name: value} if interval is None else {name: value, f"{name}_low": interval[0], f"{name}_high": interval[1]}

@@ -204,6 +204,17 @@ class Verdict:
         return VERDICTS[self.name].status
 
 
+def withholds_curves(name: VerdictName) -> bool:
+    """Return whether nothing may be concluded from the selected fit of the curves.
+
+    Examples
+    --------
+    >>> withholds_curves(VerdictName.MISFIT), withholds_curves(VerdictName.SOUND)
+    (True, False)
+    """
+    return VERDICTS[name].quotable is Quotable.NO or name is VerdictName.INCONCLUSIVE
+
+
 def state_verdict(name: VerdictName, *findings: str) -> Verdict:
     """Return a verdict with the sentences of its findings after its meaning."""
     return Verdict(name, " ".join(filter(None, [VERDICTS[name].meaning, *findings])))

@@ -61,7 +61,7 @@ from crawl_urn_dagster.observables.schema.observables import (
     FIRST_RETURNS,
     M_ARRAY,
 )
-from crawl_urn_dagster.observables.schema.strata import RANK_CHANGES, STRATUM_PROFILE
+from crawl_urn_dagster.observables.schema.strata import RANK_CHANGES, STRATUM_PROFILE, STRATUM_VERDICTS
 
 __all__ = [
     "ADEQUACY_TESTS",
@@ -110,6 +110,7 @@ __all__ = [
     "REVISIONS",
     "REVISIT_REGIMES",
     "STRATUM_PROFILE",
+    "STRATUM_VERDICTS",
     "SYMBOLS",
     "TABLES",
     "TRUTH",
@@ -142,6 +143,7 @@ TABLES = {
         CANDIDATE_MODELS,
         PARAMETERS,
         OPERATOR_TERMS,
+        STRATUM_VERDICTS,
         STRATUM_PROFILE,
         RANK_CHANGES,
         PARAMETER_HISTORY,

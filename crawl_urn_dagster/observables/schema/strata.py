@@ -1,4 +1,4 @@
-"""Tables that compare the strata of a collection, and the ranks of its elements between crawls.
+"""Tables that assess and compare the strata of a collection, and the ranks of its elements between crawls.
 
 Does not include the fits of the strata; see `fits`.
 """
@@ -9,6 +9,31 @@ from crawl_urn_dagster.observables.schema.columns import Column, Table, interval
 
 _LOG_ODDS = "log odds"
 
+STRATUM_VERDICTS = Table(
+    "stratum_verdicts",
+    "Verdict on each stratum, from the same tests as that on the collection, and the numbers that may be quoted.",
+    (
+        required("stratum", "VARCHAR", "stratum of the elements"),
+        required("verdict", "VARCHAR", "verdict; see table diagnosis"),
+        required("quotable", "VARCHAR", "whether the numbers may be quoted: yes; yes, with a reservation; or no"),
+        required("meaning", "VARCHAR", "meaning of the verdict, crawls set aside and recommended action"),
+        Column("model", "VARCHAR", "selected model; null: no model is adequate, or none was tested"),
+        *(
+            column
+            for name, unit in (
+                ("completeness", "fraction"),
+                ("population", "elements"),
+                ("survival", "fraction"),
+                ("kappa", "fraction"),
+                ("core_share", "fraction"),
+            )
+            for column in with_interval(name, "see table quantities; null: not reported", unit)
+        ),
+        Column("core_limit", "DOUBLE", "largest core fraction that the data allow; null: see kappa", "fraction"),
+    ),
+    ("stratum",),
+)
+
 STRATUM_PROFILE = Table(
     "stratum_profile",
     "Parameters of each stratum, as estimated from it alone and partially pooled with the other strata.",
@@ -16,7 +41,12 @@ STRATUM_PROFILE = Table(
         required("stratum", "VARCHAR", "stratum of the elements"),
         required("parameter", "VARCHAR", "kappa, core_share, alpha or coverage"),
         required("clock", "VARCHAR", "clock of the fits"),
-        Column("estimate", "DOUBLE", "estimate of the selected fit of the stratum; null: not reported", "fraction"),
+        Column(
+            "estimate",
+            "DOUBLE",
+            "estimate of the selected fit of the stratum; null: not reported, or the verdict withholds it",
+            "fraction",
+        ),
         *interval("estimate", "fraction"),
         *with_interval(
             "pooled",
@@ -45,6 +75,7 @@ STRATUM_PROFILE = Table(
         ),
         Column("lost_by_cut", "DOUBLE", "see table rank_changes; null: unknown, or not a rank band", "fraction"),
         required("status", "VARCHAR", "status of the selected fit of the stratum"),
+        Column("verdict", "VARCHAR", "verdict on the stratum; see table stratum_verdicts"),
     ),
     ("stratum", "parameter"),
 )

@@ -84,10 +84,11 @@ def estimate_assets(collection: Collection, home: CollectionHome) -> list[dg.Ass
 
 def _inference(collection: Collection, home: CollectionHome) -> dg.AssetsDefinition:
     histories = ["capture_history_counts"] if collection.has_histories else []
+    stratum = ["stratum_verdicts"] if collection.stratum else []
     deps = ["crawls", *histories, *collection.fitted_observables]
     specs = [
         asset_spec(collection, home, name, kinds=FITTED, deps=deps)
-        for name in ("parameters", "operator_terms", *INFERENCE_TABLES)
+        for name in ("parameters", "operator_terms", *INFERENCE_TABLES, *stratum)
     ]
 
     @assets_of(collection, "parameters", specs)
@@ -110,8 +111,9 @@ def _inference(collection: Collection, home: CollectionHome) -> dg.AssetsDefinit
         tables = dict(estimate(data, clock=collection.clock, report=context.log.info).tables)
         fits = tables["parameters"].drop_duplicates(["projection", "model", "form", "clock", "first_crawl"])
         strata = read_strata(file) if collection.stratum else {}
-        strata_tables = stratum_tables(crawls, strata, collection.counting_error, collection.clock, collection.fits)
-        tables |= {name: stack([tables[name], *some]) for name, some in strata_tables.items()}
+        by_stratum = stratum_tables(crawls, strata, collection.counting_error, collection.clock, collection.fits)
+        tables |= {name: stack([tables[name], *by_stratum[name]]) for name in ("parameters", "operator_terms")}
+        tables |= {name: stack(by_stratum[name]) for name in stratum}
         file.replace(tables)
         for fit in fits.to_dict("records"):
             context.log.info(f"{fit['projection']}, {fit['model']}, {fit['form']}, {fit['clock']}: {fit['status']}")

@@ -19,7 +19,11 @@ def stratum_tables_of(collection: Collection) -> tuple[str, ...]:
     """Return the names of the tables that a collection has because of its strata."""
     if collection.stratum is None:
         return ()
-    return ("stratum_profile",) if collection.stratum.bands is None else ("stratum_profile", "rank_changes")
+    return ("stratum_verdicts", *_compared_by(collection.stratum))
+
+
+def _compared_by(stratum: StratumSettings) -> tuple[str, ...]:
+    return ("stratum_profile",) if stratum.bands is None else ("stratum_profile", "rank_changes")
 
 
 def stratum_assets(collection: Collection, home: CollectionHome) -> list[dg.AssetsDefinition]:
@@ -28,8 +32,8 @@ def stratum_assets(collection: Collection, home: CollectionHome) -> list[dg.Asse
 
 
 def _strata(collection: Collection, home: CollectionHome, stratum: StratumSettings) -> dg.AssetsDefinition:
-    deps = ["presence", "crawls", "parameters"]
-    specs = [asset_spec(collection, home, name, kinds=FITTED, deps=deps) for name in stratum_tables_of(collection)]
+    deps = ["presence", "crawls", "parameters", "stratum_verdicts"]
+    specs = [asset_spec(collection, home, name, kinds=FITTED, deps=deps) for name in _compared_by(stratum)]
 
     @assets_of(collection, "strata", specs)
     def strata() -> Iterator[dg.MaterializeResult[None]]:
@@ -43,7 +47,10 @@ def _strata(collection: Collection, home: CollectionHome, stratum: StratumSettin
             partitions = home.presence.read_all(file.read("crawls")["crawl"])
             moves = count_stratum_moves(partitions, stratum, memory_bytes=collection.memory_bytes)
             results["rank_changes"] = rank_changes_table(*moves, bounds)
-        results["stratum_profile"] = stratum_profile_table(file.read("parameters"), bounds, results.get("rank_changes"))
+        fits = file.read_all(["parameters", "stratum_verdicts"])
+        results["stratum_profile"] = stratum_profile_table(
+            fits["parameters"], bounds, results.get("rank_changes"), fits["stratum_verdicts"]
+        )
         file.replace(results)
         for name, table in results.items():
             yield table_result(collection, name, table)

@@ -43,6 +43,15 @@ def estimate_checks(collection: Collection) -> list[TableCheck]:
         ),
         *_fit_checks(collection),
     ]
+    if collection.stratum:
+        checks.append(
+            TableCheck(
+                "stratum_verdicts",
+                "strata_may_be_quoted",
+                "The numbers of every stratum may be quoted, if only with a reservation.",
+                _strata_may_be_quoted,
+            )
+        )
     if collection.has_containment and collection.has_discovery_curve:
         checks.append(
             TableCheck(
@@ -86,6 +95,25 @@ def _numbers_may_be_quoted(home: CollectionHome) -> dg.AssetCheckResult:
         if verdict.quotable is Quotable.WITH_RESERVATION
         else "Quote no number of this collection.",
         cause=verdict.name.value,
+    )
+
+
+def _strata_may_be_quoted(home: CollectionHome) -> dg.AssetCheckResult:
+    from crawl_urn_dagster.estimates.assessment.verdicts import Quotable
+    from crawl_urn_dagster.formatting import count_noun
+
+    table = home.observables.read("stratum_verdicts")
+    withheld = table[table["quotable"] == Quotable.NO.value]
+    names = ", ".join(f"{row.stratum} ({row.verdict})" for row in withheld.itertuples())
+    return check_result(
+        passed=withheld.empty,
+        severity=WARN,
+        observed=len(withheld),
+        threshold=0,
+        reason=f"{count_noun(len(withheld), 'stratum', 'strata')} of {len(table)} may not be quoted"
+        f"{f': {names}' if names else ''}.",
+        todo="Quote no number of these strata; column meaning of table stratum_verdicts states why.",
+        verdicts=", ".join(f"{verdict} {n}" for verdict, n in table["verdict"].value_counts().items()),
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.config.loading import load_collections
-from crawl_urn_dagster.observables.schema import PARAMETERS
+from crawl_urn_dagster.observables.schema import PARAMETERS, STRATUM_VERDICTS
 from crawl_urn_dagster.observables.strata import StratumSettings
 from crawl_urn_dagster.observables.tables import read_strata
 from crawl_urn_dagster_tests.collections_for_tests import histories, lists_collection, presence_of
@@ -98,8 +98,14 @@ def test_strata_leave_all_other_tables_unchanged(tmp_path, crawls):
     assert first_cells[0] == "stratum"
     # No stratum has estimates to pool, so the section has one table.
     assert sorted(first_cells[1:]) == ["com", "org", "unknown"]
-    profile = pipeline.tables("stratum_profile")["stratum_profile"]
-    assert profile["stratum"].unique().tolist() == ["com", "org", "unknown"]
+    by_stratum = pipeline.tables("stratum_profile", "stratum_verdicts")
+    assert by_stratum["stratum_profile"]["stratum"].unique().tolist() == ["com", "org", "unknown"]
+    verdicts = by_stratum["stratum_verdicts"]
+    assert verdicts["stratum"].tolist() == ["com", "org", "unknown"]
+    withheld = verdicts.loc[verdicts["quotable"] == "no", "stratum"]
+    failed = {check.check for check in pipeline.outcome.failed_checks}
+    assert ("strata_may_be_quoted" in failed) == bool(len(withheld))
+    assert all(f"`{verdict}`: " in section for verdict in verdicts["verdict"])
 
     pipeline.configure(lists_collection(tmp_path))
     assert pipeline.plan_ingest().crawls == tuple(crawls)
@@ -130,7 +136,8 @@ def test_rank_bands_have_a_profile_and_moves(tmp_path):
     assets = {spec.key.path[-1] for spec in pipeline.defs.resolve_all_asset_specs()}
     pipeline.ingest()
     none_fitted = pd.DataFrame(columns=list(PARAMETERS.column_names))
-    pipeline.home.observables.replace({"parameters": none_fitted})
+    none_assessed = pd.DataFrame(columns=list(STRATUM_VERDICTS.column_names))
+    pipeline.home.observables.replace({"parameters": none_fitted, "stratum_verdicts": none_assessed})
     assert pipeline.execute("update", without=frozenset(assets - strata)).success
     tables = pipeline.tables("stratum_profile", "rank_changes")
     assert tables["stratum_profile"].empty
