@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
 
-from crawl_urn_dagster.estimates.assessment.verdicts import VerdictName, withholds_curves
+from crawl_urn_dagster.estimates.assessment.verdicts import VerdictName, are_curves_unreported
 from crawl_urn_dagster.observables.schema import STRATUM_PROFILE, SYMBOLS
 from crawl_urn_dagster.urn import NO_POINT_ESTIMATE_STATUSES, Status
 from crawl_urn_dagster.urn.data.normal_intervals import NORMAL_QUANTILE
@@ -43,8 +43,8 @@ def stratum_profile_table(
     rank_changes
         Table of this name; None if strata are not rank bands.
     verdicts
-        Table `stratum_verdicts`. A stratum whose verdict withholds the fits of its curves has no estimate; None: no
-        stratum was assessed.
+        Table `stratum_verdicts`. A stratum whose verdict does not allow its fits to be reported has no estimate;
+        None: no stratum was assessed.
     """
     is_selected = parameters["headline"].astype(bool) & parameters["stratum"].notna()
     rows = parameters[is_selected & (parameters["component"] != "core")].reset_index(drop=True)
@@ -73,7 +73,7 @@ def stratum_profile_table(
 
 def _pooled(rows: pd.DataFrame, name: str, covariate: FloatArray) -> dict[str, Any]:
     """Return the columns of one parameter."""
-    is_withheld = [isinstance(one, str) and withholds_curves(VerdictName(one)) for one in rows["verdict"]]
+    is_withheld = [isinstance(one, str) and are_curves_unreported(VerdictName(one)) for one in rows["verdict"]]
     has_estimate = ~(rows["status"].isin(NO_POINT_ESTIMATE_STATUSES).to_numpy() | np.array(is_withheld))
     own = {
         f"estimate{end}": np.where(has_estimate, rows[f"{name}{end}"].to_numpy(dtype=np.float64), np.nan)

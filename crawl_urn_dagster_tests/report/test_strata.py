@@ -65,7 +65,7 @@ def test_strata_section_states_which_may_be_quoted(content_of_strata):
     assert shown["com"]["completeness"].startswith("80.0 %")
     assert "- Numbers may be quoted: yes. `sound`: com." in text
     assert "- Numbers may be quoted: no. `misfit`: org. Every fitted model departs" in text
-    # The fit of the curves of the other stratum is the same, and only its verdict withholds it.
+    # Both strata have the same fit of the curves, and only the verdict of one allows it to be reported.
     assert profile[profile["stratum"] == "org"]["estimate"].isna().all()
     assert profile[profile["stratum"] == "com"]["estimate"].notna().all()
     assert worst_stratum(content).startswith("com: ")

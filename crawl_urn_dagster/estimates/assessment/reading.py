@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crawl_urn_dagster.estimates.assessment.result import Assessment, format_quantity, read_quantities
-from crawl_urn_dagster.estimates.assessment.verdicts import Quotable, withholds_curves
+from crawl_urn_dagster.estimates.assessment.verdicts import Quotable, are_curves_unreported
 from crawl_urn_dagster.estimates.diagnosis import read_verdict
 from crawl_urn_dagster.formatting import format_interval
 from crawl_urn_dagster.urn import Status
@@ -94,7 +94,7 @@ def curves_withheld_reason(headline: Headline, verdict: Verdict) -> str | None:
         return f"{Status.REFUTED}: tests of the collection contradict the fit of the curves"
     if not headline.is_reported:
         return f"{headline.status}: {headline.reason}"
-    return f"{verdict.name}: {verdict.meaning.rstrip('.')}" if withholds_curves(verdict.name) else None
+    return f"{verdict.name}: {verdict.meaning.rstrip('.')}" if are_curves_unreported(verdict.name) else None
 
 
 def refitted_curves_withheld_reason(headline: Headline, assessment: Assessment) -> str | None:

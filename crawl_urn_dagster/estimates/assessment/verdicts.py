@@ -204,12 +204,12 @@ class Verdict:
         return VERDICTS[self.name].status
 
 
-def withholds_curves(name: VerdictName) -> bool:
+def are_curves_unreported(name: VerdictName) -> bool:
     """Return whether nothing may be concluded from the selected fit of the curves.
 
     Examples
     --------
-    >>> withholds_curves(VerdictName.MISFIT), withholds_curves(VerdictName.SOUND)
+    >>> are_curves_unreported(VerdictName.MISFIT), are_curves_unreported(VerdictName.SOUND)
     (True, False)
     """
     return VERDICTS[name].quotable is Quotable.NO or name is VerdictName.INCONCLUSIVE
