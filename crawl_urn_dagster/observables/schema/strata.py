@@ -44,7 +44,7 @@ STRATUM_PROFILE = Table(
         Column(
             "estimate",
             "DOUBLE",
-            "estimate of the selected fit of the stratum; null: the fit is not reported, or the verdict does not allow it",
+            "estimate of the selected fit of the stratum; null: not reported, or not allowed by the verdict",
             "fraction",
         ),
         *interval("estimate", "fraction"),
