@@ -231,12 +231,14 @@ def curves_verdict(headline: AnyFit, tests: pd.DataFrame, *, is_tested_enough: b
         Whether the tests would have found a departure that matters.
     """
     if not headline.is_reported:
-        return state_verdict(_UNREPORTED_VERDICTS[headline.status])
+        why = [headline.reason or ""] if headline.status is Status.TOO_FEW_POINTS else []
+        return state_verdict(_UNREPORTED_VERDICTS[headline.status], *why)
     failed = tests[tests["verdict"] == "fails"].sort_values("p_value", kind="stable")
     if len(failed):
         return _failed(failed)
-    if (tests.loc[tests["test"] == "violation", "verdict"] == "not_tested").all():
-        return state_verdict(VerdictName.TOO_SHORT)
+    violation = tests[tests["test"] == "violation"]
+    if (violation["verdict"] == "not_tested").all():
+        return state_verdict(VerdictName.TOO_SHORT, *violation["meaning"].head(1))
     if headline.status != Status.OK:
         return state_verdict(VerdictName.NOT_IDENTIFIED, headline.reason or "")
     return state_verdict(VerdictName.SOUND if is_tested_enough else VerdictName.NOT_TESTED_ENOUGH)

@@ -41,6 +41,7 @@ from crawl_urn_dagster.observables.tables import unions_matrix
 from crawl_urn_dagster.urn import Status, recaptures_from_unions
 from crawl_urn_dagster.urn.capture_recapture.population_trend import PopulationTrend, population_trend
 from crawl_urn_dagster.urn.goodness_of_fit.scope_break import find_mass_change
+from crawl_urn_dagster.urn.goodness_of_fit.violation import FEWEST_CRAWLS_FOR_RULE
 from crawl_urn_dagster.urn.state_space.core_test import CoreVerdict
 
 if TYPE_CHECKING:
@@ -130,14 +131,20 @@ def assess(
     seed
         Seed of simulated replicates.
     """
-    if len(data.labels) < FEWEST_CRAWLS:
-        return Assessment(state_verdict(VerdictName.TOO_SHORT))
     histories = data.counted_histories
+    if len(data.labels) < FEWEST_CRAWLS:
+        fewest = FEWEST_CRAWLS_FOR_RULE if histories is None else FEWEST_CRAWLS
+        return Assessment(state_verdict(VerdictName.TOO_SHORT, _shortage(len(data.labels), fewest)))
     if histories is not None and (sparse := _sparsity(histories)) is not None:
         return Assessment(state_verdict(VerdictName.NOT_IDENTIFIED, sparse))
     if histories is None or histories.in_all == histories.distinct_elements:
         return assess_curves(data, fitted, headline, tests)
     return assess_histories(data, histories, seed=seed)
+
+
+def _shortage(n_crawls: int, fewest: int) -> str:
+    """State how many crawls a test of the model needs."""
+    return f"A test needs at least {fewest} crawls; {n_crawls} can be used."
 
 
 def _sparsity(histories: CaptureHistoryCounts) -> str | None:
@@ -292,8 +299,9 @@ def _refuted_by(found: TestedLadder, n_crawls: int) -> frozenset[str]:
 
 
 def _findings(found: TestedLadder, labels: Sequence[str]) -> list[str]:
-    """Return sentences on crawls that were set aside and on a break of scope."""
-    sentences = []
+    """Return sentences on too few crawls, on crawls that were set aside and on a break of scope."""
+    n_crawls = len(found.crawls)
+    sentences = [_shortage(n_crawls, FEWEST_CRAWLS)] if n_crawls < FEWEST_CRAWLS else []
     if found.set_aside:
         names = ", ".join(labels[crawl] for crawl in found.set_aside)
         sentences.append(f"These crawls differ from all others and were set aside: {names}.")

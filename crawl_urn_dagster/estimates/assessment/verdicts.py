@@ -134,7 +134,8 @@ VERDICTS: Mapping[VerdictName, _Wording] = {
     VerdictName.INCONCLUSIVE: _Wording(
         _RESERVED,
         Status.NOT_IDENTIFIED,
-        "The data allow a wide range of core fractions, so only the confidence interval is given.",
+        "The data do not determine the core well enough for a single number. Quote the core's fraction and its share of "
+        "a crawl by their confidence intervals only. The other numbers may be quoted.",
     ),
     VerdictName.NOT_IDENTIFIED: _Wording(
         _RESERVED,
@@ -173,7 +174,7 @@ VERDICTS: Mapping[VerdictName, _Wording] = {
     VerdictName.TOO_SHORT: _Wording(
         _NO,
         Status.TOO_FEW_POINTS,
-        "There are too few crawls to test a model. More crawls are needed.",
+        "There are too few crawls to test a model.",
     ),
 }
 

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 Rule = Literal["first_returns", "containment"]
 
 _RISE = 0.02
+# Start crawls of the least number of blocks that gives a standard error.
+_FEWEST_STARTS = 2 * BLOCK
+#: Fewest crawls that can be tested: the last start crawl needs two more.
+FEWEST_CRAWLS_FOR_RULE = _FEWEST_STARTS + 2
 _STANDARD_ERRORS = 3
 _RISES: dict[Rule, str] = {
     "first_returns": "first return more often after 2 crawls than after 1",
@@ -137,7 +141,10 @@ def apply_violation_rule(rule: Rule, sizes: npt.ArrayLike, counts: npt.ArrayLike
     difference, se = block_mean(rises)
     if np.isnan(se):
         known = np.count_nonzero(~np.isnan(rises))
-        reason = f"{known} start crawls have values at lags 1 and 2; the violation test needs {2 * BLOCK}."
+        reason = (
+            f"{known} start crawls have values at lags 1 and 2; the violation test needs {_FEWEST_STARTS}, so at least "
+            f"{FEWEST_CRAWLS_FOR_RULE} crawls."
+        )
         return Violation(rule, difference, se, violated=None, reason=reason)
     violated = difference > max(_RISE, _STANDARD_ERRORS * se)
     measured = f"(difference {difference:.3f} ± {se:.3f}; allowed: {_RISE} and {_STANDARD_ERRORS} standard errors)"

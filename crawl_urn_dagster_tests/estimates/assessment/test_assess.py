@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from crawl_urn_dagster.estimates.assessment.assess import assess_histories
+from crawl_urn_dagster.estimates.assessment.decision import FEWEST_CRAWLS
 from crawl_urn_dagster.estimates.estimation import estimate
 from crawl_urn_dagster.urn import UNREPORTED_STATUSES, CaptureHistoryCounts
+from crawl_urn_dagster.urn.goodness_of_fit.violation import FEWEST_CRAWLS_FOR_RULE
 from crawl_urn_dagster_tests.collections_for_tests import avoiding_histories
 from crawl_urn_dagster_tests.estimates.observed import collection_data, urn
 
@@ -27,7 +29,18 @@ def test_dependence_refutes_urns_of_independent_draws():
 
 def test_three_crawls_are_too_short_whatever_they_hold():
     data = collection_data(urn(3, core=1800, shell=4200, alpha=0.85, coverage=0.6, seed=1))
-    assert estimate(data, clock="crawl", n_replicates=N_REPLICATES).assessment.verdict.name == "too_short"
+    verdict = estimate(data, clock="crawl", n_replicates=N_REPLICATES).assessment.verdict
+    assert verdict.name == "too_short"
+    assert verdict.meaning.endswith(f"A test needs at least {FEWEST_CRAWLS} crawls; 3 can be used.")
+
+
+@pytest.mark.parametrize("n_crawls", [3, FEWEST_CRAWLS_FOR_RULE - 1, FEWEST_CRAWLS_FOR_RULE])
+def test_curves_state_how_many_crawls_a_test_needs(n_crawls):
+    counts = urn(n_crawls, core=1800, shell=4200, alpha=0.85, coverage=0.6, seed=1)
+    data = collection_data(counts, histories=False)
+    verdict = estimate(data, clock="crawl", n_replicates=N_REPLICATES).assessment.verdict
+    assert (verdict.name == "too_short") == (n_crawls < FEWEST_CRAWLS_FOR_RULE)
+    assert (f"at least {FEWEST_CRAWLS_FOR_RULE} crawls" in verdict.meaning) == (n_crawls < FEWEST_CRAWLS_FOR_RULE)
 
 
 def test_short_collection_refutes_nothing():

@@ -73,7 +73,7 @@ def test_statement_starts_with_the_answer():
         ("at_bound", "not_identified", None),
         ("not_converged", "sound", "not_converged: why"),
         ("refuted", "temporary_absence", "refuted: tests of the collection contradict the fit of the curves"),
-        ("ok", "too_short", "too_short: There are too few crawls to test a model. More crawls are needed"),
+        ("ok", "too_short", "too_short: There are too few crawls to test a model"),
     ],
 )
 def test_curves_are_withheld_by_their_status_or_by_the_verdict(status, verdict, reason):

@@ -93,6 +93,8 @@ def test_rule_needs_the_threshold_and_three_standard_errors(rises, violated):
     assert verdict.difference == pytest.approx(np.nanmean(rises))
     assert np.isnan(verdict.se) == (violated is None)
     if violated is None:
-        assert verdict.reason == "7 start crawls have values at lags 1 and 2; the violation test needs 8."
+        assert verdict.reason == (
+            "7 start crawls have values at lags 1 and 2; the violation test needs 8, so at least 10 crawls."
+        )
     elif not violated:
         assert "do not return more often" in verdict.reason
