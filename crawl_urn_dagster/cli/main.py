@@ -67,7 +67,10 @@ def main() -> None:
 @_home_option
 @click.option("--select", multiple=True, metavar="NAME", help="Run this collection only; may be repeated.")
 def run(collections: Path | None, home: Path, select: tuple[str, ...]) -> None:
-    """Update collections: read new crawls, fit the model, and write tables, figures and reports."""
+    """Update collections: read new crawls, fit the model, and write tables, figures and reports.
+
+    The exit status is 1 if an error occurred. It is 0 if all steps finished, even if a check of the data failed.
+    """
     home = _set_environment(collections, home)
     os.environ.setdefault(PROCESSES, str(min(_MOST_PROCESSES, os.cpu_count() or 1)))
     console = _console()

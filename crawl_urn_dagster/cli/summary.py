@@ -6,16 +6,20 @@ Does not run anything; see `cli.running`.
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from crawl_urn_dagster.formatting import count_noun
 from crawl_urn_dagster.observables.schema import ASSESSMENT_TABLES
 from crawl_urn_dagster.orchestration.assets.comparison import write_comparison
 from crawl_urn_dagster.orchestration.assets.dashboard import write_dashboard
 from crawl_urn_dagster.orchestration.resources import CollectionHome
 from crawl_urn_dagster.orchestration.run_results import grouped_checks
+from crawl_urn_dagster.urn.results.result import Status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,7 +28,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from crawl_urn_dagster.config.collection import Collection
-    from crawl_urn_dagster.orchestration.run_results import Outcome
+    from crawl_urn_dagster.orchestration.run_results import FailedCheck, Outcome
 
 _MAX_NAMES = 3
 _COLUMNS = ("collection", "crawls", "elements", "quotable", "verdict", "numbers", "report")
@@ -33,6 +37,15 @@ _UNBROKEN = ("collection", "crawls", "elements", "verdict", "report")
 _SHOWN = ("completeness", "population", "kappa")
 # A failed check is a finding about the data. Only true errors are printed as errors.
 _FINDINGS = {"ERROR": "CHECK FAILED", "WARN": "WARN"}
+# Words for fits with a status, the worst status first.
+_FITS_WITH: dict[str, str] = {
+    Status.MODEL_VIOLATION: "in violation of the urn model",
+    Status.TOO_FEW_POINTS: "with too few points",
+    Status.NOT_CONVERGED: "not converged",
+    Status.AT_BOUND: "with a parameter at its bound",
+    Status.NOT_IDENTIFIED: "not identified",
+}
+_OTHER_FITS = "with a reservation"
 
 
 def print_summary(chosen: list[Collection], outcomes: dict[str, Outcome], home: Path, console: Console) -> None:
@@ -49,6 +62,8 @@ def print_summary(chosen: list[Collection], outcomes: dict[str, Outcome], home: 
     print_rows(rows, console)
     for line in findings_worst_first(outcomes):
         print_text(line, console)
+    if any(check.severity == "ERROR" for outcome in outcomes.values() for check in outcome.failed_checks):
+        print_text("A failed check is a finding about the data, not an error, so the exit status stays 0.", console)
     for verdict in verdicts:
         print_text(verdict, console)
     if verdicts:
@@ -107,14 +122,31 @@ def print_text(text: str, console: Console) -> None:
 
 
 def findings_worst_first(outcomes: Mapping[str, Outcome]) -> list[str]:
-    """Return the failed checks of all collections as texts: errors, then warnings, those of single fits last."""
+    """Return the failed checks of all collections as texts: errors, then warnings, those of fits last.
+
+    Fits that are not selected share one text, because no quoted number is theirs.
+    """
     found = []
     for name, outcome in outcomes.items():
         fits = {one.check for one in outcome.failed_checks if one.asset.endswith("parameters")}
-        for (severity, text), checks in grouped_checks(outcome).items():
+        others = [one for one in outcome.failed_checks if one.metadata.get("selected") is False]
+        rest = replace(outcome, failed_checks=tuple(one for one in outcome.failed_checks if one not in others))
+        for (severity, text), checks in grouped_checks(rest).items():
             line = f"{_FINDINGS[severity]} {name}, {first_names(checks)}: {text}"
             found.append(((severity != "ERROR", fits.issuperset(checks)), line))
+        if others:
+            found.append(((True, True), f"WARN {name}, {_state_other_fits(others)}"))
     return [line for _, line in sorted(found, key=lambda ranked: ranked[0])]
+
+
+def _state_other_fits(checks: Sequence[FailedCheck]) -> str:
+    """State how many fits that are not selected have which status, the worst first, and where the reasons are."""
+    counts = Counter(_FITS_WITH.get(str(one.metadata["observed"]), _OTHER_FITS) for one in checks)
+    parts = [f"{counts[words]} {words}" for words in (*_FITS_WITH.values(), _OTHER_FITS) if counts[words]]
+    return (
+        f"{count_noun(len(checks), 'fit')} not selected: {', '.join(parts)}. No quoted number is from these fits; see "
+        "columns status and reason of table parameters."
+    )
 
 
 def _results(collection: Collection, home: Path) -> tuple[tuple[str, ...], str]:

@@ -16,6 +16,7 @@ def test_failed_check_is_not_an_error(command_run):
     assert result.stderr == ""
     (finding,) = (line for line in result.stdout.splitlines() if line.startswith("CHECK FAILED "))
     assert finding.startswith("CHECK FAILED avoiding, headline_fit: ")
+    assert "A failed check is a finding about the data, not an error, so the exit status stays 0." in result.stdout
     assert any(line.startswith("WARN avoiding, ") for line in result.stdout.splitlines())
     assert "ERROR" not in result.stdout
 

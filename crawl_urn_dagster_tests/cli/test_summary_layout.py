@@ -43,6 +43,22 @@ def test_terminal_breaks_lines_between_words():
     assert printed(print_text, sentence, width=80, is_terminal=False) == f"{sentence}\n"
 
 
+def test_fits_that_are_not_selected_share_one_line():
+    statuses = ["not_identified", "ok with reservation", "not_converged", "not_identified", "a status of an own fit"]
+    fits = [
+        FailedCheck("hosts/parameters", f"fit_{k}", "WARN", f"why {k}", {"observed": status, "selected": False})
+        for k, status in enumerate(statuses)
+    ]
+    selected = FailedCheck(
+        "hosts/parameters", "joint", "WARN", "at a bound", {"observed": "at_bound", "selected": True}
+    )
+    assert findings_worst_first({"hosts": Outcome(failed_checks=(*fits, selected))}) == [
+        "WARN hosts, joint: at a bound",
+        "WARN hosts, 5 fits not selected: 1 not converged, 2 not identified, 2 with a reservation. No quoted "
+        "number is from these fits; see columns status and reason of table parameters.",
+    ]
+
+
 def test_findings_are_listed_worst_first():
     fit = FailedCheck("hosts/parameters", "discovery_curve_per_crawl", "WARN", "not identified")
     drift = FailedCheck("hosts/drift", "coverage_is_stable", "WARN", "coverage changed")

@@ -195,5 +195,6 @@ def _fit_is_ok(row: "pd.Series") -> dg.AssetCheckResult:
         threshold="ok",
         reason="The fit is ok." if observed == "ok" else f"{observed}: {str(why).rstrip('.')}.",
         todo=f"{todo} {'' if row['headline'] else 'This fit is not the selected fit.'}".rstrip(),
+        selected=bool(row["headline"]),
         **numeric_metadata(residual_rms=row["residual_rms"]),
     )
