@@ -79,20 +79,27 @@ def run(collections: Path | None, home: Path, select: tuple[str, ...]) -> None:
     chosen = sorted(_select(known, select), key=lambda one: one.cross_archive is not None)
     _validate_alert_targets()
     _create_home(home)
-    start_ahead(*_MODULES_OF_STEPS)
-
-    from crawl_urn_dagster.cli.running import report_interruption, update_collections
-    from crawl_urn_dagster.cli.summary import print_pages, print_summary
 
     outcomes: dict[str, Outcome] = {}
     try:
+        from crawl_urn_dagster.cli.validation import list_sources
+
+        # Modules that import Dagster come later, so errors in the input appear at once.
+        listings = list_sources(chosen, home, console)
+        start_ahead(*_MODULES_OF_STEPS)
+
+        from crawl_urn_dagster.cli.running import update_collections
+        from crawl_urn_dagster.cli.summary import print_pages, print_summary
+
         try:
-            update_collections(chosen, outcomes, home, console)
+            update_collections(listings, outcomes, home, console)
         finally:
             if outcomes:
                 print_summary([one for one in chosen if one.name in outcomes], outcomes, home, console)
         print_pages(known, home, console)
     except KeyboardInterrupt:
+        from crawl_urn_dagster.cli.running import report_interruption
+
         report_interruption([one.name for one in chosen], outcomes)
         sys.exit(_INTERRUPTED)
     if any(outcome.errors for outcome in outcomes.values()):
@@ -236,11 +243,13 @@ def _select(collections: tuple[Collection, ...], names: tuple[str, ...]) -> list
 
 
 def _validate_alert_targets() -> None:
+    if not os.environ.get("CRAWL_URN_ALERTS"):
+        return
+
     from crawl_urn_dagster.definitions import alert_targets
     from crawl_urn_dagster.orchestration.alerts.delivery import invalid_targets
 
-    targets = alert_targets()
-    invalid = invalid_targets(targets) if targets else []
+    invalid = invalid_targets(alert_targets())
     if invalid:
         raise click.ClickException("; ".join(f"CRAWL_URN_ALERTS, {error}" for error in invalid))
 

@@ -34,7 +34,7 @@ from crawl_urn_dagster.orchestration.run_processes import fail_interrupted_runs
 from crawl_urn_dagster.orchestration.run_results import Outcome, read_outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     import dagster as dg
@@ -44,22 +44,34 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.sources import Listing
 
 
-def update_collections(chosen: list[Collection], outcomes: dict[str, Outcome], home: Path, console: Console) -> None:
+def update_collections(
+    chosen: Sequence[tuple[Collection, Listing]], outcomes: dict[str, Outcome], home: Path, console: Console
+) -> None:
     """Update one collection after another, and add the outcome of each to `outcomes`.
+
+    Parameters
+    ----------
+    chosen
+        Collections in order, each with the crawls of its source.
+    outcomes
+        Receives the outcome of each collection by name.
+    home
+        Home folder.
+    console
+        Receiver of the progress.
 
     Raises
     ------
     KeyboardInterrupt
         If a run was interrupted.
     """
-    listings = _validate_sources(chosen, home, console)
     location = CodeLocation()
     try:
         with open_instance(instance_folder(home)) as instance, _received_interrupts() as was_interrupted:
             for run in fail_interrupted_runs(instance):
                 console.print(f"{run.job_name}: run {run.run_id} was interrupted; its process no longer exists")
-            for one in chosen:
-                outcome = _update(location, instance, one, listings[one.name], console)
+            for one, listing in chosen:
+                outcome = _update(location, instance, one, listing, console)
                 if outcome.is_interrupted or was_interrupted():
                     raise KeyboardInterrupt
                 outcomes[one.name] = outcome
@@ -93,25 +105,6 @@ def _received_interrupts() -> Iterator[Callable[[], bool]]:
         signal.set_wakeup_fd(previous)
         receiver.close()
         sender.close()
-
-
-def _validate_sources(chosen: list[Collection], home: Path, console: Console) -> dict[str, Listing]:
-    """List every source, to report all configuration errors before the first run."""
-    errors, listings = [], {}
-    for one in chosen:
-        files = CollectionHome(folder=str(home), collection=one.name).files
-        try:
-            listing = one.source.list_crawls(files, one.selection)
-            one.engine.require()
-        except (OSError, ValueError, RuntimeError) as error:
-            errors.append(f"collection {one.name}: {error}")
-            continue
-        listings[one.name] = listing
-        first, last = listing.crawls[0].crawl, listing.crawls[-1].crawl
-        console.print(f"{one.name}: {count_noun(len(listing.crawls), 'crawl')}, {first} to {last}")
-    if errors:
-        raise click.ClickException("\n".join(errors))
-    return listings
 
 
 def _update(

@@ -32,7 +32,7 @@ class CollectionHome:
     Parameters
     ----------
     folder
-        Home folder of all collections. It also keeps downloads in ``.cache``, which cannot be a collection's name.
+        Home folder of all collections. It also keeps downloads, see `Files.of_home`.
     collection
         Name of the collection and of its folder.
     """
@@ -101,7 +101,7 @@ class CollectionHome:
         """Access to the source's files; downloads are kept under the home folder."""
         from crawl_urn_dagster.sources.transport.files import Files
 
-        return Files(self.path.parent / ".cache")
+        return Files.of_home(self.path.parent)
 
 
 # Home folder of each collection that was built in this process; a code location has one collection of each name.

@@ -1,6 +1,7 @@
 """The options of the command line, which are validated before anything runs."""
 
 import socket
+import subprocess
 import sys
 from pathlib import Path
 
@@ -73,6 +74,25 @@ def test_missing_instance_folder_is_rejected(invoke, tmp_path, command):
     assert result.exit_code == 1
     message = f"DAGSTER_HOME: no such folder: {tmp_path / 'gone'}; create it or unset DAGSTER_HOME"
     assert result.stderr == f"Error: {message}\n"
+
+
+def test_missing_column_is_reported_without_importing_dagster(tmp_path):
+    collection = presence_collection(tmp_path, histories(3))
+    path = configure(tmp_path, collection)
+    content = yaml.safe_load(path.read_text())
+    content["collections"][0]["source"]["crawl_column"] = "snapshot"
+    path.write_text(yaml.safe_dump(content))
+    arguments = ["run", "--collections", str(path), "--home", str(tmp_path / "home")]
+    code = (
+        "import sys\n"
+        "from crawl_urn_dagster.cli.main import main\n"
+        f"try: main({arguments!r})\n"
+        "finally: assert 'dagster' not in sys.modules"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert "has no column 'snapshot'" in result.stderr
+    assert "AssertionError" not in result.stderr
 
 
 def test_all_faulty_sources_are_reported(invoke, tmp_path):

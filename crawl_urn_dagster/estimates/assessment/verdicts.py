@@ -134,8 +134,8 @@ VERDICTS: Mapping[VerdictName, _Wording] = {
     VerdictName.INCONCLUSIVE: _Wording(
         _RESERVED,
         Status.NOT_IDENTIFIED,
-        "The data do not determine the core well enough for a single number. Quote the core's fraction and its share of "
-        "a crawl by their confidence intervals only. The other numbers may be quoted.",
+        "The data do not determine the core well enough for a single number. Quote its fraction of the urn and its "
+        "share of a crawl by their confidence intervals only. The other numbers may be quoted.",
     ),
     VerdictName.NOT_IDENTIFIED: _Wording(
         _RESERVED,

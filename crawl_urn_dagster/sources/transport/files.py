@@ -94,6 +94,11 @@ class Files:
     max_derived_bytes: int = 2**63 - 1
     report: Callable[[str], object] = str
 
+    @classmethod
+    def of_home(cls, home: Path) -> Files:
+        """Return the access of all collections under a home folder, which also keeps the downloads."""
+        return cls(home / ".cache")
+
     def fetch(self, location: str) -> LocalFile:
         """Make a file readable: hash a local file, download a remote one unless the cached copy is current.
 
