@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import sys
 import textwrap
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from html import escape
 from numbers import Real
 from types import MappingProxyType
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from crawl_urn_dagster.config.settings import DriftSettings
-from crawl_urn_dagster.estimates.assessment.reading import state_quantity
+from crawl_urn_dagster.estimates.assessment.reading import curves_withheld_reason, state_quantity
 from crawl_urn_dagster.estimates.assessment.result import format_quantity
 from crawl_urn_dagster.estimates.capture_recapture import capture_recapture_tables
 from crawl_urn_dagster.estimates.collection_data import CollectionData
@@ -26,8 +26,9 @@ from crawl_urn_dagster.estimates.estimated_collection import EstimatedCollection
 from crawl_urn_dagster.estimates.estimation import estimate
 from crawl_urn_dagster.estimates.headline import read_headline
 from crawl_urn_dagster.estimates.intervals import LEVEL, REPLICATES, SEED
-from crawl_urn_dagster.figures.catalogue import CATALOGUE, draw, drawable
+from crawl_urn_dagster.figures.catalogue import CATALOGUE, drawable
 from crawl_urn_dagster.figures.files import render_png
+from crawl_urn_dagster.figures.plots import Plots
 from crawl_urn_dagster.reading import Crawls, as_crawls, read_counts, read_presence, read_source, warned
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas as pd
-    from matplotlib.figure import Figure
 
     from crawl_urn_dagster.estimates.assessment.result import Assessment
     from crawl_urn_dagster.estimates.assessment.verdicts import Verdict
@@ -65,6 +65,8 @@ class CrawlFit:
         The selected fit of the curves, which is the paper's reading of the collection.
     assessment
         The selected model and what may be quoted of the collection.
+    plot
+        Draws a figure: ``plot("core_shell_fits")`` or ``plot.core_shell_fits()``. Shells complete the names.
 
     Examples
     --------
@@ -75,6 +77,7 @@ class CrawlFit:
     tables: Mapping[str, pd.DataFrame]
     headline: Headline
     assessment: Assessment
+    plot: Plots = field(init=False, compare=False)
 
     @property
     def verdict(self) -> Verdict:
@@ -149,37 +152,29 @@ class CrawlFit:
         is_drawn = self.headline.is_reported
         return [name for name in drawable(self.tables) if is_drawn or not CATALOGUE[name].has_parameters]
 
-    def plot(self, name: str = "core_shell_fits", *, title: str = "crawls") -> Figure:
-        """Draw a figure.
+    def __post_init__(self) -> None:
+        reason = None if self.headline.is_reported else f"parameters are not reported ({self.status})"
+        # The dataclass is frozen. An attribute, and not a property, lets a shell complete the names of figures.
+        object.__setattr__(self, "plot", Plots(self.tables, self.figures, self.headline.kind.clock, reason))
+
+    def forecast(self, *, back_test: bool = False) -> pd.DataFrame:
+        """Forecast the next crawls.
 
         Parameters
         ----------
-        name
-            One of `figures`.
-        title
-            Name of the crawls, for the first line of the figure.
-
-        Raises
-        ------
-        ValueError
-            When there is no such figure of these crawls, or its parameters are not reported.
-        """
-        if name not in self.figures:
-            is_unreported = not self.headline.is_reported and name in CATALOGUE
-            why = f" because parameters are not reported ({self.status})" if is_unreported else ""
-            raise ValueError(f"{name!r} is not drawn{why}; the figures of these crawls are {', '.join(self.figures)}")
-        return draw(name, self.tables, title=title, clock=self.headline.kind.clock)
-
-    def forecast(self) -> pd.DataFrame:
-        """Forecast the next crawls.
+        back_test
+            False: the forecast from the last crawl. True: before it, also the forecasts from 12 crawls and from one
+            crawl earlier, to compare with what followed; see column ``origin_crawl``.
 
         Returns
         -------
         pandas.DataFrame
-            Table `forecast`: size, new and returning elements of the next 12 crawls, with 95 % prediction intervals.
-            Forecasts from an earlier crawl are in it as well, see its column ``origin_crawl``.
+            Rows of table `forecast`: size, new and returning elements of the next 12 crawls, with 95 % prediction
+            intervals.
         """
-        return self._fitted.forecast()["forecast"]
+        table = self._fitted.forecast()["forecast"]
+        is_last = table["origin_crawl"] == table["origin_crawl"].iloc[-1]
+        return table if back_test else table[is_last].reset_index(drop=True)
 
     def drift(
         self, *, window_crawls: int = DriftSettings().window_crawls, reference_from: str | None = None
@@ -215,7 +210,14 @@ class CrawlFit:
         """
         return self._fitted.planning()
 
-    def report(self, path: str | os.PathLike[str], *, name: str = "crawls", granularity: str = "other") -> Path:
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        name: str = "crawls",
+        granularity: str = "other",
+        progress: bool | Callable[[str], object] = False,
+    ) -> Path:
         """Write the report of the crawls as one HTML file, or as Markdown without figures.
 
         Parameters
@@ -224,10 +226,13 @@ class CrawlFit:
             File to write; its suffix is ``.html`` or ``.md``.
         name, granularity
             Name of the collection, and what its elements are: ``url``, ``host``, ``domain`` or ``other``.
+        progress
+            True: print each stage and the time left to standard error; or a function that takes a line.
         """
         from crawl_urn_dagster.report.fitted import write_report
 
-        return write_report(path, self.crawls, self.tables, name=name, granularity=granularity, clock=self._clock)
+        labels = {"name": name, "granularity": granularity}
+        return write_report(path, self.crawls, self.tables, **labels, clock=self._clock, report=_reporter(progress))
 
     @property
     def _fitted(self) -> EstimatedCollection:
@@ -239,7 +244,9 @@ class CrawlFit:
 
     @property
     def _curve_numbers(self) -> str:
-        return "numbers not quoted" if self.headline.is_refuted else self.headline.numbers
+        withheld = curves_withheld_reason(self.headline, self.verdict)
+        is_withheld = withheld is not None and self.headline.is_reported
+        return "numbers not quoted" if is_withheld else self.headline.numbers
 
     def summary(self) -> str:
         """Return verdict, quoted numbers with intervals, and the paper's reading as lines of text."""

@@ -1,6 +1,7 @@
 """The API without Dagster: from data in memory or on disk to a fit, without a trace of Dagster."""
 
 import base64
+import copy
 import subprocess
 import sys
 from dataclasses import replace
@@ -14,6 +15,7 @@ import crawl_urn_dagster as cu
 from crawl_urn_dagster.estimates.assessment.result import format_quantity
 from crawl_urn_dagster.estimates.drift import UnknownReferenceError
 from crawl_urn_dagster.observables.schema import TABLES
+from crawl_urn_dagster.report.fitted import content_of_fit, with_pictures
 from crawl_urn_dagster_tests.collections_for_tests import (
     COVERAGE,
     KAPPA,
@@ -75,6 +77,13 @@ def test_figures_are_drawn_by_name(fitted):
         ValueError, match=r"'no_such' is not drawn; the figures of these crawls are discovery_heat_map, "
     ):
         fitted.plot("no_such")
+
+
+def test_shells_complete_the_names_of_figures(fitted):
+    assert set(fitted.figures) <= set(dir(copy.copy(fitted.plot)))
+    assert fitted.plot.containment_by_lag(title="these hosts").get_suptitle().startswith("these hosts: ")
+    with pytest.raises(AttributeError, match="'no_such' is no figure of these crawls"):
+        fitted.plot.no_such()
 
 
 def test_fit_of_counts_equals_fit_of_lists(fitted, simulated):
@@ -196,7 +205,10 @@ def test_forecast_drift_and_planning_follow_the_contract(fitted):
     forecast, drift, plans = fitted.forecast(), fitted.drift(window_crawls=8), fitted.planning()
     for name, table in {"forecast": forecast, "drift": drift, **plans}.items():
         assert tuple(table.columns) == TABLES[name].column_names
-    assert forecast["origin_crawl"].iloc[-1] == labels(FEW)[-1]
+    assert set(forecast["origin_crawl"]) == {labels(FEW)[-1]}
+    both = fitted.forecast(back_test=True)
+    assert len(set(both["origin_crawl"])) > 1
+    pd.testing.assert_frame_equal(both.tail(len(forecast)).reset_index(drop=True), forecast)
     assert set(drift["reference_last_crawl"].dropna()) <= {labels(FEW)[7], labels(FEW)[FEW // 2 - 1]}
     assert plans["planning"]["current"].sum() == 1
     with pytest.raises(UnknownReferenceError, match=r"found 'x', which is not a crawl"):
@@ -218,9 +230,21 @@ def _renamed(fitted, label):
 
 
 def test_report_states_the_verdict_and_rejects_other_formats(fitted, tmp_path):
-    written = fitted.report(tmp_path / "report.md", name="mine", granularity="host")
+    lines = []
+    written = fitted.report(tmp_path / "report.md", name="mine", granularity="host", progress=lines.append)
+    assert lines == ["computing forecast, rolling windows, drift and plans"]
     text = written.read_text()
     assert text.startswith("# mine (host)\n")
     assert f"(`{fitted.verdict.name}`)" in text
     with pytest.raises(ValueError, match=r"path: found suffix '.pdf', expected '.html' or '.md'"):
         fitted.report(tmp_path / "report.pdf")
+
+
+def test_each_figure_of_a_report_is_announced(fitted, monkeypatch):
+    crawls, lines = fitted.crawls, []
+    content = content_of_fit(crawls, fitted.tables, name="mine", granularity="host", clock="crawl")
+    monkeypatch.setattr("crawl_urn_dagster.report.fitted.pictures_of", lambda names, *_: dict.fromkeys(names))
+    names = list(with_pictures(content, lines.append).pictures)
+    assert set(fitted.figures) <= set(names)
+    assert lines[0] == f"drawing figure 1 of {len(names)}"
+    assert lines[-1].startswith(f"drawing figure {len(names)} of {len(names)}; about ")

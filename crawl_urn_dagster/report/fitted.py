@@ -15,13 +15,14 @@ from crawl_urn_dagster.config.settings import DriftSettings
 from crawl_urn_dagster.estimates.estimated_collection import EstimatedCollection
 from crawl_urn_dagster.figures import CATALOGUE, drawable, figure_labels
 from crawl_urn_dagster.observables.quality import broken_rules
+from crawl_urn_dagster.progress import with_time_left
 from crawl_urn_dagster.report import report_page, to_html, to_markdown
 from crawl_urn_dagster.report.content import Content
 from crawl_urn_dagster.report.pictures import pictures_of
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     import pandas as pd
 
@@ -63,6 +64,7 @@ def write_report(
     name: str,
     granularity: str,
     clock: Clock,
+    report: Callable[[str], object],
 ) -> Path:
     """Write the report of crawls in memory as HTML with figures, or as Markdown without, and return its path.
 
@@ -72,6 +74,8 @@ def write_report(
         File to write; its suffix is ``.html`` or ``.md``.
     crawls, tables, name, granularity, clock
         As in `content_of_fit`.
+    report
+        Receives a line on the tables, and on each figure with the time left.
 
     Raises
     ------
@@ -81,19 +85,27 @@ def write_report(
     file = Path(path)
     if file.suffix not in {".html", ".md"}:
         raise ValueError(f"path: found suffix {file.suffix!r}, expected '.html' or '.md'")
-    content = content_of_fit(crawls, tables, name=name, granularity=granularity, clock=clock)
     is_html = file.suffix == ".html"
-    text = to_html(report_page(with_pictures(content))) if is_html else to_markdown(report_page(content))
+    report("computing forecast, rolling windows, drift and plans")
+    content = content_of_fit(crawls, tables, name=name, granularity=granularity, clock=clock)
+    text = to_html(report_page(with_pictures(content, report))) if is_html else to_markdown(report_page(content))
     with replacing(file) as new:
         new.write_text(text, encoding="utf-8")
     return file
 
 
-def with_pictures(content: Content) -> Content:
-    """Return the content with the figures that its numbers allow."""
+def with_pictures(content: Content, report: Callable[[str], object]) -> Content:
+    """Return the content with the figures that its numbers allow, and report each of them."""
     has_numbers = content.assessment.has_numbers
     shown = [one for one in drawable(content.frames) if has_numbers or not CATALOGUE[one].has_parameters]
-    return replace(content, pictures=pictures_of(shown, content.frames, figure_labels(content.collection)))
+    stage = with_time_left(report, [1 / len(shown)] * len(shown))
+
+    def reported() -> Iterator[str]:
+        for position, name in enumerate(shown, start=1):
+            stage(f"drawing figure {position} of {len(shown)}")
+            yield name
+
+    return replace(content, pictures=pictures_of(reported(), content.frames, figure_labels(content.collection)))
 
 
 def _collection(crawls: Crawls, name: str, granularity: str, clock: Clock) -> Collection:
