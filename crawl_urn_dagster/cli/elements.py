@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import click
-import pandas as pd  # noqa: TC002 - fields of named tuples
+import pandas as pd
 
 from crawl_urn_dagster.atomic import replacing
 from crawl_urn_dagster.estimates.elements.assessment import read_prediction_assessment
@@ -23,12 +23,13 @@ from crawl_urn_dagster.estimates.elements.list_summary import (
     summarise_lists,
 )
 from crawl_urn_dagster.estimates.elements.lookup import look_up_elements, write_csv
-from crawl_urn_dagster.formatting import count_noun, format_number, replace_element_noun
+from crawl_urn_dagster.formatting import UNKNOWN, count_noun, format_number, replace_element_noun
 from crawl_urn_dagster.observables.database import MissingTableError
 from crawl_urn_dagster.observables.keys import elements_in_sample
 from crawl_urn_dagster.orchestration.assets.elements import compute_elements
 from crawl_urn_dagster.orchestration.resources import CollectionHome
 from crawl_urn_dagster.sources import PresenceSource
+from crawl_urn_dagster.spreadsheets import guard_rows
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,6 +37,12 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.config.collection import Collection
 
 _TOP = 10
+_MOST_STATES = 50
+_CHANCES = {
+    "p_eligible": "P(eligible)",
+    "p_captured_next": "P(next crawl)",
+    "p_captured_within_6": "P(within 6 crawls)",
+}
 _SUMS = {"p_eligible": "eligible", "p_missed": "missed by the last crawl", "p_captured_next": "in the next crawl"}
 
 
@@ -107,9 +114,11 @@ def _show(
     else:
         table = _read_own_list(collection, state.path, options.own_list)
         _print_own_list(collection, table, state.frames, console)
+        if options.out is None:
+            _print_states(collection, table, console)
         if options.out is not None:
             with replacing(options.out) as temporary:
-                table.to_csv(temporary, index=False)
+                guard_rows(table).to_csv(temporary, index=False)
     if options.out is not None:
         console.print(f"Written: {options.out}")
 
@@ -125,7 +134,7 @@ def _print_lists(collection: Collection, frames: Mapping[str, pd.DataFrame], con
         cells = (
             [format_number(summary.expected_yield), YIELDS[name]] if summary.reason is None else ["", summary.reason]
         )
-        table.add_row(name, USES[name], f"{summary.rows:,}", *cells)
+        table.add_row(name, USES[name], summary.counted, *cells)
     console.print(table)
     reseed = frames["reseed"].head(_TOP)
     if len(reseed):
@@ -165,6 +174,25 @@ def _read_own_list(collection: Collection, path: Path, own_list: Path) -> pd.Dat
     if collection.sample_one_in > 1:
         table.insert(1, "in_sample", elements_in_sample(table["element"].to_numpy(), collection.sample_one_in))
     return table
+
+
+def _print_states(collection: Collection, table: pd.DataFrame, console: Console) -> None:
+    """Print the first elements of a user's list with their states."""
+    from rich.table import Table
+    from rich.text import Text
+
+    known = [name for name in _CHANCES if table[name].notna().any()]
+    shown = Table(title=f"first {_MOST_STATES}" if len(table) > _MOST_STATES else None)
+    for title in (collection.noun, "last crawl", "captures", "crawls absent", *(_CHANCES[name] for name in known)):
+        shown.add_column(title, overflow="fold")
+    for row in table.head(_MOST_STATES).to_dict("records"):
+        facts = ("last_crawl", "captures", "absent_crawls")
+        cells = [UNKNOWN if pd.isna(row[name]) else str(row[name]) for name in facts]
+        chances = (UNKNOWN if pd.isna(row[name]) else format_number(row[name]) for name in known)
+        shown.add_row(Text(row["element"]), *cells, *chances)
+    console.print(shown)
+    if len(table) > _MOST_STATES:
+        console.print(f"{len(table) - _MOST_STATES:,} more; write all of them to a CSV file with --out.")
 
 
 def _print_own_list(

@@ -1,7 +1,8 @@
 """Write the tables of a collection as CSV and Parquet files.
 
 Does not define columns; see `observables.schema`. Both formats contain capture histories as text of 0s and 1s. In CSV,
-a missing value is empty, a time is ISO 8601 in UTC, and an infinite number is INF, as Table Schema requires.
+a missing value is empty, a time is ISO 8601 in UTC, and an infinite number is INF, as Table Schema requires. Text that
+a spreadsheet would compute has an apostrophe before it.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crawl_urn_dagster.observables.schema import TABLES
+from crawl_urn_dagster.spreadsheets import guarded_sql
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +31,7 @@ _EXPRESSIONS = {
     "csv": {
         "BIT": "{0}::VARCHAR",
         "TIMESTAMP": "strftime({0}, '%Y-%m-%dT%H:%M:%S.%fZ')",
+        "VARCHAR": guarded_sql("{0}"),
         "DOUBLE": "if(isinf({0}), if({0} > 0, 'INF', '-INF'), {0}::VARCHAR)",
     },
     "parquet": {"BIT": "{0}::VARCHAR"},

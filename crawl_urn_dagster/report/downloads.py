@@ -12,6 +12,8 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from crawl_urn_dagster.spreadsheets import guard_rows
+
 if TYPE_CHECKING:
     import pandas as pd
     from markdown_it import MarkdownIt
@@ -25,10 +27,12 @@ _NAME_CHARACTERS = 60
 def caption_element(table: Table, renderer: MarkdownIt) -> str:
     """Return the caption of a table with a link that downloads its shown rows.
 
-    Numbers have full precision in the file, except with an interval, which is text.
+    Numbers have full precision in the file, except with an interval, which is text. Text of the data that a spreadsheet
+    would compute has an apostrophe before it.
     """
     formatted = [name for name in table.formatted if name in table.rows]
-    rows = table.rows.assign(**{name: [_plain(str(cell), renderer) for cell in table.rows[name]] for name in formatted})
+    rows = guard_rows(table.rows.drop(columns=formatted)).reindex(columns=table.rows.columns)
+    rows = rows.assign(**{name: [_plain(str(cell), renderer) for cell in table.rows[name]] for name in formatted})
     name = file_name(table.caption, ".csv")
     caption, address = escape(table.caption), f"data:text/csv;charset=utf-8,{_csv(rows)}"
     link = f'<a class="download" download="{name}" href="{address}" aria-label="CSV of the table {caption}">CSV</a>'

@@ -13,6 +13,7 @@ from crawl_urn_dagster.estimates.elements.assessment import read_prediction_asse
 from crawl_urn_dagster.estimates.elements.list_summary import (
     USES,
     YIELDS,
+    ListSummary,
     state_calibration,
     state_returns,
     summarise_lists,
@@ -73,7 +74,7 @@ def _answer(content: Content) -> str:
     rows = reseed.head(_ROWS)
     chances = rows["p_eligible"]
     text = (
-        f"Seed again: {count_noun(summary.rows, noun)} that the last crawl missed, of which "
+        f"Seed again: {_counted(summary, noun)} that the last crawl missed, of which "
         f"**{format_cell(round(summary.expected_yield))}** are expected to be eligible. The first {len(rows)}"
     )
     if rows["element"].notna().all():
@@ -86,6 +87,13 @@ def _answer(content: Content) -> str:
         f"{text} are eligible with a probability of {_range(chances)} each, and are captured within 6 crawls with a "
         f"probability of {_range(soon)}.{doubt}"
     )
+
+
+def _counted(summary: ListSummary, noun: str) -> str:
+    """Return the number of elements of a list, and that it is the first part of a longer one."""
+    if summary.rows == summary.qualifying:
+        return count_noun(summary.rows, noun)
+    return f"the first {summary.rows:,} of {summary.qualifying:,} {noun}s"
 
 
 def _range(values: pd.Series[float]) -> str:
@@ -105,14 +113,18 @@ def _lists(content: Content) -> list[Block]:
         {
             "list": f"`{name}`",
             "use": USES[name],
-            f"{content.noun}s": summary.rows,
+            f"{content.noun}s": summary.counted,
             "expected": UNKNOWN if summary.reason else format_cell(summary.expected_yield),
             "of them": content.escape(summary.reason or YIELDS[name]),
         }
         for name, summary in summaries.items()
     ]
-    table = captioned_table("Lists to act on", pd.DataFrame(rows), formatted=["list", "expected", "of them"])
-    return [table, "Each list is a table, and `export/<list>.csv`, with at most `elements.list_rows` rows."]
+    counted = [f"{content.noun}s", "expected"]
+    table = captioned_table("Lists to act on", pd.DataFrame(rows), formatted=["list", *counted, "of them"])
+    note = "Each list is a table, and `export/<list>.csv`."
+    if any(summary.rows < summary.qualifying for summary in summaries.values()):
+        note += " Setting `elements.list_rows` ends a list early; the table above has the number that qualify."
+    return [table, note]
 
 
 def _rows(content: Content, name: str) -> Table:

@@ -3,6 +3,7 @@
 import pandas as pd
 import pytest
 
+from crawl_urn_dagster.formatting import UNKNOWN
 from crawl_urn_dagster.orchestration.resources import CollectionHome
 from crawl_urn_dagster_tests.cli.conftest import N_CRAWLS, URN
 from crawl_urn_dagster_tests.collections_for_tests import histories, labels, presence_of
@@ -44,6 +45,17 @@ def test_own_list_is_found_by_hash(elements, tmp_path, texts):
     table = pd.read_csv(out)
     assert table["element"].tolist() == ["nowhere.example", *texts[:20]]
     assert table["captures"].isna().tolist() == [True, *[False] * 20]
+
+
+def test_states_of_an_own_list_are_printed(elements, tmp_path, texts):
+    own = tmp_path / "own.txt"
+    own.write_text("\n".join(["[bold]nowhere", *texts[:60]]))
+    result = elements("--list", own)
+    assert result.exit_code == 0, result.output
+    states = [line for line in result.output.splitlines() if line.startswith("│ ")]
+    assert [state.split()[1] for state in states] == ["[bold]nowhere", *texts[:49]]
+    assert states[0].count(UNKNOWN) >= 3
+    assert "11 more; write all of them to a CSV file with --out." in result.output
 
 
 def test_every_element_is_written_without_texts(elements, tmp_path, texts):

@@ -15,7 +15,8 @@ def named(tables, name):
 def test_answer_has_the_expected_yield_and_the_first_names(tables, content_with):
     text = render(elements_section(content_with(reseed=named(tables, "reseed"))))
     reseed = tables["reseed"]
-    assert f"Seed again: {len(reseed):,} elements" in text
+    counted = f"the first {len(reseed):,} of {reseed['qualifying'][0]:,} elements"
+    assert f"Seed again: {counted} that the last crawl missed" in text
     assert f"**{round(reseed['score'].sum()):,}** are expected to be eligible" in text
     assert r"\<reseed\>0, \<reseed\>1, \<reseed\>2, …" in text
     assert f"eligible with a probability of {reseed['p_eligible'][9]:.2f}" in text
@@ -25,7 +26,17 @@ def test_every_list_has_its_rows_and_yield(page, tables):
     found = {row["list"].strip("`"): row for row in rows(section(page, "Which elements"), "list")}
     assert list(found) == list(USES)
     for name, row in found.items():
-        assert number(row["elements"]) == len(tables[name])
+        shown, _, qualifying = row["elements"].partition(" of ")
+        assert number(shown) == len(tables[name])
+        assert number(qualifying or shown) == (tables[name]["qualifying"][0] if len(tables[name]) else 0)
+
+
+def test_lists_that_end_early_state_how_many_qualify(tables, content_with):
+    reseed = named(tables, "reseed").assign(qualifying=54_321)
+    text = render(elements_section(content_with(reseed=reseed)))
+    assert f"Seed again: the first {len(reseed):,} of 54,321 elements that the last crawl missed" in text
+    assert rows(text, "list")[0]["elements"].strip() == f"{len(reseed):,} of 54,321"
+    assert "`elements.list_rows` ends a list early" in text
 
 
 def test_first_rows_have_keys_if_texts_are_not_kept(page, tables):

@@ -26,7 +26,7 @@ else:
 ROOT = Path(__file__).resolve().parents[2]
 PICTURE = ROOT / "docs" / "architecture.svg"
 PACKAGE = "crawl_urn_dagster"
-HELPERS = ("atomic", "formatting", "processes", "progress", "sql_loader")
+HELPERS = ("atomic", "formatting", "processes", "progress", "spreadsheets", "sql_loader")
 
 _WIDTH, _ROW_HEIGHT, _BOX_WIDTH, _BOX_HEIGHT, _MARGIN = 900, 104, 210, 64, 16
 _LINE_LENGTH = 35  # characters of the names of subpackages that fit into a box

@@ -42,6 +42,8 @@ class ListSummary(NamedTuple):
     ----------
     rows
         Number of elements.
+    qualifying
+        Number of elements without a largest number of rows.
     expected_yield
         Expected number of hits among them; 0 for an empty list.
     reason
@@ -49,8 +51,14 @@ class ListSummary(NamedTuple):
     """
 
     rows: int
+    qualifying: int
     expected_yield: float
     reason: str | None
+
+    @property
+    def counted(self) -> str:
+        """Number of elements, and of how many if the list ends early."""
+        return f"{self.rows:,}" if self.rows == self.qualifying else f"{self.rows:,} of {self.qualifying:,}"
 
 
 def summarise_lists(frames: Mapping[str, pd.DataFrame]) -> dict[str, ListSummary]:
@@ -72,7 +80,8 @@ def summarise_lists(frames: Mapping[str, pd.DataFrame]) -> dict[str, ListSummary
             reason = _NONE_QUALIFIES if is_reported else withheld
             if is_reported and name == "core_members" and not has_core:
                 reason = _NO_CORE
-        found[name] = ListSummary(len(table), float(table["score"].sum()), reason)
+        qualifying = 0 if table.empty else int(table["qualifying"].iloc[0])
+        found[name] = ListSummary(len(table), qualifying, float(table["score"].sum()), reason)
     return found
 
 

@@ -47,10 +47,13 @@ class Selection(NamedTuple):
         Probability by which the list is ordered, by history, shape (histories,).
     wanted
         Number of elements to take of each history, shape (histories,).
+    qualifying
+        Number of elements that the list would have without a largest number of rows.
     """
 
     score: FloatArray
     wanted: IntArray
+    qualifying: int
 
 
 def select_histories(rows: HistoryRows, settings: ListSettings) -> dict[str, Selection]:
@@ -73,7 +76,7 @@ def _take(score: FloatArray, elements: IntArray, n: int) -> Selection:
     before = available.cumsum() - available
     wanted = np.zeros(len(score), dtype=np.int64)
     wanted[order] = np.clip(n - before, 0, available)
-    return Selection(score, wanted)
+    return Selection(score, wanted, int(available.sum()))
 
 
 def _reseed(rows: HistoryRows, settings: ListSettings) -> FloatArray:

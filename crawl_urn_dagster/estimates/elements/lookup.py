@@ -13,6 +13,7 @@ import pandas as pd
 
 from crawl_urn_dagster.atomic import replacing
 from crawl_urn_dagster.observables.keys import element_keys
+from crawl_urn_dagster.spreadsheets import guarded_sql
 from crawl_urn_dagster.sql_loader import quote_literal
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ def look_up_elements(file: str | Path, elements: Sequence[str]) -> pd.DataFrame:
 def write_csv(file: Path, names: ElementNames, out: Path) -> None:
     """Write table `elements` as CSV, sorted by key, with the texts as first column; empty if they are not kept.
 
+    Texts that a spreadsheet would compute have an apostrophe before them.
+
     Parameters
     ----------
     file
@@ -80,7 +83,10 @@ def write_csv(file: Path, names: ElementNames, out: Path) -> None:
         query = "SELECT NULL AS element, * FROM elements ORDER BY key"
         if kept:
             texts = connection.read_parquet([str(path) for path in kept], filename=True)
-            texts.select("key, element, parse_filename(filename, true) AS last_crawl").create_view("texts")
+            texts = texts.select(
+                f"key, {guarded_sql('element')} AS element, parse_filename(filename, true) AS last_crawl"
+            )
+            texts.create_view("texts")
             query = (
                 "SELECT element, elements.* FROM elements LEFT JOIN texts USING (key, last_crawl) ORDER BY elements.key"
             )

@@ -192,6 +192,7 @@ def list_table(inputs: ElementInputs, rows: HistoryRows, selection: Selection, l
         "absent_crawls": rows.absent[history],
         "score": score,
         "expected_yield": score.cumsum(),
+        "qualifying": selection.qualifying,
         **{name: values[history] for name, values in rows.probabilities.items()},
     }
     return pd.DataFrame(table, columns=list(ELEMENT_LISTS[0].column_names))

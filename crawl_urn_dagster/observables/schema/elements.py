@@ -110,6 +110,12 @@ _LIST_COLUMNS = (
     *_FACTS,
     Column("score", "DOUBLE", "probability by which the list is ordered", "probability"),
     Column("expected_yield", "DOUBLE", "expected number of hits in the rows up to this one: sum of score", "elements"),
+    Column(
+        "qualifying",
+        "BIGINT",
+        "elements that qualify for the list; more than its rows if elements.list_rows ends it, equal in every row",
+        "elements",
+    ),
     *_probabilities("DOUBLE"),
 )
 

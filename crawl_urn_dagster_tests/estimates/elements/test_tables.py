@@ -174,6 +174,7 @@ def test_lists_are_summarised(written):
     tables = written[0].tables
     for name, summary in summarise_lists(tables).items():
         assert summary.rows == len(tables[name])
+        assert summary.qualifying >= summary.rows
         assert summary.expected_yield == pytest.approx(tables[name]["expected_yield"].iloc[-1])
         assert summary.reason is None
     withheld = {name: table[:0] if name in USES else table for name, table in tables.items()}
