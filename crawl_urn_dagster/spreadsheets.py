@@ -41,7 +41,8 @@ def guard_rows(rows: pd.DataFrame) -> pd.DataFrame:
     rows
         Table of any columns.
     """
-    return rows.apply(lambda column: column.map(guard) if column.dtype.kind == "O" else column)
+    guarded: pd.DataFrame = rows.apply(lambda column: column.map(guard) if column.dtype.kind == "O" else column)
+    return guarded
 
 
 def guarded_sql(column: str) -> str:
