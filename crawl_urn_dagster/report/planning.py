@@ -55,19 +55,24 @@ def planning_section(content: Content) -> Section | None:
         return captioned_table(caption, rows, formatted=list(rows.columns))
 
     note = (
-        "Expected effects of other shell coverages and gaps between crawls if the urn does not change. The first table "
+        "Expected effects of other shell coverages and gaps between crawls if the urn does not change. The next table "
         f"is for the present gap, {content.mean_gap_days:.0f} days on average. The folded tables are for half and "
         f"twice this gap, and count crawls at the new gap. Basis: {_basis(content)}, status "
         f"**{now['status']}**. The 95 % confidence intervals reflect the fit only, because coverage and gap are chosen."
     )
     sentences = [_sufficient_coverage(planning, gaps), _doubled_crawl(content, now)]
     folded = [Folded(f"At {_GAPS[ratio]}", [table_at(ratio)]) for ratio in gaps if ratio != 1]
-    blocks: list[Block] = [note, table_at(1), *sentences, *folded, *content.figures("planning_curves")]
+    sizes = (
+        f"Crawls may exceed the known eligible {content.noun}s, because they also capture {content.noun}s that no "
+        "earlier crawl captured. A plan is not possible if its crawls would miss the core or exceed the urn."
+    )
+    budget: list[Block] = [_budget_table(content), sizes] if len(content.frames["equal_budget"]) else []
+    blocks: list[Block] = [*budget, note, table_at(1), *sentences, *folded, *content.figures("planning_curves")]
     return Section(title, blocks, compare_budgets(content))
 
 
 def compare_budgets(content: Content) -> str:
-    """State which gap finds more new elements for the same number of fetches a year, with the plans named.
+    """Recommend the gap that finds most new elements for the same number of fetches a year, or state that none does.
 
     Parameters
     ----------
@@ -77,34 +82,70 @@ def compare_budgets(content: Content) -> str:
     plans = content.frames["equal_budget"]
     if plans.empty or (plans["status"] == Status.NOT_IDENTIFIED).any():
         return "Not planned: plans need a quotable model of one core and one shell."
-    plans = plans.dropna(subset="coverage")
-    others = plans[~plans["current"].astype(bool)].sort_values("new_change", ascending=False)
-    if others.empty:
+    plans = plans.dropna(subset="coverage").sort_values("new_change", ascending=False)
+    others = [dict(row) for row in plans[~plans["current"].astype(bool)].to_dict("records")]
+    if not others:
         return "No other gap is possible with as many fetches a year: crawls would miss the core or exceed the urn."
-    parts = [_compare_budget(content, row) for row in others.to_dict("records")]
-    return f"For equal fetches: {'; '.join(parts)}."
+    best, noun = others[0], content.noun
+    if _direction(best) == "more":
+        advice = "Larger crawls, less often" if best["cadence"] > 1 else "Smaller crawls, more often"
+        return (
+            f"**{advice}.** For equal fetches, {_plan(content, best)}, newcomers included, find {_change(best)} new "
+            f"{noun}s a year than {_plan(content, {'cadence': 1.0})}."
+        )
+    advice = "Keep the present plan" if _direction(best) == "fewer" else "No plan is better"
+    return f"**{advice}.** For equal fetches, {_plan(content, best)} find {_change(best)} new {noun}s a year."
 
 
-def _compare_budget(content: Content, row: Row) -> str:
-    days = content.mean_gap_days * row["cadence"]
-    change = {f"change{end}": row[f"new_change{end}"] for end in ("", "_low", "_high")}
-    more = min(change["change"], change["change_low"]) > 0
-    fewer = max(change["change"], change["change_high"]) < 0
-    if fewer:
-        value, low, high = change.values()
-        change = {"change": -value, "change_low": -high, "change_high": -low}
-    found = (
-        f"{format_estimate(change, 'change', share=True)} {'more' if more else 'fewer'} new"
-        if more or fewer
-        else "about as many new"
-    )
-    size = "" if pd.isna(content.mean_size) else f" of {format_cell(_rounded(content.mean_size * row['cadence']))}"
-    return f"a crawl{size} every {days:.0f} days finds {found} {content.noun}s"
+def _plan(content: Content, row: Row) -> str:
+    """Name the size of the crawls of a plan, if it is known, and their gap."""
+    size = "crawls" if pd.isna(content.mean_size) else format_cell(_rounded(content.mean_size * row["cadence"]))
+    noun = "" if size == "crawls" or row["cadence"] == 1 else f" {content.noun}s"
+    return f"{size}{noun} every {content.mean_gap_days * row['cadence']:.0f} days"
 
 
-def _rounded(number: float) -> int:
-    """Round a planned number of elements to three digits."""
-    return int(float(f"{number:.3g}"))
+def _direction(row: Row) -> str:
+    """Return whether a plan finds more or fewer new elements than the present one; empty if its interval includes 0."""
+    ends = [row[f"new_change{end}"] for end in ("", "_low", "_high")]
+    return "more" if min(ends[:2]) > 0 else "fewer" if max(ends[0], ends[2]) < 0 else ""
+
+
+def _change(row: Row) -> str:
+    """Return the relative change of new elements with its interval, as words."""
+    direction = _direction(row)
+    if not direction:
+        return "about as many"
+    value, low, high = (abs(row[f"new_change{end}"]) for end in ("", "_low", "_high"))
+    change = {"change": value, "change_low": min(low, high), "change_high": max(low, high)}
+    return f"{format_estimate(change, 'change', share=True)} {direction}"
+
+
+def _budget_table(content: Content) -> Table:
+    """Return all plans of equal fetches, with those that are not possible."""
+    plans = content.frames["equal_budget"].sort_values("gap").to_dict("records")
+    rows = [
+        {
+            "gap, days": f"{content.mean_gap_days * row['cadence']:.0f}{' (now)' if row['current'] else ''}",
+            f"{content.noun}s in a crawl": format_cell(_rounded(content.mean_size * row["cadence"])),
+            "captured share of the urn": format_cell(row["crawl_size"]),
+            f"new {content.noun}s a year": _new_elements(row),
+        }
+        for row in plans
+    ]
+    frame = pd.DataFrame(rows)
+    frame = frame.drop(columns=f"{content.noun}s in a crawl") if pd.isna(content.mean_size) else frame
+    return captioned_table("Plans with as many fetches a year as now", frame, formatted=list(frame.columns))
+
+
+def _new_elements(row: Row) -> str:
+    if row["current"]:
+        return "as now"
+    return "not possible" if pd.isna(row["coverage"]) else _change(row)
+
+
+def _rounded(number: float) -> int | None:
+    """Round a planned number of elements to three digits; None if it is unknown."""
+    return None if pd.isna(number) else int(float(f"{number:.3g}"))
 
 
 def _basis(content: Content) -> str:

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from crawl_urn_dagster.report.answers import answers_table
+from crawl_urn_dagster.report.planning import planning_section
 from crawl_urn_dagster.report.summary import lead
 from crawl_urn_dagster_tests.report.reading import number, render, rows
 
@@ -79,19 +80,45 @@ def test_last_crawl_stands_out_if_the_table_says_so(tables, content_with):
 
 
 def test_plans_of_equal_budget_are_named_with_their_change(tables, content_with):
-    plans = tables["equal_budget"].dropna(subset="coverage")
-    others = plans[~plans["current"].astype(bool)].sort_values("new_change", ascending=False)
+    plans = tables["equal_budget"]
+    others = plans[~plans["current"].astype(bool)].dropna(subset="coverage").sort_values("new_change", ascending=False)
     answer = answers(content_with())[BUDGET]
-    parts = answer.removeprefix("For equal fetches: ").split("; ")
-    assert len(parts) == len(others) > 0
     days = tables["crawls"]["started_at"].diff().mean() / pd.Timedelta(days=1)
-    for part, row in zip(parts, others.to_dict("records"), strict=True):
-        assert f" every {days * row['cadence']:.0f} days finds " in part
-        if row["new_change_low"] > 0:
-            assert " more new elements" in part
-        elif row["new_change_high"] < 0:
-            assert " fewer new elements" in part
+    best = others.iloc[0]
+    assert f"elements every {days * best['cadence']:.0f} days" in answer
+    assert "new elements a year" in answer
+    shown = rows(render(planning_section(content_with())), "new elements a year")
+    for row, plan in zip(shown, plans.sort_values("gap").to_dict("records"), strict=True):
+        assert row["gap, days"].startswith(f"{days * plan['cadence']:.0f}")
+        if plan["current"]:
+            expected = "as now"
+        elif pd.isna(plan["coverage"]):
+            expected = "not possible"
+        elif plan["new_change_low"] > 0:
+            expected = " more"
         else:
-            assert "about as many new elements" in part
+            expected = " fewer" if plan["new_change_high"] < 0 else "about as many"
+        assert row["new elements a year"].endswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("cadence", "change", "start"),
+    [
+        (1.25, (0.1, 0.05, 0.2), "**Larger crawls, less often.** For equal fetches, "),
+        (0.8, (0.1, 0.05, 0.2), "**Smaller crawls, more often.** For equal fetches, "),
+        (1.25, (-0.1, -0.2, -0.05), "**Keep the present plan.** For equal fetches, "),
+        (0.8, (0.1, -0.05, 0.2), "**No plan is better.** For equal fetches, "),
+    ],
+)
+def test_recommended_plan_is_the_best_whose_interval_excludes_no_change(tables, content_with, cadence, change, start):
+    plans = tables["equal_budget"]
+    value, low, high = change
+    changed = plans[plans["current"] | (plans["cadence"] == cadence)].assign(
+        coverage=0.5, new_change=value, new_change_low=low, new_change_high=high
+    )
+    assert answers(content_with(equal_budget=changed))[BUDGET].startswith(start)
+
+
+def test_missing_plans_are_stated(tables, content_with):
     none = tables["equal_budget"].iloc[:0]
     assert answers(content_with(equal_budget=none))[BUDGET].startswith("Not planned: ")

@@ -27,7 +27,7 @@ def test_planning_tables_are_the_table_at_each_gap(tables, page):
     least = {}
     for part, gap in zip(text.split("<details>")[1:], (1, 0.5, 2), strict=True):
         plan = planning[planning["gap"] == gap].sort_values("coverage").to_dict("records")
-        for row, expected in zip(rows(part), plan, strict=True):
+        for row, expected in zip(rows(part, "coverage"), plan, strict=True):
             assert row["coverage"] == f"{expected['coverage']:.2g}" + (" (now)" if expected["current"] else "")
             for title, name in COLUMNS.items():
                 scale = days if name == "hidden_time" else 1
