@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from crawl_urn_dagster.figures import CATALOGUE
 from crawl_urn_dagster_tests.benchmarks import paper
 
 VERDICTS = ("confirmed", "corrected", "refuted", "not testable here", "not a claim")
@@ -17,6 +18,25 @@ def numbers():
 def test_the_page_has_the_numbers_computed_now(numbers):
     shown = paper.PAGE.read_text().split(paper.START)[1].split(paper.END)[0]
     assert shown.splitlines() == paper.table(numbers).splitlines()
+
+
+def test_the_map_of_the_figures_has_the_numbers_computed_now(numbers):
+    shown = paper.PAGE.read_text().split(paper.MAP_START)[1].split(paper.MAP_END)[0]
+    assert shown == paper.figure_map(numbers)
+    named = {one for drawn in paper.DRAWN_BY.values() for one in re.findall(r"`(\w+)`", drawn)}
+    assert named <= {*CATALOGUE, "dashboard"}
+    assert [row.split(":")[0] for row in shown.splitlines()[2:]] == [
+        f"| Fig. {number}" for number in ("1", "2", "2a", "2b", "3", "4", "4", "5a", "5b")
+    ]
+
+
+def test_the_map_is_drawn_with_every_printed_number():
+    figure = paper.draw_map()
+    (shares, sizes), (legend,) = figure.axes, figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["printed", "here, with its interval or range"]
+    printed = [line.get_xdata()[0] for line in shares.lines if line.get_marker() == "D"]
+    assert printed == [0.51, 0.62, 0.06, 0.78, 0.4, 0.4]
+    assert [2, 3] in [list(line.get_xdata()) for line in sizes.lines]
 
 
 def test_every_computed_number_is_part_of_a_claim(numbers):

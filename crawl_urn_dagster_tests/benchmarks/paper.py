@@ -1,18 +1,22 @@
-"""Go through the claims of the paper and its predecessor: the table of docs/paper/README.md.
+"""Go through the claims of the paper and its predecessor: the tables and the figure of docs/paper/README.md.
 
-Run ``python -m crawl_urn_dagster_tests.benchmarks.paper`` to print the table, or with ``--write`` to write it into the
-page. The numbers that `computed` returns come from formulas and from excerpts in ``crawl_urn_dagster_tests/data``. A
-test recomputes them and compares the page with the result, so a number that moves fails the build. Numbers of other
-data come from pages of the documentation whose own tests recompute them; the table links to these.
+Run ``python -m crawl_urn_dagster_tests.benchmarks.paper`` to print the tables, or with ``--write`` to write them into
+the page and to draw the figure. The numbers that `computed` returns come from formulas and from excerpts in
+``crawl_urn_dagster_tests/data``. A test recomputes them and compares the page with the result, so a number that moves
+fails the build. Numbers of other data come from pages of the documentation whose own tests recompute them; the table
+links to these.
 """
 
 import csv
+import re
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from crawl_urn_dagster.figures.style import Colour, in_style, new_figure
 from crawl_urn_dagster.observables.tables import crawls_table, tables_from_counts, unions_matrix
 from crawl_urn_dagster.urn import CoreShellUrn, CountingError, Urn, find_regimes, recaptures_from_unions
 from crawl_urn_dagster.urn.curves.conversions import core_share_from_kappa, kappa_from_core_share
@@ -20,7 +24,22 @@ from crawl_urn_dagster_tests.benchmarks.ground_truth import fit_between
 
 EXCERPTS = Path(__file__).parents[1] / "data"
 PAGE = Path(__file__).parents[2] / "docs" / "paper" / "README.md"
+PICTURE = PAGE.with_name("figures.svg")
 START, END = "<!-- begin of the table -->\n", "<!-- end of the table -->\n"
+MAP_START, MAP_END = "<!-- begin of the map -->\n", "<!-- end of the map -->\n"
+MAP_HEADER = "| figure of the paper | printed | here | figure here | verdict |\n|---|---|---|---|---|\n"
+# Figures of this package by the beginning of an item of `CLAIMS`.
+DRAWN_BY = {
+    "Fig. 1": "`fates_of_an_element`",
+    "Fig. 2:": "`dashboard`, sizes",
+    "Fig. 2a": "`discovery_heat_map`",
+    "Fig. 2b": "`discovery_curves_by_start`",
+    "Fig. 3": "`homogeneous_fits`",
+    "Fig. 4: both": "`core_shell_fits`, `identifiability`",
+    "Fig. 4: c": "`core_shell_fits`, `residuals_by_lag`",
+    "Fig. 5a": "`core_shell_fits`, right",
+    "Fig. 5b": "`core_shell_fits`, left",
+}
 KAPPA, ALPHA, COVERAGE = 0.4, 0.75, 0.6
 HEADER = "| item | printed | here | data and command | verdict |\n|---|---|---|---|---|\n"
 
@@ -195,11 +214,7 @@ CLAIMS = (
 
 def table(numbers):
     """Return the table of the page as Markdown, with the numbers of `computed`."""
-    gaw = next(
-        line for line in (PAGE.parents[1] / "fits.md").read_text().splitlines() if line.startswith("| exact, per crawl")
-    )
-    _, _, kappa, alpha, coverage, *_ = (cell.strip() for cell in gaw.split("|"))
-    known = {**numbers, "gaw": f"κ {kappa}, α {alpha}, c {coverage}; exact, per crawl"}
+    known = _with_gaw(numbers)
     rows = [
         f"| {item} | {printed} | {known.get(here, here)} | {data} | {verdict} |\n"
         for item, printed, here, data, verdict in CLAIMS
@@ -207,10 +222,105 @@ def table(numbers):
     return HEADER + "".join(rows)
 
 
+def figure_map(numbers):
+    """Return the claims of the paper's figures as Markdown, with the figure of this package that shows the same."""
+    known = _with_gaw(numbers)
+    rows = [
+        f"| {item} | {printed} | {known.get(here, here)} | {drawn} | {verdict} |\n"
+        for start, drawn in DRAWN_BY.items()
+        for item, printed, here, _, verdict in CLAIMS
+        if item.startswith(start)
+    ]
+    return MAP_HEADER + "".join(rows)
+
+
+def _gaw_estimates():
+    """Return κ, α and c of the German Academic Web with their intervals, as the page on fits states them."""
+    lines = (PAGE.parents[1] / "fits.md").read_text().splitlines()
+    row = next(line for line in lines if line.startswith("| exact, per crawl"))
+    return [cell.strip() for cell in row.split("|")[2:5]]
+
+
+def _with_gaw(numbers):
+    kappa, alpha, coverage = _gaw_estimates()
+    return {**numbers, "gaw": f"κ {kappa}, α {alpha}, c {coverage}; exact, per crawl"}
+
+
+class Mark(NamedTuple):
+    """A quantity of a figure of the paper: the printed range, and the value and range here; NaN if there is none."""
+
+    label: str
+    printed: tuple[float, float]
+    here: tuple[float, float, float]
+
+
+def share_marks():
+    """Return the parameters that the paper prints with Figures 4 and 5."""
+    none = (np.nan,) * 3
+    gaw = [tuple(float(number) for number in re.findall(r"[\d.]+", text)) for text in _gaw_estimates()]
+    return [
+        Mark("Fig. 4, κ from containment", (0.4, 0.4), (kappa_from_core_share(0.4, 0.78), np.nan, np.nan)),
+        Mark("Fig. 4, κ from U", (0.4, 0.4), none),
+        Mark("Fig. 4, c", (0.78, 0.78), none),
+        *(
+            Mark(f"Fig. 5b, {name}", (printed, printed), here)
+            for name, printed, here in zip("καc", (0.06, 0.62, 0.51), gaw, strict=True)
+        ),
+    ]
+
+
+def size_marks():
+    """Return what Figure 2 shows of the 51 crawls: their sizes, and how far scaled curves of all starts differ."""
+    crawls, curve = published()
+    size = crawls["elements"].astype(float) / 1e9
+    near = curve[(curve["elapsed_years"] >= 0.85) & (curve["elapsed_years"] <= 1.0)]["ratio"]
+    return [
+        Mark("Fig. 2, billion URLs\nin a crawl", (2, 3), (size.mean(), size.min(), size.max())),
+        Mark("Fig. 2b, U after a year\n(printed: one curve)", (np.nan,) * 2, (near.mean(), near.min(), near.max())),
+    ]
+
+
+@in_style
+def draw_map():
+    """Draw the printed numbers of the paper's figures beside those of this package, and return the figure."""
+    figure = new_figure(height=2.8, title="The paper's figures", heading="printed numbers, and those of this package")
+    shares, sizes = figure.subplots(1, 2, width_ratios=[3, 2])
+    _draw_marks(shares, share_marks(), "fraction")
+    _draw_marks(sizes, size_marks(), "billion URLs, or crawl sizes")
+    shares.set_xlim(0, 1)
+    figure.legend(*shares.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    return figure
+
+
+def _draw_marks(axes, marks, title):
+    """Draw printed ranges as open diamonds above the values and ranges here."""
+    for height, mark in enumerate(reversed(marks)):
+        first = height == len(marks) - 1
+        label = "printed" if first else None
+        white = {"markerfacecolor": "white", "markersize": 5}
+        axes.plot(mark.printed, [height + 0.15] * 2, "D-", color=Colour.TRUTH, label=label, **white)
+        value, *ends = mark.here
+        label = "here, with its interval or range" if first else None
+        axes.plot(ends, [height - 0.15] * 2, "-", color=Colour.JOINT)
+        axes.plot(value, height - 0.15, "o", color=Colour.JOINT, label=label)
+        if np.isnan(value):
+            axes.text(mark.printed[0], height - 0.25, "not testable here", va="center", ha="center", fontsize="small")
+    axes.set_yticks(range(len(marks)), [mark.label for mark in reversed(marks)])
+    axes.set_ylim(-0.6, len(marks) - 0.4)
+    axes.set_xlim(left=0)
+    axes.set_xlabel(title)
+
+
+def _between(text, start, end, new):
+    before, rest = text.split(start)
+    return before + start + new + end + rest.split(end)[1]
+
+
 if __name__ == "__main__":
-    text = table(computed())
+    found = computed()
     if "--write" in sys.argv:
-        before, rest = PAGE.read_text().split(START)
-        PAGE.write_text(before + START + text + END + rest.split(END)[1])
+        page = _between(PAGE.read_text(), MAP_START, MAP_END, figure_map(found))
+        PAGE.write_text(_between(page, START, END, table(found)))
+        draw_map().savefig(PICTURE, metadata={"Date": None})
     else:
-        print(text)
+        print(figure_map(found), table(found), sep="\n")
