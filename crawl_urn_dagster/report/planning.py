@@ -127,7 +127,6 @@ def _budget_table(content: Content) -> Table:
         {
             "gap, days": f"{content.mean_gap_days * row['cadence']:.0f}{' (now)' if row['current'] else ''}",
             f"{content.noun}s in a crawl": format_cell(_rounded(content.mean_size * row["cadence"])),
-            "captured share of the urn": format_cell(row["crawl_size"]),
             f"new {content.noun}s a year": _new_elements(row),
         }
         for row in plans
