@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -316,7 +316,7 @@ def _best(points: Points, counts: Counts, model: str) -> Solutions:
     # The points of the starts are counted once.
     counts = replace(counts, of_points=points.count(counts))
     unweighted = np.ones((1, len(points.kind)))
-    first = _search(points, counts.repeated(len(starts)), unweighted, starts, free)
+    first = _search(points, counts.repeated(len(starts)), unweighted, starts, free, only_best=True)
     leader = first.parameters[[int(first.cost.argmin())]]
     return fit_replicates(points, counts.repeated(1), leader, free[None])
 
@@ -327,7 +327,7 @@ def _search(
     weights: FloatArray,
     start: FloatArray,
     free: BoolArray,
-    **options: float,
+    **options: Any,
 ) -> Optima:
     """Search with weights that broadcast over the problems."""
     observed, times = points.count(counts), counts.in_mean_gaps

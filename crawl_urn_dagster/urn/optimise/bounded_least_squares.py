@@ -89,7 +89,13 @@ def _best_of(curve: Curve, observed: FloatArray, start: FloatArray) -> FloatArra
     bounds = np.zeros(start.shape[1]), np.ones(start.shape[1])
     free = np.ones(start.shape, dtype=bool)
     found = minimise_all(
-        lambda values, _: curve(values), every, np.ones_like(every), start=start, free=free, bounds=bounds
+        lambda values, _: curve(values),
+        every,
+        np.ones_like(every),
+        start=start,
+        free=free,
+        bounds=bounds,
+        only_best=True,
     )
     return np.asarray(found.parameters[found.cost.argmin()])
 

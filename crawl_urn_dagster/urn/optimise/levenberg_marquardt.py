@@ -60,6 +60,7 @@ def minimise_all(
     bounds: tuple[FloatArray, FloatArray],
     slopes: Curves | None = None,
     negligible: float = _SETTLED,
+    only_best: bool = False,
 ) -> Optima:
     """Minimise the squared residuals of each problem from its start, by the steps of Levenberg and Marquardt.
 
@@ -80,6 +81,10 @@ def minimise_all(
         Derivatives of the curves by the parameters, shape (n_problems, n, n_points); by differences if None.
     negligible
         Step at which a search ends.
+    only_best
+        Whether the problems are starts of one problem, of which only the lowest optimum is needed. After the leading
+        search has settled, the others have as many steps again. A search also ends, not settled, if at the gain of its
+        last step the steps that are left would not reach the lowest cost.
 
     Returns
     -------
@@ -99,13 +104,14 @@ def minimise_all(
     slopes_at = slopes or differences
     parameters = start.copy()
     damping = np.full(len(start), _FIRST_DAMPING)
-    settled = np.zeros(len(start), dtype=bool)
+    settled, behind = np.zeros((2, len(start)), dtype=bool)
     residuals = curves(parameters, np.arange(len(start))) - observed
     cost = (weights * residuals**2).sum(axis=-1)
     nothing = _NOTHING * (weights * observed**2).sum(axis=-1)
-    for _ in range(_ITERATIONS):
-        rows = np.flatnonzero(~settled)
-        if not rows.size:
+    last = _ITERATIONS
+    for step_number in range(1, _ITERATIONS + 1):
+        rows = np.flatnonzero(~(settled | behind))
+        if not rows.size or step_number > last:
             break
         here = parameters[rows]
         by_parameters = slopes_at(here, rows)
@@ -120,8 +126,12 @@ def minimise_all(
         gained_nothing = better & (cost[rows] - new_cost <= _GAIN * new_cost + nothing[rows])
         settled[rows] = (abs(there - here).max(axis=-1) < negligible) | gained_nothing
         damping[rows] *= np.where(better, _SOFTER, _HARDER)
-        accepted = rows[better]
+        accepted, gain = rows[better], (cost[rows] - new_cost)[better]
         parameters[accepted], residuals[accepted], cost[accepted] = there[better], new[better], new_cost[better]
+        if only_best:
+            if settled[cost.argmin()]:
+                last = min(last, 2 * step_number)
+            behind[accepted] = cost[accepted] - (last - step_number) * gain > cost.min()
     return Optima(parameters, cost, settled)
 
 

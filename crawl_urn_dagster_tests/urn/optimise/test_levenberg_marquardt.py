@@ -99,3 +99,27 @@ def test_problems_are_independent():
     _, observed = problems(6, noise=0.05)
     together, alone = search(observed), search(observed[[4]])
     assert together.parameters[4] == pytest.approx(alone.parameters[0], abs=1e-9)
+
+
+def test_only_the_best_start_is_searched_to_its_end():
+    rng = np.random.default_rng(3)
+    observed = curves(np.array([0.2, 0.6, 0.9]), 0) + 0.02 * rng.standard_normal(len(X))
+    starts = rng.uniform(0, 1, (20, 3))
+
+    def search_all(**options):
+        evaluated = []
+
+        def counted(parameters, rows):
+            evaluated.append(len(rows))
+            return curves(parameters, rows)
+
+        every = np.tile(observed, (len(starts), 1))
+        free = np.ones(starts.shape, dtype=bool)
+        found = minimise_all(counted, every, np.ones_like(every), start=starts, free=free, bounds=BOUNDS, **options)
+        return found, sum(evaluated)
+
+    (full, n_full), (short, n_short) = search_all(), search_all(only_best=True)
+    assert short.parameters[short.cost.argmin()] == pytest.approx(full.parameters[full.cost.argmin()], rel=1e-6)
+    assert short.settled[short.cost.argmin()]
+    assert n_short < n_full
+    assert not short.settled.all()
