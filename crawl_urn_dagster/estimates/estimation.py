@@ -114,16 +114,17 @@ def _estimate(
     selected = select_headline(fitted.fits, clock=clock)
     violations = apply_violation_rules(data)
     tests = diagnosis_table(fitted, selected, violations, data.in_all)
-    report("fitting richer urns, and testing which model may be quoted")
-    richer, assessment = call_together(
+    report("fitting richer urns, profiling kappa, and testing which model may be quoted")
+    richer, profile, assessment = call_together(
         [
             (_fit_supplementary, (data, clock, fitted.bootstrap_on("crawl"))),
+            (_kappa_profile_table, (data.counts(clock), clock)),
             (_assess, (data, fitted, selected, tests, seed)),
         ]
     )
     fits = [with_refutation(fit, assessment.refuted) for fit in fitted.fits]
     richer = [with_refutation(fit, assessment.refuted) for fit in _after_violation(richer, data, violations)]
-    report("comparing models and profiling kappa")
+    report("comparing models")
     tables = {
         **assessment.tables(),
         "parameters": parameters_table([*fits, *richer], selected.kind, data.crawls),
@@ -133,7 +134,7 @@ def _estimate(
             data, [fit for fit in richer if fit.kind.projection == "histories"], clock
         ),
         "revisit_regimes": revisit_regimes_table(data),
-        "kappa_profile": _kappa_profile_table(data.counts(clock), clock),
+        "kappa_profile": profile,
     }
     return Estimation(tables, replace(fitted, fits=fits), with_refutation(selected, assessment.refuted), assessment)
 

@@ -14,6 +14,7 @@ from crawl_urn_dagster.estimates.assessment.memory import uneven_gaps
 from crawl_urn_dagster.estimates.collection_data import CollectionData
 from crawl_urn_dagster.estimates.parameter_history import inputs_sha256, window_tables
 from crawl_urn_dagster.observables.schema import WINDOW_LENGTHS
+from crawl_urn_dagster.processes import call_each
 from crawl_urn_dagster.urn import bootstrap_joint, fit_joint
 from crawl_urn_dagster.urn.state_space.fitting import MODELS, fit_model
 from crawl_urn_dagster.urn.state_space.intervals import analyse, derive_quantities
@@ -53,7 +54,8 @@ def window_lengths_table(
     error
         How the elements were counted.
     """
-    rows = []
+    rows: list[dict[str, Any]] = []
+    new: list[tuple[CollectionData, str | None]] = []
     for length in [*(length for length in LENGTHS if length < len(crawls)), len(crawls)]:
         window = crawls.iloc[:length]
         parts = window_tables(window, containment, discovery_curve)
@@ -62,18 +64,23 @@ def window_lengths_table(
         if kept is not None and len(kept):
             rows.append(dict(kept.iloc[0]))
             continue
-        data = CollectionData(*parts, error, None if histories is None else histories.select_crawls(range(length)))
         rows.append(
             {
                 "first_crawl": window["crawl"].iloc[0],
                 "last_crawl": window["crawl"].iloc[-1],
                 "window_crawls": length,
-                **_reading(data),
-                **_stable_share(data, model),
                 "inputs_sha256": inputs,
             }
         )
+        selected = None if histories is None else histories.select_crawls(range(length))
+        new.append((CollectionData(*parts, error, selected), model))
+    fitted = iter(call_each(_fit_window, new))
+    rows = [row if "status" in row else {**row, **next(fitted)} for row in rows]
     return pd.DataFrame(rows, columns=list(WINDOW_LENGTHS.column_names))
+
+
+def _fit_window(data: CollectionData, model: str | None) -> dict[str, Any]:
+    return {**_reading(data), **_stable_share(data, model)}
 
 
 def _reading(data: CollectionData) -> dict[str, Any]:
