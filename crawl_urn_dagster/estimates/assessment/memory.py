@@ -125,7 +125,7 @@ def fit_memory(histories: CaptureHistoryCounts, gaps: FloatArray | None, *, seed
         family,
         quantities(family, seed=seed),
         hold_out(histories, [selected.model], gaps=gaps, seed=seed),
-        projections(selected.mixture, histories).containment,
+        projections(selected.mixture, histories, gaps).containment,
     )
 
 

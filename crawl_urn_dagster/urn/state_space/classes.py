@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from crawl_urn_dagster.urn.state_space.recursions import ClassParameters, ReturnCourse, first_returns
+from crawl_urn_dagster.urn.state_space.recursions import (
+    ClassParameters,
+    ReturnCourse,
+    first_returns,
+    first_returns_by_lag,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -218,6 +223,26 @@ class Mixture:
     def first_returns(self, n: int) -> FloatArray:
         """Return the share of a crawl that is next captured j crawls later, h(j), for j of 0 to n."""
         return self._weigh([k.returns(n).first for k in self.classes])
+
+    def first_returns_between(self, n_crawls: int, gaps: FloatArray | None = None) -> FloatArray:
+        """Return the share of crawl s whose next capture is by crawl t, shape (n_crawls, n_crawls).
+
+        Parameters
+        ----------
+        n_crawls
+            Number of crawls.
+        gaps
+            Gaps between crawls in units of the mean gap; equal gaps if None.
+        """
+        starts = np.arange(n_crawls)
+        if gaps is None:
+            return np.triu(self.first_returns(n_crawls - 1)[starts - starts[:, None]], 1)
+        result = np.zeros((n_crawls, n_crawls))
+        for share, one in zip(self.shares, self.classes, strict=True):
+            by_lag = first_returns_by_lag(one.parameters.with_last_axes(1).over_gap(gaps))
+            for lag, returned in enumerate(by_lag, start=1):
+                result[starts[:-lag], starts[lag:]] += share * returned
+        return result
 
     def seen_before(self, n: int) -> FloatArray:
         """Return the share of a crawl that the t crawls before it captured, for t of 0 to n."""

@@ -184,13 +184,40 @@ def quantities(family: Family, *, seed: int) -> tuple[Quantity, ...]:
     return (*result, Quantity("growth", None, None, growth.growth, growth.low, growth.high))
 
 
-def projections(mixture: Mixture, histories: CaptureHistoryCounts) -> Projections:
+def projections(mixture: Mixture, histories: CaptureHistoryCounts, gaps: FloatArray | None = None) -> Projections:
     """Compare a mixture with the mean containment curve and the mean discovery curve of histories.
 
     Parameters
     ----------
     mixture
         Classes per mean gap.
+    histories
+        Elements of each capture history.
+    gaps
+        Gaps between crawls in units of their mean, shape (n_crawls - 1,); equal gaps if None.
+
+    Returns
+    -------
+    Projections
+        Root mean squares; NaN if no crawl has elements.
+    """
+    n = histories.n_crawls
+    times = np.arange(float(n)) if gaps is None else np.append(0.0, np.cumsum(gaps))
+    containment = mixture.containment(np.triu(times - times[:, None]))
+    return misses_of_curves(containment, mixture.first_returns_between(n, gaps), histories)
+
+
+def misses_of_curves(
+    containment: FloatArray, first_returns: FloatArray, histories: CaptureHistoryCounts
+) -> Projections:
+    """Compare expectations of every pair of crawls with the mean containment curve and the mean discovery curve.
+
+    Parameters
+    ----------
+    containment
+        Share of crawl s that crawl t contains, shape (n_crawls, n_crawls).
+    first_returns
+        Share of crawl s whose next capture is by crawl t, shape (n_crawls, n_crawls).
     histories
         Elements of each capture history.
 
@@ -202,14 +229,13 @@ def projections(mixture: Mixture, histories: CaptureHistoryCounts) -> Projection
     n = histories.n_crawls
     shared, unions = histories.intersections(), histories.unions()
     sizes = np.diagonal(shared).astype(np.float64)
-    lags = np.arange(n) - np.arange(n)[:, None]
-    modelled = unions_from_recaptures(sizes, np.triu(sizes[:, None] * mixture.first_returns(n - 1)[lags], 1))
-    containment = mixture.containment(np.arange(n))
+    modelled = unions_from_recaptures(sizes, sizes[:, None] * first_returns)
     misses = []
     for lag in range(1, n):
         starts = np.flatnonzero(sizes[: n - lag] > 0)
-        lag_residuals = shared[starts, starts + lag] / sizes[starts] - containment[lag]
-        window_residuals = (unions[starts, starts + lag] - modelled[starts, starts + lag]) / sizes[starts]
+        ends = starts + lag
+        lag_residuals = shared[starts, ends] / sizes[starts] - containment[starts, ends]
+        window_residuals = (unions[starts, ends] - modelled[starts, ends]) / sizes[starts]
         if starts.size:
             misses.append((lag_residuals.mean(), window_residuals.mean()))
     if not misses:

@@ -19,7 +19,13 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from crawl_urn_dagster.urn.data.histories import first_and_last
-from crawl_urn_dagster.urn.state_space.recursions import ClassParameters, Values, first_returns, never_again
+from crawl_urn_dagster.urn.state_space.recursions import (
+    ClassParameters,
+    Values,
+    first_returns,
+    first_returns_by_lag,
+    never_again,
+)
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.urn.data.histories import CaptureHistoryCounts, FloatArray, IntArray
@@ -218,22 +224,11 @@ def _uneven_returns(parameters: ClassParameters) -> FloatArray:
     Columns of crawls after the last one are 0.
     """
     shape = np.broadcast_shapes(*(value.shape for value in parameters))
-    survival, coverage, departure, reactivation = (
-        np.ascontiguousarray(np.moveaxis(np.broadcast_to(value, shape), -1, 0)) for value in parameters
-    )
-    stay, back, missed = survival * (1 - departure), survival * reactivation, 1 - coverage
-    leave, rest = survival * departure, survival * (1 - reactivation)
     n = shape[-1] + 1
     logs = np.zeros((*shape[:-1], n, n))
     logs[:, 0, :, 0] = np.log(_TINY)
-    available, dormant = np.ones_like(stay), np.zeros_like(stay)
-    for lag in range(1, n):
-        # A start after which there are so many crawls, and the gap before the last of these crawls.
-        starts, gap = slice(0, n - lag), slice(lag - 1, n - 1)
-        a, d = available[starts], dormant[starts]
-        moved = stay[gap] * a + back[gap] * d
-        logs[..., starts, lag] = _log_and_slopes(np.moveaxis(coverage[gap] * moved, 0, -1))
-        available, dormant = missed[gap] * moved, leave[gap] * a + rest[gap] * d
+    for lag, returned in enumerate(first_returns_by_lag(parameters), start=1):
+        logs[..., : n - lag, lag] = _log_and_slopes(np.moveaxis(returned, 0, -1))
     return logs.reshape(*shape[:-1], n * n)
 
 

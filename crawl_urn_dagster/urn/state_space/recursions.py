@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from crawl_urn_dagster.urn.data.histories import FloatArray
 
 #: Real numbers, or complex ones whose imaginary parts carry derivatives.
@@ -98,6 +100,35 @@ def first_returns(parameters: ClassParameters, n: int) -> ReturnCourse:
     never = available + dormant
     never[..., 1:] += dead
     return ReturnCourse(first, never, available, dormant)
+
+
+def first_returns_by_lag(parameters: ClassParameters) -> Iterator[Values]:
+    """Yield the probability of a first return after each lag, from each crawl that has so many crawls after it.
+
+    Parameters
+    ----------
+    parameters
+        Parameters of the gaps and of the crawls after them on the last axis, of length n.
+
+    Yields
+    ------
+    numpy.ndarray
+        Of shape (n + 1 - lag, ...), for lags of 1 to n: the starts are on the first axis.
+    """
+    shape = np.broadcast_shapes(*(value.shape for value in parameters))
+    survival, coverage, departure, reactivation = (
+        np.ascontiguousarray(np.moveaxis(np.broadcast_to(value, shape), -1, 0)) for value in parameters
+    )
+    stay, back, missed = survival * (1 - departure), survival * reactivation, 1 - coverage
+    leave, rest = survival * departure, survival * (1 - reactivation)
+    available, dormant = np.ones_like(stay), np.zeros_like(stay)
+    for lag in range(1, len(stay) + 1):
+        # A start after which there are so many crawls, and the gap before the last of these crawls.
+        starts, gap = slice(0, len(stay) + 1 - lag), slice(lag - 1, len(stay))
+        a, d = available[starts], dormant[starts]
+        moved = stay[gap] * a + back[gap] * d
+        yield coverage[gap] * moved
+        available, dormant = missed[gap] * moved, leave[gap] * a + rest[gap] * d
 
 
 def never_again(parameters: ClassParameters) -> tuple[Values, Values]:

@@ -109,3 +109,20 @@ def test_shares_of_known_eligible_favour_the_missed_class():
     urn = Mixture((StateSpaceClass.core(), StateSpaceClass.shell(survival=1.0, coverage=0.5)), (0.5, 0.5))
     np.testing.assert_allclose(urn.known_shares(), (1 / 3, 2 / 3))
     assert urn.survival(3) == 1
+
+
+def test_first_returns_between_crawls_follow_the_gaps():
+    shell = StateSpaceClass.shell(survival=0.8, coverage=0.6)
+    markov = StateSpaceClass.markov("m", survival=0.95, after_capture=0.85, after_miss=0.3)
+    mixture = Mixture((shell, markov), (0.25, 0.75))
+    gaps = np.array([0.5, 2.0, 1.5])
+    found = mixture.first_returns_between(4, gaps)
+    over = [markov.over_gap(gap) for gap in gaps]
+    missed_once = over[0].survival * over[0].departure * over[1].survival * over[1].reactivation
+    assert found[0, 1] == pytest.approx(0.25 * 0.6 * 0.8**0.5 + 0.75 * over[0].survival * (1 - over[0].departure))
+    assert found[0, 2] == pytest.approx(0.25 * 0.6 * 0.4 * 0.8**2.5 + 0.75 * missed_once)
+    assert found[2, 3] == pytest.approx(0.25 * 0.6 * 0.8**1.5 + 0.75 * over[2].survival * (1 - over[2].departure))
+    assert not np.tril(found).any()
+    equal = mixture.first_returns_between(4)
+    assert equal == pytest.approx(mixture.first_returns_between(4, np.ones(3)), abs=1e-15)
+    assert equal[1, 3] == pytest.approx(mixture.first_returns(3)[2])
