@@ -102,6 +102,20 @@ class KilledStack:
     def interrupted_runs(self):
         return {run.run_id for run in self.instance.get_runs() if was_interrupted(run)}
 
+    def runs_since(self, start):
+        """Text of when each run of the collection since a time was requested, launched, begun and ended, in seconds."""
+        records = self.instance.get_run_records(dg.RunsFilter(created_after=start), ascending=True)
+        return "; ".join(f"{one.dagster_run.job_name} {', '.join(self._times_of(one, start))}" for one in records)
+
+    def _times_of(self, record, start):
+        times = {
+            "requested": record.create_timestamp.timestamp(),
+            "launched": self.instance.get_run_stats(record.dagster_run.run_id).launch_time,
+            "begun": record.start_time,
+            "ended": record.end_time,
+        }
+        return [f"{event} {at - start.timestamp():.0f}" for event, at in times.items() if at]
+
     def reported_interruptions(self):
         """Id of the run of each alert on an interruption."""
         messages = [one for one in self.receiver.received if "was interrupted" in one["title"]]
