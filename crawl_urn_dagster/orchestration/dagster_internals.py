@@ -3,6 +3,7 @@
 Does not use them. A new release of Dagster may move them; their test states the release that they were tested with.
 """
 
+from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
 from dagster._core.definitions.reconstruct import ReconstructableRepository
 from dagster._core.definitions.repository_definition.valid_definitions import SINGLETON_REPOSITORY_NAME
 from dagster._core.definitions.run_request import InstigatorType
@@ -31,6 +32,7 @@ __all__ = [
     "RUN_FAILURE_REASON_TAG",
     "SINGLETON_REPOSITORY_NAME",
     "AssetCheckExecutionRecordStatus",
+    "AssetGraph",
     "CheckError",
     "EngineEventData",
     "ExecuteRunWithPlanIterable",

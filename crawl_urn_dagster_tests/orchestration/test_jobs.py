@@ -1,5 +1,7 @@
 """Jobs of a collection."""
 
+import dagster as dg
+
 from crawl_urn_dagster.config.collection import demo_collection
 from crawl_urn_dagster.orchestration.build import build_defs
 from crawl_urn_dagster_tests.collections_for_tests import (
@@ -25,3 +27,23 @@ def test_jobs_divide_the_assets_of_a_collection(tmp_path):
     assert made["demo_update"] == names_of(defs, "demo") - {"presence"}
     assert made["pairs_update"] == names_of(defs, "pairs")
     assert {sensor.name for sensor in defs.sensors if sensor.name.endswith("_ingested")} == {"demo_ingested"}
+
+
+# Dagster #22523: the time to resolve a job grows with the assets of the whole code location.
+def test_job_is_resolved_among_the_assets_of_its_collection(tmp_path):
+    pairs = tables_collection(tmp_path, histories(12), name="pairs", windows=False)
+
+    @dg.asset(key=["theirs", "input"], partitions_def=dg.StaticPartitionsDefinition(["a", "b"]))
+    def of_another_team(): ...
+
+    @dg.asset(key=["demo", "sum"], deps=[["demo", "headline"], ["theirs", "input"]])
+    def of_a_user(): ...
+
+    assets = dg.Definitions(assets=[of_another_team, of_a_user])
+    defs = dg.Definitions.merge(build_defs([demo_collection(), pairs], home=tmp_path), assets)
+    job = defs.resolve_job_def("demo_update")
+    graph = job.asset_layer.asset_graph.source_asset_graph
+    assert {key.path[0] for key in graph.get_all_asset_keys()} == {"demo", "theirs"}
+    assert graph.get(of_another_team.key).partitions_def == of_another_team.partitions_def
+    assert of_a_user.key in job.asset_layer.selected_asset_keys
+    assert of_another_team.key not in job.asset_layer.selected_asset_keys
