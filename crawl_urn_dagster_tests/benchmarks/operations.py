@@ -135,12 +135,15 @@ def load_costs(n_collections, repeats=REPEATS):
 
 def print_load_costs(numbers):
     """Print a row of the table in `docs/production.md` for each number of collections."""
-    print("| collections | CPU, s | CPU a collection, s | snapshots a collection, MB | CPU / empty definitions |")
-    print("|---|---|---|---|---|")
+    print("| collections | CPU, s | CPU a collection, s | empty, s | ratio | snapshots a collection, MB | empty, MB |")
+    print("|---|---|---|---|---|---|---|")
     for n in numbers:
         costs = load_costs(n)
-        (seconds, size), (empty_seconds, _) = costs["ours"], costs["empty"]
-        print(f"| {n} | {seconds:.2f} | {seconds / n:.3f} | {size / n:.2f} | {seconds / empty_seconds:.2f} |")
+        (seconds, size), (empty_seconds, empty_size) = costs["ours"], costs["empty"]
+        print(
+            f"| {n} | {seconds:.2f} | {seconds / n:.3f} | {empty_seconds / n:.3f} | {seconds / empty_seconds:.2f} "
+            f"| {size / n:.2f} | {empty_size / n:.2f} |"
+        )
 
 
 def tick_seconds(folder):

@@ -1,10 +1,14 @@
 """Definitions of collections: their assets, and what they share."""
 
+import re
 import warnings
+from pathlib import Path
 
 import dagster as dg
 import pytest
+import yaml
 
+from crawl_urn_dagster.cli import launching
 from crawl_urn_dagster.config.collection import demo_collection
 from crawl_urn_dagster.config.settings import AutomationSettings
 from crawl_urn_dagster.figures import PARAMETER_FIGURES
@@ -14,6 +18,8 @@ from crawl_urn_dagster_tests.collections_for_tests import (
     presence_collection,
     tables_collection,
 )
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "production.md").read_text(encoding="utf-8")
 
 
 def names_of(defs, collection):
@@ -112,3 +118,26 @@ def test_schedules_are_off_and_sensors_on():
         assert (schedule.cron_schedule, schedule.execution_timezone) == ("30 4 * * 1", "Europe/Paris")
     for name in ("new_crawl", "ingested"):
         assert defs.resolve_sensor_def(f"demo_{name}").default_status == dg.DefaultSensorStatus.RUNNING
+
+
+def test_production_page_names_all_jobs_and_sensors(tmp_path):
+    listed = presence_collection(tmp_path, name="listed", automation={"refresh_cron": "0 6 2 * *"})
+    defs = build_defs([listed, demo_collection()], home=tmp_path)
+    built = {one.name for kind in (defs.jobs, defs.sensors, defs.schedules) for one in kind}
+    built = {name for name in built if not name.startswith("demo_")}
+    rows = re.findall(r"^\| (?:job|sensor|schedules) (`.*?) \|", PAGE, flags=re.MULTILINE)
+    documented = {name for row in rows for name in re.findall("`(.*?)`", row)}
+    assert {name.replace("<name>", "listed").replace("<first name>", "listed") for name in documented} == built
+
+
+def test_production_page_states_the_settings_of_the_instance():
+    settings = yaml.safe_load(Path(launching.__file__).with_name("dagster.yaml").read_text(encoding="utf-8"))
+    (table,) = re.findall(r"\| setting \| reason \|\n(.*?)\n\n", PAGE, flags=re.DOTALL)
+    for setting, value in re.findall(r"^\| `([\w.]+)(?:: (\w+))?` \|", table, flags=re.MULTILINE):
+        found = settings
+        for part in setting.split("."):
+            found = found[part]
+        assert value in ("", str(found).lower()), setting
+    assert settings["run_monitoring"]["start_timeout_seconds"] == 5 * 60
+    assert settings["run_monitoring"]["max_runtime_seconds"] == 24 * 60 * 60
+    assert settings["retention"]["sensor"]["purge_after_days"]["skipped"] == 7
