@@ -48,9 +48,11 @@ _STARTS: dict[str, FloatArray] = {
 }
 # Mean square of standardised residuals up to which they are mostly the known errors of the counts.
 _MOSTLY_ERRORS = 2.0
-# If the model does not fit, weights can oscillate between iterations; after the first iterations they are means of all
-# weights since.
-_REWEIGHTINGS, _UNDAMPED = 60, 3
+# If the model does not fit, weights can oscillate between iterations. After the first iterations they are geometric
+# means with the weights before.
+_REWEIGHTINGS, _UNDAMPED = 60, 5
+# Weights do not settle if so many iterations do not halve the step of the parameters.
+_ITERATIONS_TO_HALVE = 10
 _STEADY = 1e-5
 # Step at which a search ends that the next weights continue.
 _NEGLIGIBLE = 1e-6
@@ -245,8 +247,10 @@ def fit_replicates(points: Points, counts: Counts, start: FloatArray, free: Bool
     """
     parameters, moved, settled = start.copy(), np.full(len(start), np.inf), np.zeros(len(start), dtype=bool)
     variance = points.variance(counts, *urn_of(counts.in_mean_gaps, counts.sizes, parameters))
+    steps: list[FloatArray] = []
     for reweighted in range(_REWEIGHTINGS):
-        rows = np.flatnonzero(moved >= _STEADY)
+        before = steps[-1 - _ITERATIONS_TO_HALVE] if len(steps) > _ITERATIONS_TO_HALVE else np.inf
+        rows = np.flatnonzero((moved >= _STEADY) & (moved <= before / 2))
         if not rows.size:
             break
         some = counts.select(rows)
@@ -254,8 +258,8 @@ def fit_replicates(points: Points, counts: Counts, start: FloatArray, free: Bool
         moved[rows] = abs(found.parameters - parameters[rows]).max(axis=-1)
         parameters[rows], settled[rows] = found.parameters, found.settled
         expected = points.variance(some, *urn_of(counts.in_mean_gaps, some.sizes, found.parameters))
-        share = 1 / max(1, reweighted - _UNDAMPED)
-        variance[rows] = variance[rows] ** (1 - share) * expected**share
+        variance[rows] = expected if reweighted < _UNDAMPED else np.sqrt(variance[rows] * expected)
+        steps.append(moved.copy())
     return Solutions(parameters, variance, settled & (moved < _STEADY))
 
 

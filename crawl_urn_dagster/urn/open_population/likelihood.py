@@ -226,6 +226,15 @@ class MixtureLikelihood:
         n = rows.n_crawls
         self._possible = [_is_possible(design, np.diff(design.matrix[:n], axis=0), rows) for design in self.designs]
         self._soft = [possible is None for possible in self._possible].index(True)
+        self._evaluated: tuple[bytes, list[ClassTerms], FloatArray] | None = None
+
+    def _evaluate(self, parameters: FloatArray) -> tuple[list[ClassTerms], FloatArray]:
+        """Return terms and logarithms of expectations; a search needs value, gradient and more at the same point."""
+        point = parameters.tobytes()
+        if self._evaluated is None or self._evaluated[0] != point:
+            terms = self._terms(parameters)
+            self._evaluated = point, terms, self._log_expected(parameters, terms)
+        return self._evaluated[1:]
 
     def _terms(self, parameters: FloatArray) -> list[ClassTerms]:
         return [
@@ -247,8 +256,7 @@ class MixtureLikelihood:
 
     def value(self, parameters: FloatArray) -> float:
         """Return the log-likelihood without the constant Σ ln n!."""
-        terms = self._terms(parameters)
-        logs = self._log_expected(parameters, terms)
+        terms, logs = self._evaluate(parameters)
         soft, (captures, by_first, by_last) = terms[self._soft], self._rows.sums
         coverage = self.designs[self._soft].course(parameters).logit_coverage
         rest = captures @ coverage + by_first @ soft.first + by_last @ soft.last
@@ -270,8 +278,8 @@ class MixtureLikelihood:
 
     def gradient(self, parameters: FloatArray) -> FloatArray:
         """Return the gradient, shape (n_parameters,)."""
-        terms = self._terms(parameters)
-        _, weights = self._weights(self._log_expected(parameters, terms))
+        terms, logs = self._evaluate(parameters)
+        _, weights = self._weights(logs)
         gradient = np.zeros(parameters.size)
         for k, design in enumerate(self.designs):
             always = design.is_always_captured
@@ -283,8 +291,8 @@ class MixtureLikelihood:
 
     def information(self, parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return gradient, shape (n_parameters,), and second derivatives, shape (n_parameters, n_parameters)."""
-        terms = self._terms(parameters)
-        shares, weights = self._weights(self._log_expected(parameters, terms))
+        terms, logs = self._evaluate(parameters)
+        shares, weights = self._weights(logs)
         gradient, hessian = np.zeros(parameters.size), np.zeros((parameters.size, parameters.size))
         jacobians = []
         for k, design in enumerate(self.designs):

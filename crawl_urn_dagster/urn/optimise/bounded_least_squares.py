@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
 #: Distance at which a parameter is held elsewhere, to test whether it is identified.
 PARAMETER_MOVE = 0.1
-# Along the ridge of a discovery curve a search takes hundreds of evaluations.
-_EVALUATIONS = 2_000
+# Along the ridge of a discovery curve a search takes hundreds of evaluations. It is given up if a part of them lowers
+# the cost by no more than rounding.
+_EVALUATIONS, _WITHOUT_PROGRESS = 2_000, 100
 # A search that starts on a bound hardly leaves it.
 _INSIDE = 1e-3
 _NEAR_BOUND = 0.02
@@ -36,6 +37,31 @@ _NEAR_BOUND = 0.02
 # curve.
 _RELATIVE_COST = 1e-9
 _ROUNDING_COST = 1e-20
+
+
+class _NoProgressError(Exception):
+    """A search has lowered the cost by no more than rounding for many evaluations."""
+
+
+class _Progress:
+    """The best point of a search, and when it last lowered the cost by more than rounding."""
+
+    def __init__(self) -> None:
+        self.values: FloatArray = np.zeros(0)
+        self.residuals: FloatArray = np.zeros(0)
+        self._best = self._cost = np.inf
+        self._since = 0
+
+    def note(self, values: FloatArray, residuals: FloatArray) -> None:
+        """Note an evaluation, and give the search up if there is no progress."""
+        cost = float(residuals @ residuals)
+        if cost < self._best:
+            self._best, self.values, self.residuals = cost, values, residuals
+        self._since += 1
+        if cost < self._cost * (1 - _RELATIVE_COST):
+            self._cost, self._since = cost, 0
+        elif self._since >= _WITHOUT_PROGRESS:
+            raise _NoProgressError
 
 
 class Optimum(NamedTuple):
@@ -186,8 +212,12 @@ def _search(curve: Curve, observed: FloatArray, start: FloatArray, free: BoolArr
     def curve_at(values: FloatArray) -> FloatArray:
         return curve(_with_free(start, free, values))
 
+    progress = _Progress()
+
     def residuals(values: FloatArray) -> FloatArray:
-        return curve_at(values) - observed
+        found = curve_at(values) - observed
+        progress.note(values, found)
+        return found
 
     def slopes(values: FloatArray) -> FloatArray:
         return jacobian(curve_at, values, 0, 1).T
@@ -195,15 +225,19 @@ def _search(curve: Curve, observed: FloatArray, start: FloatArray, free: BoolArr
     if not free.any():
         fitted = curve(start)
         return Optimum(start, free, fitted, float(((fitted - observed) ** 2).sum()), converged=True)
-    found = least_squares(
-        residuals,
-        start[free],
-        jac=slopes,
-        bounds=(0, 1),
-        ftol=None,
-        xtol=1e-12,
-        gtol=1e-15,
-        max_nfev=_EVALUATIONS,
-    )
-    parameters = _with_free(start, free, found.x)
-    return Optimum(parameters, free, observed + found.fun, 2 * float(found.cost), bool(found.success))
+    try:
+        found = least_squares(
+            residuals,
+            start[free],
+            jac=slopes,
+            bounds=(0, 1),
+            ftol=None,
+            xtol=1e-12,
+            gtol=1e-15,
+            max_nfev=_EVALUATIONS,
+        )
+    except _NoProgressError:
+        end, left, converged = progress.values, progress.residuals, False
+    else:
+        end, left, converged = found.x, found.fun, bool(found.success)
+    return Optimum(_with_free(start, free, end), free, observed + left, float(left @ left), converged)

@@ -42,7 +42,7 @@ _LONGEST_MEMORY = 0.8
 _FEWEST = 5
 _ITERATIONS = 10
 # Pairs of all replicates of a long collection that are drawn at once, before a part of their counts is held.
-_DRAWN_AT_ONCE = 4_000_000
+_DRAWN_AT_ONCE = 1_000_000
 
 
 class Series(NamedTuple):
