@@ -185,7 +185,10 @@ def test_progress_is_printed_or_handed_over(capsys):
     assert lines[0] == "fitting all urns"
     assert capsys.readouterr().err == ""
     cu.fit(FRAME, n_resamples=20, progress=True)
-    assert capsys.readouterr().err.splitlines() == lines
+    printed = capsys.readouterr().err.splitlines()
+    # The estimate of the time left differs from fit to fit.
+    assert [line.partition("; about ")[0] for line in printed] == [line.partition("; about ")[0] for line in lines]
+    assert all(line.endswith(" s left") for line in printed[1:4])
 
 
 @pytest.mark.parametrize("options", [{"confidence_level": "0.9"}, {"n_resamples": "50"}])

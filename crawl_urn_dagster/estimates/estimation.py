@@ -32,7 +32,6 @@ from crawl_urn_dagster.estimates.selection import select_headline
 from crawl_urn_dagster.observables.schema import KAPPA_PROFILE
 from crawl_urn_dagster.processes import call_together
 from crawl_urn_dagster.progress import with_time_left
-from crawl_urn_dagster.urn.data.thinning import is_long
 from crawl_urn_dagster.urn.fits.joint import profile_kappa
 
 if TYPE_CHECKING:
@@ -45,8 +44,8 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.urn.results.result import AnyFit
 
 _PROFILED = np.linspace(0, 0.95, 20)
-# Rough share of each stage in the time of long collections, from fits of 130 and 295 crawls.
-_SHARES = (0.1, 0.35, 0.5, 0.05)
+# Rough share of each stage in the time, from fits of 24 to 1,000 crawls.
+_SHARES = (0.1, 0.4, 0.45, 0.05)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,13 +94,11 @@ def estimate(
     n_replicates, seed
         Bootstrap replicates on each clock, and their seed.
     report
-        Called with the name of each step before the step; for long collections with an estimate of the time left.
+        Called with the name of each step before the step, and from the second on with an estimate of the time left.
     """
-    if is_long(len(data.crawls)):
-        report = with_time_left(report, _SHARES)
     # The matrices are small: more threads only wait for each other.
     with threadpool_limits(limits=1, user_api="blas"):
-        return _estimate(data, clock, n_replicates, seed, report)
+        return _estimate(data, clock, n_replicates, seed, with_time_left(report, _SHARES))
 
 
 def _estimate(

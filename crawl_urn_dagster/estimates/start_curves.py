@@ -17,7 +17,6 @@ import numpy as np
 
 from crawl_urn_dagster.urn import fit_curves, fit_revisit_delay
 from crawl_urn_dagster.urn.data.block_means import BLOCK
-from crawl_urn_dagster.urn.data.thinning import kept_lags, kept_starts
 from crawl_urn_dagster.urn.uncertainty.bootstrap import CORE_PARAMETERS, fraction_interval
 
 if TYPE_CHECKING:
@@ -70,15 +69,18 @@ class StartCurves(NamedTuple):
 
 
 def start_curves(counts: Counts) -> StartCurves:
-    """Return every point that is known for some start crawl; of a long collection, of those that fits use."""
+    """Return every point that is known for some start crawl; replicates of a long collection only have the mean."""
     n = len(counts.times)
-    lag, start = kept_lags(n), kept_starts(n)[:, None]
-    end = np.minimum(start + lag, n - 1)
-    inside = start + lag < n
-    values = [
-        np.where(inside, counted(start, end) / counts.sizes[..., start], np.nan)
-        for counted in (counts.overlaps_of, counts.unions_of)
-    ]
+    lag, start = np.arange(1, n), np.arange(n)[:, None]
+    if counts.of_lags is None:
+        end = np.minimum(start + lag, n - 1)
+        inside = start + lag < n
+        values = [
+            np.where(inside, counted(start, end) / counts.sizes[..., start], np.nan)
+            for counted in (counts.overlaps_of, counts.unions_of)
+        ]
+    else:
+        values = [counts.of_lags[..., [kind], 1:] for kind in range(2)]
     whole = StartCurves(np.tile(lag, 2), np.repeat([True, False], len(lag)), np.concatenate(values, axis=-1))
     known = np.isfinite(whole.ratios).any(axis=tuple(range(whole.ratios.ndim - 1)))
     return StartCurves(whole.lag[known], whole.is_containment[known], whole.ratios[..., known])

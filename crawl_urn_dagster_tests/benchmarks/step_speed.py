@@ -27,6 +27,8 @@ import pandas as pd
 import pandas.testing
 
 _TOLERANCE = 1e-3
+#: Elements of the core and of the shell of `simulated_list`.
+SIMULATED_CORE, SIMULATED_SHELL = 100, 500
 
 
 def _processor_seconds() -> float:
@@ -38,7 +40,7 @@ def _processor_seconds() -> float:
     return sum(os.times()[:4]) + running / os.sysconf("SC_CLK_TCK")
 
 
-def _peak_megabytes() -> float:
+def peak_megabytes() -> float:
     """Return the largest resident memory of this process or of one of its children."""
     return max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) / 1024
 
@@ -57,14 +59,14 @@ def run(home: Path, collections: Path | None) -> None:
                 began = _processor_seconds(), time.monotonic()
             elif event.event_type_value in {"STEP_SUCCESS", "STEP_FAILURE"}:
                 spent = _processor_seconds() - began[0], time.monotonic() - began[1]
-                print(f"| {event.step_key} | {spent[0]:.2f} | {spent[1]:.2f} | {_peak_megabytes():.0f} |")
+                print(f"| {event.step_key} | {spent[0]:.2f} | {spent[1]:.2f} | {peak_megabytes():.0f} |")
             yield event
 
     launching.CodeLocation.execute = timed
     listed = [] if collections is None else ["--collections", str(collections)]
     main(["run", "--home", str(home), *listed], standalone_mode=False)
     spent = _processor_seconds() - started, time.monotonic() - wall
-    print(f"| whole command | {spent[0]:.2f} | {spent[1]:.2f} | {_peak_megabytes():.0f} |")
+    print(f"| whole command | {spent[0]:.2f} | {spent[1]:.2f} | {peak_megabytes():.0f} |")
 
 
 def simulated_list(n_crawls: int) -> pd.DataFrame:
@@ -74,8 +76,8 @@ def simulated_list(n_crawls: int) -> pd.DataFrame:
     logits = np.log(0.6 / 0.4) + 0.3 * np.random.default_rng(1).standard_normal(n_crawls)
     histories = simulate(
         times=np.arange(float(n_crawls)),
-        core=100,
-        shell=500,
+        core=SIMULATED_CORE,
+        shell=SIMULATED_SHELL,
         alpha=1 - 3 / n_crawls,
         coverage=1 / (1 + np.exp(-logits)),
         seed=1,
@@ -98,14 +100,14 @@ def fit_long(n_crawls: int) -> None:
         now = stage.partition(";")[0], _processor_seconds(), time.monotonic()
         if stages:
             name, began, wall = stages[-1]
-            print(f"| {n_crawls} | {name} | {now[1] - began:.2f} | {now[2] - wall:.2f} | {_peak_megabytes():.0f} |")
+            print(f"| {n_crawls} | {name} | {now[1] - began:.2f} | {now[2] - wall:.2f} | {peak_megabytes():.0f} |")
         stages.append(now)
 
     fitted = cu.fit(crawls, progress=mark)
     mark("end")
     (_, began, wall), (_, ended, wall_end) = stages[0], stages[-1]
     verdict = fitted.verdict.name.value
-    print(f"| {n_crawls} | {verdict} | {ended - began:.2f} | {wall_end - wall:.2f} | {_peak_megabytes():.0f} |")
+    print(f"| {n_crawls} | {verdict} | {ended - began:.2f} | {wall_end - wall:.2f} | {peak_megabytes():.0f} |")
 
 
 def compare(before: Path, after: Path) -> None:

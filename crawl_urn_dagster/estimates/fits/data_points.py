@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def containment_points(data: CollectionData, clock: str) -> tuple[FloatArray, FloatArray]:
     """Return lags and containments: on clock ``crawl`` the mean over all pairs of a lag, on ``year`` every pair."""
-    known = _known_pairs(data)
+    known = _known_pairs(data, clock)
     values = known["containment"].to_numpy(dtype=np.float64)
     if clock == "year":
         return known["lag_years"].to_numpy(dtype=np.float64), values
@@ -38,14 +38,14 @@ def containment_points(data: CollectionData, clock: str) -> tuple[FloatArray, Fl
 
 def containment_replicates(data: CollectionData, clock: str, counts: Counts) -> tuple[FloatArray, FloatArray]:
     """Return containments of each replicate at `containment_points`, shape (replicates, points), and the observed."""
-    known = _known_pairs(data)
+    known = _known_pairs(data, clock)
     index = pd.Index(data.crawls["crawl"])
     first, last = index.get_indexer(known["crawl_i"]), index.get_indexer(known["crawl_j"])
-    values = counts.overlaps_of(first, last) / counts.sizes[:, first]
     observed = known["containment"].to_numpy(dtype=np.float64)
-    if clock == "crawl":
-        return _means(values, last - first), _means(observed, last - first)
-    return values, observed
+    if clock == "year":
+        return counts.overlaps_of(first, last) / counts.sizes[:, first], observed
+    lag, mean, _ = mean_by((last - first).astype(np.float64), observed)
+    return counts.means_by_lag()[:, 0, lag.astype(np.intp)], mean
 
 
 def discovery_points(data: CollectionData, clock: str) -> tuple[FloatArray, IndexArray, IndexArray, FloatArray]:
@@ -54,7 +54,7 @@ def discovery_points(data: CollectionData, clock: str) -> tuple[FloatArray, Inde
     On clock ``crawl`` they are the mean over all starts of U(s, T)/U(s, 0), as windows of equal gaps; on clock ``year``
     every window with its own gaps.
     """
-    known = _known_windows(data)
+    known = _known_windows(data, clock)
     ratio = known["ratio"].to_numpy(dtype=np.float64)
     if clock == "year":
         index = pd.Index(data.crawls["crawl"])
@@ -70,24 +70,26 @@ def discovery_replicates(data: CollectionData, clock: str, counts: Counts) -> tu
 
     Windows of one crawl are left out.
     """
-    known = _known_windows(data)
+    known = _known_windows(data, clock)
     known = known[known["window_crawls"] > 1]
     index = pd.Index(data.crawls["crawl"])
     first, last = index.get_indexer(known["start_crawl"]), index.get_indexer(known["end_crawl"])
-    values = counts.unions_of(first, last) / counts.sizes[:, first]
     if clock == "year":
-        return values, last - first
-    return _means(values, last - first), np.unique(last - first)
+        return counts.unions_of(first, last) / counts.sizes[:, first], last - first
+    lags = np.unique(last - first)
+    return counts.means_by_lag()[:, 1, lags], lags
 
 
-def _known_pairs(data: CollectionData) -> pd.DataFrame:
+def _known_pairs(data: CollectionData, clock: str) -> pd.DataFrame:
     table = _table(data.containment)
-    return _used(data, table[table["containment"].notna()], ("crawl_i", "crawl_j"), kept_pairs)
+    known: pd.DataFrame = table[table["containment"].notna()]
+    return _used(data, known, ("crawl_i", "crawl_j"), kept_pairs) if clock == "year" else known
 
 
-def _known_windows(data: CollectionData) -> pd.DataFrame:
+def _known_windows(data: CollectionData, clock: str) -> pd.DataFrame:
     table = _table(data.discovery_curve)
-    return _used(data, table[table["ratio"].notna()], ("start_crawl", "end_crawl"), kept_windows)
+    known: pd.DataFrame = table[table["ratio"].notna()]
+    return _used(data, known, ("start_crawl", "end_crawl"), kept_windows) if clock == "year" else known
 
 
 def _used(
@@ -113,9 +115,3 @@ def _table(table: pd.DataFrame | None) -> pd.DataFrame:
     if table is None:
         raise ValueError("the collection lacks an observable table that this fit needs")
     return table
-
-
-def _means(values: FloatArray, groups: IndexArray) -> FloatArray:
-    """Return the mean of the values of each group on the last axis, in the order of the groups."""
-    _, group, size = np.unique(groups, return_inverse=True, return_counts=True)
-    return np.asarray(values @ ((group[:, None] == np.arange(len(size))) / size))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -71,6 +71,8 @@ class Counts:
     of_points
         Counts of the points of the joint fit that the counts are replicates for, shape (..., n_points); None if they
         follow from the other counts.
+    of_lags
+        Means by lag of `means_by_lag`, shape (..., 2, n_crawls); None if they follow from the other counts.
 
     Raises
     ------
@@ -96,6 +98,7 @@ class Counts:
     one_in: float = 1.0
     held: HeldPairs | None = None
     of_points: FloatArray | None = None
+    of_lags: FloatArray | None = None
 
     def __post_init__(self) -> None:
         gaps_between(self.times)
@@ -150,12 +153,30 @@ class Counts:
             intersections=self.intersections[rows],
             unions=self.unions[rows],
             of_points=None if self.of_points is None else self.of_points[rows],
+            of_lags=None if self.of_lags is None else self.of_lags[rows],
         )
 
     def hold(self, held: HeldPairs, of_points: FloatArray) -> Counts:
-        """Hold a part of the counts only, and the counts of the points of a fit."""
+        """Hold a part of the counts only, the counts of the points of a fit, and the means by lag."""
         intersections, unions = self.intersections[..., held.overlaps], self.unions[..., held.unions]
-        return replace(self, intersections=intersections, unions=unions, held=held, of_points=of_points)
+        return replace(
+            self,
+            intersections=intersections,
+            unions=unions,
+            held=held,
+            of_points=of_points,
+            of_lags=self.means_by_lag(),
+        )
+
+    def means_by_lag(self) -> FloatArray:
+        """Return means of containment and of U(i..j)/M_i over the known pairs of each lag, shape (..., 2, n_crawls).
+
+        NaN where no pair of a lag is known, and at lag 0.
+        """
+        if self.of_lags is not None:
+            return self.of_lags
+        means = [_means_by_lag(table / self.sizes[..., :, None]) for table in (self.intersections, self.unions)]
+        return np.stack(means, axis=-2)
 
     def window(self, first: int, end: int) -> Counts:
         """Select the crawls from `first` to before `end`; times start at 0.
@@ -182,6 +203,7 @@ class Counts:
             unions=unions,
             held=held,
             of_points=None if first else self.of_points,
+            of_lags=None,
         )
 
     def repeated(self, n: int) -> Counts:
@@ -191,6 +213,21 @@ class Counts:
         )
         of_points = None if self.of_points is None else np.broadcast_to(self.of_points, (n, *self.of_points.shape))
         return replace(self, sizes=sizes, intersections=intersections, unions=unions, of_points=of_points)
+
+
+def _means_by_lag(values: FloatArray) -> FloatArray:
+    """Return the mean of the known values above the diagonal by lag, shape (..., n), from shape (..., n, n)."""
+    n = values.shape[-1]
+    known = np.isfinite(values) & np.triu(np.ones((n, n), dtype=bool), 1)
+
+    def summed(table: npt.NDArray[Any]) -> FloatArray:
+        # Rows that are one longer than twice the crawls begin at the diagonal.
+        flat = np.zeros((*table.shape[:-2], n * (2 * n + 1)))
+        flat[..., : 2 * n * n].reshape(*table.shape[:-1], 2 * n)[..., :n] = table
+        return np.asarray(flat.reshape(*table.shape[:-1], 2 * n + 1)[..., :n].sum(axis=-2))
+
+    sums, pairs = summed(np.where(known, values, 0.0)), summed(known)
+    return np.divide(sums, pairs, out=np.full_like(sums, np.nan), where=pairs > 0)
 
 
 def _values_at(values: FloatArray, position: IntArray) -> FloatArray:

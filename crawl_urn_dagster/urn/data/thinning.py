@@ -2,8 +2,8 @@
 
 T crawls have T²/2 pairs and as many windows. Up to `LONGEST_COMPLETE` crawls, fits have a point for each. In a longer
 collection the number of points grows with T: the joint fit adds up the counts of neighbouring pairs in blocks, small
-ones at short lags and larger ones at long lags, and fits to single pairs and windows use every short lag, some longer
-ones, and some start crawls.
+ones at short lags and larger ones at long lags, and fits to single pairs and windows use an even selection of them.
+Fits to means by lag use the means over all pairs.
 
 Does not thin observables, which stay complete; see `observables`.
 """
@@ -19,11 +19,8 @@ if TYPE_CHECKING:
 
 #: Number of crawls up to which fits use all pairs and windows.
 LONGEST_COMPLETE = 100
-# In longer collections: the longest lag up to which every lag is kept, the ratio of longer ones, and the largest number
-# of start crawls.
-_EVERY_LAG = 20
-_RATIO = 1.1
-_MOST_STARTS = 120
+# Pairs of a crawl, or of a lag, that fits of longer collections use, if that many crawls are left after it.
+_PAIRS_OF_A_CRAWL = 50
 _MOST_WINDOWS = 32
 # Lag of the nearest pairs that are counted in blocks, in sides of a block. With it, intervals of joint fits of 80
 # crawls move by less than a tenth of their width.
@@ -35,48 +32,30 @@ def is_long(n_crawls: int) -> bool:
     return n_crawls > LONGEST_COMPLETE
 
 
-def kept_lags(n_crawls: int) -> IntArray:
-    """Return the lags of the pairs that fits use, in crawls.
-
-    Examples
-    --------
-    >>> len(kept_lags(100)), len(kept_lags(1_000))
-    (99, 62)
-    """
-    lags = np.arange(1, n_crawls)
-    if not is_long(n_crawls):
-        return lags
-    steps = np.ceil(np.log(n_crawls / _EVERY_LAG) / np.log(_RATIO))
-    longer = np.rint(_EVERY_LAG * _RATIO ** np.arange(1, steps + 1)).astype(np.int64)
-    return np.unique(np.concatenate([lags[:_EVERY_LAG], longer[longer < n_crawls], lags[-1:]]))
-
-
-def kept_starts(n_crawls: int) -> IntArray:
-    """Return the start crawls of the pairs that fits use; at lag 1 fits use every crawl.
-
-    Examples
-    --------
-    >>> len(kept_starts(1_000))
-    120
-    """
-    if not is_long(n_crawls):
-        return np.arange(n_crawls)
-    return np.unique(np.rint(np.linspace(0, n_crawls - 2, _MOST_STARTS)).astype(np.int64))
-
-
 def kept_windows(n_crawls: int) -> BoolArray:
-    """Return whether fits use a window, by first and last crawl, shape (n_crawls, n_crawls)."""
-    lag = np.arange(n_crawls) - np.arange(n_crawls)[:, None]
-    is_kept = np.isin(lag, np.append(0, kept_lags(n_crawls)))
-    return np.asarray(is_kept & np.isin(np.arange(n_crawls), kept_starts(n_crawls))[:, None])
+    """Return whether fits to single windows use a window, by first and last crawl, shape (n_crawls, n_crawls).
+
+    Of a long collection they use one in k windows of each lag, and of each first and each last crawl. All lags and
+    crawls therefore keep their weight.
+
+    Examples
+    --------
+    >>> int(kept_windows(100).sum()), bool(23_000 < kept_windows(1_000).sum() < 25_000)
+    (5050, True)
+    """
+    # If k is odd, the windows with (first + 2 lag) mod k = 0 are as many of each first crawl, last crawl and lag.
+    one_in = -(-n_crawls // _PAIRS_OF_A_CRAWL) | 1 if is_long(n_crawls) else 1
+    start = np.arange(n_crawls)[:, None]
+    lag = np.arange(n_crawls) - start
+    return np.asarray(((start + 2 * lag) % one_in == 0) & (lag >= 0))
 
 
 def kept_pairs(n_crawls: int) -> BoolArray:
-    """Return whether fits use a pair, by first and last crawl, shape (n_crawls, n_crawls), above the diagonal.
+    """Return whether fits to single pairs use a pair, by first and last crawl, shape (n_crawls, n_crawls).
 
-    These are the pairs of `kept_windows`, and all neighbours.
+    These are the pairs of `kept_windows`, without the diagonal.
     """
-    return np.asarray(np.triu(kept_windows(n_crawls) | np.eye(n_crawls, k=1, dtype=bool), 1))
+    return np.asarray(np.triu(kept_windows(n_crawls), 1))
 
 
 def window_starts(n_crawls: int, window_crawls: int, step_crawls: int) -> list[int]:

@@ -6,8 +6,8 @@ The urn is sampled element by element, so its counts have the correlations of an
 sampled. The counts of S elements are their expectation plus sampling noise, and this noise is √(S/n) times the noise of
 n sampled elements, because the elements are independent.
 
-Replicates of a long collection hold a part of their counts: those of the points of the joint fit, and those of the
-pairs and windows that fits use; see `data.thinning`.
+Replicates of a long collection hold a part of their counts: those of the points of the joint fit, those of the pairs
+and windows that fits use (see `data.thinning`), and the means by lag over all pairs.
 """
 
 from __future__ import annotations
@@ -188,9 +188,10 @@ def draw(
 
 def _held(n_crawls: int, pairs: BoolArray | None) -> HeldPairs:
     """Return what replicates of a long collection hold: neighbours, windows from the first crawl, and what fits use."""
-    windows = np.triu(kept_windows(n_crawls) | np.eye(n_crawls, k=1, dtype=bool), 1)
+    neighbours = np.eye(n_crawls, k=1, dtype=bool)
+    windows = np.triu(kept_windows(n_crawls) | neighbours, 1)
     windows[0, 1:] = True
-    return HeldPairs(kept_pairs(n_crawls) if pairs is None else pairs, windows)
+    return HeldPairs(kept_pairs(n_crawls) | neighbours if pairs is None else pairs, windows)
 
 
 def _hold(drawn: Replicates, held: HeldPairs, points: Points) -> Replicates:
@@ -207,6 +208,7 @@ def _joined(parts: Sequence[Replicates]) -> Replicates:
         intersections=np.concatenate([part.counts.intersections for part in parts]),
         unions=np.concatenate([part.counts.unions for part in parts]),
         of_points=np.concatenate(of_points),
+        of_lags=np.concatenate([part.counts.means_by_lag() for part in parts]),
     )
     return Replicates(counts, np.concatenate([part.in_all for part in parts]))
 
