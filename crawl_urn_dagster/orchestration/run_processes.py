@@ -263,7 +263,7 @@ def _may_have_process(since: float) -> bool | None:
 
 
 def _may_be_launched_at(seconds: float, pid: int) -> bool:
-    """Return whether a process may be that of a run launched so many seconds after the start of the machine."""
+    """Return whether a process may be that of a run launched at a time, in seconds since the start of the machine."""
     per_second = os.sysconf("SC_CLK_TCK")
     started = _start_of_process(pid)
     if started is None or int(started) / per_second < seconds - _ROUNDED_SECONDS:

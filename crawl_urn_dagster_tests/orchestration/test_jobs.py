@@ -34,16 +34,16 @@ def test_job_is_resolved_among_the_assets_of_its_collection(tmp_path):
     pairs = tables_collection(tmp_path, histories(12), name="pairs", windows=False)
 
     @dg.asset(key=["theirs", "input"], partitions_def=dg.StaticPartitionsDefinition(["a", "b"]))
-    def of_another_team(): ...
+    def foreign_input(): ...
 
     @dg.asset(key=["demo", "sum"], deps=[["demo", "headline"], ["theirs", "input"]])
-    def of_a_user(): ...
+    def user_asset(): ...
 
-    assets = dg.Definitions(assets=[of_another_team, of_a_user])
+    assets = dg.Definitions(assets=[foreign_input, user_asset])
     defs = dg.Definitions.merge(build_defs([demo_collection(), pairs], home=tmp_path), assets)
     job = defs.resolve_job_def("demo_update")
     graph = job.asset_layer.asset_graph.source_asset_graph
     assert {key.path[0] for key in graph.get_all_asset_keys()} == {"demo", "theirs"}
-    assert graph.get(of_another_team.key).partitions_def == of_another_team.partitions_def
-    assert of_a_user.key in job.asset_layer.selected_asset_keys
-    assert of_another_team.key not in job.asset_layer.selected_asset_keys
+    assert graph.get(foreign_input.key).partitions_def == foreign_input.partitions_def
+    assert user_asset.key in job.asset_layer.selected_asset_keys
+    assert foreign_input.key not in job.asset_layer.selected_asset_keys
