@@ -3,7 +3,8 @@
 Does not compute the statistics (see `urn.goodness_of_fit`), nor compare richer urns (see `model_comparison`).
 
 Each test is one family of comparisons: if the model fits, any of its comparisons fails with probability 1 in 100
-(Bonferroni).
+(Bonferroni). The two tests of the new share of crawls form one family, with half of this probability each. With the
+four families, a collection that satisfies the model keeps its verdict with probability 0.96 or more.
 """
 
 from __future__ import annotations
@@ -27,8 +28,10 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.urn import Bootstrap, Violation
     from crawl_urn_dagster.urn.results.result import AnyFit
 
-#: Probability that a test fails although the model fits, over all of its comparisons.
+#: Probability that a family of comparisons fails although the model fits.
 LEVEL = 0.01
+# Tests whose comparisons belong to the family of another test.
+_FAMILIES = {"transient_tail": "increments"}
 # The difference of two shares is between -1 and 1, so a wider interval is hardly informative.
 _WIDEST = 0.5
 _UNREPORTED_VERDICTS = {
@@ -82,12 +85,26 @@ def diagnosis_table(
         rows += _lack_of_fit_rows(bootstrap) + _increment_rows(bootstrap)
     frame = pd.DataFrame(rows, columns=list(_Row._fields))
     frame["clock"], frame["difference"] = clock, frame["observed"] - frame["expected"]
-    rows_of_test = frame.groupby("test")["p_value"].transform("count")
-    by_p_value = np.where(frame["p_value"] < LEVEL / rows_of_test.clip(lower=1), "fails", "holds")
+    by_p_value = np.where(frame["p_value"] < levels_of_comparisons(frame), "fails", "holds")
     wide = (frame["test"] == "projections") & (frame["difference_high"] - frame["difference_low"] > _WIDEST)
     untested = frame["p_value"].isna() | (wide & (by_p_value == "holds"))
     frame["verdict"] = frame["verdict"].fillna(pd.Series(np.where(untested, "not_tested", by_p_value)))
     return frame.reindex(columns=list(DIAGNOSIS.column_names))
+
+
+def levels_of_comparisons(tests: pd.DataFrame) -> pd.Series[float]:
+    """Return the p-value below which each row of table `diagnosis` fails, unless it has a rule of its own.
+
+    Examples
+    --------
+    >>> rows = {"test": ["core", "increments", "increments", "transient_tail"], "p_value": 0.5}
+    >>> levels_of_comparisons(pd.DataFrame(rows)).tolist()
+    [0.01, 0.0025, 0.0025, 0.005]
+    """
+    family = tests["test"].replace(_FAMILIES)
+    comparisons = tests.groupby("test")["p_value"].transform("count").clip(lower=1)
+    n_tests = tests["test"].where(tests["p_value"].notna()).groupby(family).transform("nunique").clip(lower=1)
+    return LEVEL / (comparisons * n_tests)
 
 
 def with_verdict(tests: pd.DataFrame, clock: str, verdict: Verdict) -> pd.DataFrame:

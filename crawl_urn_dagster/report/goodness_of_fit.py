@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from crawl_urn_dagster.estimates.diagnosis import LEVEL
+from crawl_urn_dagster.estimates.diagnosis import LEVEL, levels_of_comparisons
 from crawl_urn_dagster.estimates.parameter_tables import compare_with_truth
 from crawl_urn_dagster.formatting import UNKNOWN, count_noun, format_p_value
 from crawl_urn_dagster.observables.schema import SYMBOLS
@@ -42,9 +42,9 @@ The table shows the most extreme comparison of each test:
 
 `p_value` is the probability of a difference at least this large if the model fits, including sampling and
 crawl-to-crawl variation. A comparison fails if its p-value is below {LEVEL} divided by the number of comparisons of its
-test; `violation` has its own rule. A comparison is not tested if the error of its difference is unknown, or if the
-difference of two shares has a confidence interval wider than 0.5, which excludes almost nothing. Intervals are 95 %
-confidence intervals."""
+test; `increments` and `transient_tail` have half of that each, and `violation` has its own rule. A comparison is not
+tested if the error of its difference is unknown, or if the difference of two shares has a confidence interval wider
+than 0.5, which excludes almost nothing. Intervals are 95 % confidence intervals."""
 _ADEQUACY = (
     "These tests decide whether a model may be quoted; without capture histories, those of the curves below decide "
     "too. A test fails if its effect is both larger than an effect that matters and not explained by sampling. "
@@ -138,6 +138,7 @@ def _tests_table(content: Content, rows: pd.DataFrame, tests: pd.DataFrame, sour
     """Return a table of some comparisons; `tests` has all, whose number determines the level of each."""
     has_rule = rows["test"] == "violation"
     n_rows = rows["test"].map(tests.groupby("test")["p_value"].count())
+    levels = rows["test"].map(levels_of_comparisons(tests).groupby(tests["test"]).first())
     expected = [
         f"at most {format_cell(value)}" if rule else format_cell(value)
         for value, rule in zip(rows["expected"], has_rule, strict=True)
@@ -151,8 +152,8 @@ def _tests_table(content: Content, rows: pd.DataFrame, tests: pd.DataFrame, sour
     )
     shown["comparison"] = rows["test"] + ", " + rows["subject"].map(content.adapt)
     shown["fails below"] = [
-        UNKNOWN if rule or not n else f"{LEVEL / n:.2g} ({count_noun(n, 'comparison')})"
-        for rule, n in zip(has_rule, n_rows, strict=True)
+        UNKNOWN if rule or not n else f"{level:.2g} ({count_noun(n, 'comparison')})"
+        for rule, level, n in zip(has_rule, levels, n_rows, strict=True)
     ]
     columns = ["comparison", "verdict", "observed", "expected", "difference", "p_value", "fails below", "meaning"]
     shown = format_estimates(shown, ["difference"])[columns]

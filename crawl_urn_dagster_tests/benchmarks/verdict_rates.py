@@ -1,4 +1,4 @@
-"""Measure how often a collection that satisfies the model is not classified as ``sound``, and which test fails.
+"""Measure how often the curves of a collection that satisfies the model are not ``sound``, and which test fails.
 
 Run ``python -m crawl_urn_dagster_tests.benchmarks.verdict_rates FOLDER``. Each simulated collection adds a line to a
 file of its cell in the folder, and a new run continues after the last line. It prints a Markdown table. The collections
@@ -15,17 +15,24 @@ from pathlib import Path
 
 import numpy as np
 
-from crawl_urn_dagster.estimates.estimation import estimate
+from crawl_urn_dagster.estimates.assessment.assess import assess_curves
+from crawl_urn_dagster.estimates.diagnosis import diagnosis_table
+from crawl_urn_dagster.estimates.fitting import apply_violation_rules, fit_primary
+from crawl_urn_dagster.estimates.intervals import with_intervals
+from crawl_urn_dagster.estimates.selection import select_headline
 from crawl_urn_dagster_tests.benchmarks.interval_coverage import CELLS, CORE, SHELL, Cell, path_of, simulated_histories
 from crawl_urn_dagster_tests.estimates.observed import collection_data
 
 
 def verdict_of(cell: Cell, number: int) -> str:
-    """Return the verdict on one simulated collection, and the tests that fail."""
+    """Return the verdict that the curves of one simulated collection give, and the tests that fail."""
     counts = simulated_histories(cell, zlib.crc32(f"{cell.name} {number}".encode()))
-    table = estimate(collection_data(counts), clock="crawl").tables["diagnosis"]
-    failed = sorted(set(table.loc[table["verdict"] == "fails", "test"]))
-    return " ".join([table["verdict"].iloc[-1], *failed])
+    data = collection_data(counts)
+    fitted = with_intervals(fit_primary(data, ["crawl"]), data)
+    selected = select_headline(fitted.fits, clock="crawl")
+    tests = diagnosis_table(fitted, selected, apply_violation_rules(data), data.in_all)
+    failed = sorted(set(tests.loc[tests["verdict"] == "fails", "test"]))
+    return " ".join([assess_curves(data, fitted, selected, tests).verdict.name.value, *failed])
 
 
 def table(folder: Path) -> str:
