@@ -281,7 +281,7 @@ def assess_stratum(data: CollectionData, histories: CaptureHistoryCounts, *, see
         Seed of simulated replicates.
     """
     if histories.n_crawls < FEWEST_CRAWLS:
-        return Assessment(state_verdict(VerdictName.TOO_SHORT))
+        return Assessment(state_verdict(VerdictName.TOO_SHORT, _shortage(histories.n_crawls, FEWEST_CRAWLS)))
     if (sparse := _sparsity(histories)) is not None:
         return Assessment(state_verdict(VerdictName.NOT_IDENTIFIED, sparse))
     if histories.in_all == histories.distinct_elements:
