@@ -61,7 +61,10 @@ class Plots:
         if name not in self._names:
             why = f" because {self._unreported}" if self._unreported and name in CATALOGUE else ""
             raise ValueError(f"{name!r} is not drawn{why}; the figures of these crawls are {', '.join(self._names)}")
-        return draw(name, self._tables, title=title, clock=self._clock)
+        figure = draw(name, self._tables, title=title, clock=self._clock)
+        # The caller saves it with other settings, whose ticks need other margins.
+        figure.set_layout_engine("constrained")
+        return figure
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._names]

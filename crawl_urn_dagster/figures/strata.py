@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 _MARGIN_HEIGHT = 1.7  # inches for title, axis and legend
 _LABEL_CHARACTERS = 24
-_BESIDE = 1.25
+# Factor of the rank from the middle of a band to the marks on both sides, so that they do not touch.
+_BESIDE = 1.17
 _POOLED_MARKER: dict[str, Any] = {
     "color": Colour.DISCOVERY,
     "marker": "s",
@@ -34,6 +35,7 @@ _POOLED_MARKER: dict[str, Any] = {
     "linestyle": "none",
     "zorder": 3,
 }
+_ALL_ELEMENTS: dict[str, Any] = {"color": Colour.MISSING, "linestyle": ":", "linewidth": 1}
 _BAND = re.compile(r"(?P<low>\d+)(?:-(?P<high>\d+)|\+)")
 
 
@@ -67,8 +69,8 @@ def parameters_by_stratum(parameters: pd.DataFrame, *, title: str) -> Figure:
 def rank_profile(parameters: pd.DataFrame, *, title: str, stratum_profile: pd.DataFrame | None = None) -> Figure:
     """Draw parameters of rank bands against the rank, on a logarithmic axis, with those of all elements as a line.
 
-    Markers are as in `parameters_by_stratum`. Horizontal bars are the bands, the last of which has no upper end.
-    Squares to the right are the partially pooled values.
+    Markers are as in `parameters_by_stratum`. Horizontal bars are the bands, the last of which has no upper end. With
+    partially pooled values, these are squares to the right of the middle, and the others are to the left.
     """
     rows = _headline_rows(parameters)
     clock = rows["clock"].iloc[0]
@@ -79,13 +81,13 @@ def rank_profile(parameters: pd.DataFrame, *, title: str, stratum_profile: pd.Da
     figure = new_figure(
         height=1.5 * n_rows + _MARGIN_HEIGHT,
         title=title,
-        heading=f"parameters by rank, {_count_strata(rows)}, per {clock}\nhorizontal: rank band, the last without an "
-        f"upper end; vertical: 95 % confidence interval; dotted: all {elements()}",
+        heading=f"parameters by rank, {_count_strata(rows)}, per {clock}",
     )
     panels = figure.subplots(n_rows, n_columns, sharex=True, squeeze=False)
     reported = rows[~rows["status"].isin(UNREPORTED_STATUSES)]
+    beside = 1 if stratum_profile is None else 1 / _BESIDE
     for axes, (name, symbol) in zip(panels.ravel(), SYMBOLS.items(), strict=True):
-        _draw_bands(axes, reported, bands, name)
+        _draw_bands(axes, reported, bands, name, beside=beside)
         if stratum_profile is not None:
             _draw_pooled(axes, stratum_profile[stratum_profile["parameter"] == name], rows, bands)
         axes.set_xscale("log")
@@ -94,7 +96,7 @@ def rank_profile(parameters: pd.DataFrame, *, title: str, stratum_profile: pd.Da
         axes.set(xlim=(bands["low"].min() / 1.2, bands["high"].max() * 1.2), ylim=(-0.03, 1.03), ylabel=symbol)
     for axes in panels[-1]:
         axes.set_xlabel("rank, 1 is best")
-    _add_key(figure, clock, has_pooled=stratum_profile is not None)
+    _add_key(figure, clock, has_ranks=True, has_pooled=stratum_profile is not None)
     return figure
 
 
@@ -131,6 +133,7 @@ def draw_parameter(axes: Axes, rows: pd.DataFrame, name: str) -> None:
     limited = reported[reported[f"{name}_low"].notna()]
     axes.hlines(limited.index, limited[f"{name}_low"], limited[f"{name}_high"], color=Colour.JOINT, linewidth=1.2)
     axes.set(xlabel=SYMBOLS[name], xlim=(-0.03, 1.03))
+    _state_if_empty(axes, limited.index.union(known.index))
 
 
 def label_rows(axes: Axes, rows: pd.DataFrame) -> None:
@@ -143,21 +146,29 @@ def label_rows(axes: Axes, rows: pd.DataFrame) -> None:
     axes.set_ylim(len(rows) - 0.5, -0.5)
 
 
-def _draw_bands(axes: Axes, rows: pd.DataFrame, bands: pd.DataFrame, name: str) -> None:
-    """Draw a parameter of the reported fits against the rank."""
+def _state_if_empty(axes: Axes, drawn: pd.Index[Any]) -> None:
+    """State in a panel without marks that no fit gives its parameter."""
+    if drawn.empty:
+        axes.text(0.5, 0.5, "no estimate", transform=axes.transAxes, ha="center", va="center", color=Colour.TRUTH)
+
+
+def _draw_bands(axes: Axes, rows: pd.DataFrame, bands: pd.DataFrame, name: str, *, beside: float) -> None:
+    """Draw a parameter of the reported fits against the rank; `beside` shifts marks from the middle of their band."""
     for value in rows.loc[rows["stratum"].isna() & has_point_estimate(rows, name), name]:
-        axes.axhline(value, color=Colour.MISSING, linestyle=":", linewidth=1)
-    rows = rows.join(bands, how="inner")
-    axes.vlines(rows["middle"], rows[f"{name}_low"], rows[f"{name}_high"], color=Colour.JOINT, linewidth=1.2)
+        axes.axhline(value, **_ALL_ELEMENTS)
+    rows = rows.join(bands.assign(middle=beside * bands["middle"]), how="inner")
+    limited = rows[rows[f"{name}_low"].notna()]
+    axes.vlines(limited["middle"], limited[f"{name}_low"], limited[f"{name}_high"], color=Colour.JOINT, linewidth=1.2)
     known = rows[has_point_estimate(rows, name)]
     axes.hlines(known[name], known["low"], known["high"], color=Colour.JOINT, linewidth=0.8)
     for is_filled in (True, False):
         some = known[_is_ok(known) == is_filled]
         axes.plot(some["middle"], some[name], **_marker(is_filled))
+    _state_if_empty(axes, limited.index.union(known.index))
 
 
 def _draw_pooled(axes: Axes, profile: pd.DataFrame, rows: pd.DataFrame, bands: pd.DataFrame) -> None:
-    """Draw the partially pooled values of a parameter a little to the right of the middle of each band."""
+    """Draw the partially pooled values of a parameter to the right of the middle of each band."""
     known = rows[["stratum"]].join(bands, how="inner").merge(profile[profile["pooled"].notna()], on="stratum")
     at = known["middle"] * _BESIDE
     axes.vlines(at, known["pooled_low"], known["pooled_high"], color=Colour.DISCOVERY, linewidth=1.2)
@@ -215,11 +226,12 @@ def _marker(is_filled: bool) -> dict[str, Any]:
     }
 
 
-def _add_key(figure: Figure, clock: str, *, has_pooled: bool = False) -> None:
+def _add_key(figure: Figure, clock: str, *, has_ranks: bool = False, has_pooled: bool = False) -> None:
     symbols = f"{explain_symbols(has_core=True, clock=clock)}\nwithout κ and μ: homogeneous urn"
     labels = ((True, "ok"), (False, "with a warning, see the report"))
     handles = [Line2D([], [], **_marker(is_filled), label=label) for is_filled, label in labels]
     handles += [Line2D([], [], **_POOLED_MARKER, label="partially pooled")] if has_pooled else []
+    handles += [Line2D([], [], **_ALL_ELEMENTS, label=f"all {elements()}")] if has_ranks else []
     figure.legend(
         handles=handles,
         loc="outside lower left",
