@@ -12,7 +12,7 @@ import pandas as pd
 from crawl_urn_dagster.estimates.assessment.reading import ASSUMPTIONS
 from crawl_urn_dagster.estimates.assessment.result import QUANTITY_LABELS
 from crawl_urn_dagster.estimates.assessment.verdicts import Quotable
-from crawl_urn_dagster.formatting import UNKNOWN, count_noun
+from crawl_urn_dagster.formatting import UNKNOWN, count_noun, format_share
 from crawl_urn_dagster.report.answers import answers_table
 from crawl_urn_dagster.report.blocks import Block, Callout, Section, Table
 from crawl_urn_dagster.report.charts import completeness
@@ -65,7 +65,13 @@ def quantities_section(content: Content) -> Section:
     """Return the numbers that may be quoted, their basis, and definitions."""
     blocks: list[Block] = ["This page quotes no number of the population."]
     if content.assessment.has_numbers:
-        blocks = [_quantities_table(content), *_assumptions(content), *_classes(content), *_last_crawls(content)]
+        blocks = [
+            _quantities_table(content),
+            *_really_new(content),
+            *_assumptions(content),
+            *_classes(content),
+            *_last_crawls(content),
+        ]
     return Section("Numbers that may be quoted", [*blocks, _definitions(content)], _answer(content))
 
 
@@ -87,6 +93,18 @@ def _quantities_table(content: Content) -> Table:
     )
     shown = frame if (frame[_INNER] != UNKNOWN).any() else frame.drop(columns=_INNER)
     return captioned_table("Numbers that may be quoted", shown, formatted=[_VALUE, _INNER])
+
+
+def _really_new(content: Content) -> list[str]:
+    """State the bounds of the newcomers that appeared since the previous crawl."""
+    share = content.assessment.quantities.get("really_new")
+    if share is None or share.value is None or share.interval is None:
+        return []
+    return [
+        f"*Newcomers* are {content.noun}s that a crawl captures for the first time. At most all of them appeared since "
+        f"the previous crawl, at least {format_share(share.interval.low)} according to the model. Earlier "
+        "crawls missed the others."
+    ]
 
 
 def _assumptions(content: Content) -> list[str]:

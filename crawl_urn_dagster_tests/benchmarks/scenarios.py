@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import itertools
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -51,11 +52,14 @@ class Collection(NamedTuple):
         Core elements divided by eligible elements, shape (crawls,).
     known
         Eligible elements that some crawl so far has captured, shape (crawls,).
+    really_new
+        Share of the first captures of all crawls but the first that appeared since the crawl before.
     """
 
     seen: npt.NDArray[np.bool_]
     core_fraction: npt.NDArray[np.float64]
     known: npt.NDArray[np.int64]
+    really_new: float
 
 
 def simulator(*, returns_population: bool = False) -> ModuleType:
@@ -83,10 +87,15 @@ def simulate_collection(module: ModuleType, settings: dict[str, Any], seed: int)
     seen, states = module.simulate(np.random.default_rng(seed), **settings)
     known_so_far = np.maximum.accumulate(seen, axis=1)
     known = [(alive & known_so_far[: len(alive), t]).sum() for t, (alive, _) in enumerate(states)]
+    # Elements are in the order of their births.
+    born = [range(len(before), len(now)) for (before, _), (now, _) in itertools.pairwise(states)]
+    new = sum(seen[elements, t].sum() for t, elements in enumerate(born, 1))
+    first_captures = (seen.any(axis=1) & ~seen[:, 0]).sum()
     return Collection(
         seen[seen.any(axis=1)],
         np.array([core.sum() / alive.sum() for alive, core in states]),
         np.array(known),
+        float(new / first_captures),
     )
 
 

@@ -37,7 +37,7 @@ def test_quantities_are_the_table(tables, content_with):
     for name, quantity in expected.iterrows():
         row, share = shown[QUANTITY_LABELS[name][0]], quantity["unit"].startswith("fraction")
         assert_written(row["value (95 % CI)"], columns(quantity, "value"), share=share)
-        if name in {"completeness", "kappa", "population"}:
+        if name in {"completeness", "kappa", "population", "really_new"}:
             assert_written(row[INNER], (np.nan, quantity["inner_low"], quantity["inner_high"]), share=share)
         else:
             assert row[INNER] == "–"

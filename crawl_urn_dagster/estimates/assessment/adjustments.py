@@ -10,19 +10,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import expit, logit
 
-from crawl_urn_dagster.urn import Interval
+from crawl_urn_dagster.urn import Interval, ReasonCode, Status
 from crawl_urn_dagster.urn.data.autocorrelation import autocorrelation
 from crawl_urn_dagster.urn.data.normal_intervals import NORMAL_QUANTILE
 
 if TYPE_CHECKING:
     from crawl_urn_dagster.estimates.assessment.result import Quantity
     from crawl_urn_dagster.urn.open_population.quantity_intervals import Course
+    from crawl_urn_dagster.urn.open_population.really_new import ReallyNew
 
 _LARGEST_CORRELATION = 0.9
 # The rule of three: with 95 % confidence, at most three events are expected where none was observed.
 _RULE_OF_THREE = 3.0
 # Fewer expected events count as no event.
 _NO_EVENT = 0.5
+_EDGE = 1e-12
 
 
 def over_crawls(quantity: Quantity, course: Course) -> Quantity:
@@ -81,6 +83,35 @@ def over_earlier_crawls(completeness: Quantity, in_window: float) -> Quantity:
     return completeness._replace(interval=outer, inner=interval, assumption="earlier_crawls")
 
 
+def over_first_captures(share: Quantity, bounds: ReallyNew) -> Quantity:
+    """Return a share of first captures whose interval covers what no test can check: new elements and earlier crawls.
+
+    The ends move on the logit scale by as much as the share does.
+
+    Parameters
+    ----------
+    share
+        Share of first captures that appeared since the crawl before, as fitted.
+    bounds
+        The fitted share and its ends over the assumptions.
+
+    Examples
+    --------
+    >>> from crawl_urn_dagster.estimates.assessment.result import Quantity
+    >>> from crawl_urn_dagster.urn.open_population.really_new import ReallyNew
+    >>> found = over_first_captures(Quantity(0.7, Interval(0.6, 0.8)), ReallyNew(0.5, 0.7, 0.8))
+    >>> [round(end, 3) for end in found.interval]
+    [0.391, 0.873]
+    """
+    if share.value is None or share.interval is None:
+        return share
+    scaled = logit(np.clip(bounds, _EDGE, 1 - _EDGE))
+    ends = logit(np.clip(share.interval, _EDGE, 1 - _EDGE)) + scaled[[0, 2]] - scaled[1]
+    low, high = expit(ends).tolist()
+    outer = Interval(min(low, share.interval.low), max(high, share.interval.high))
+    return share._replace(interval=outer, inner=share.interval, assumption="first_captures")
+
+
 def with_rule_of_three(rate: Quantity, exposed: float) -> Quantity:
     """Return a rate of events whose interval is not narrower than observations without an event allow.
 
@@ -101,6 +132,14 @@ def with_rule_of_three(rate: Quantity, exposed: float) -> Quantity:
     if value is None or interval is None or interval.high >= limit:
         return rate
     return rate._replace(value=0.0 if value * exposed < _NO_EVENT else value, interval=Interval(0.0, limit))
+
+
+def without_newcomers(share: Quantity, newcomers: Quantity) -> Quantity:
+    """Return the share of newcomers, without a value if there are none."""
+    if newcomers.value or share.value is None:
+        return share
+    code = ReasonCode.TOO_FEW_ELEMENTS.value
+    return share._replace(value=None, interval=None, inner=None, status=Status.NOT_IDENTIFIED, reason_code=code)
 
 
 def complement(one: Quantity) -> Quantity:

@@ -87,7 +87,7 @@ def assess_curves(data: CollectionData, fitted: FittedCollection, headline: AnyF
         return Assessment(verdict, tests=rows, refuted=refuted)
     years = data.crawls["years"]
     mean_gap = float(years.iloc[-1]) / (len(years) - 1) if headline.kind.clock == "year" else 1.0
-    quantities = curve_quantities(fitted, headline, mean_gap=mean_gap, status=verdict.status)
+    quantities = curve_quantities(fitted, headline, n_crawls=len(years), mean_gap=mean_gap, status=verdict.status)
     return Assessment(verdict, headline.kind.model, without_uninformative(quantities), tests=rows)
 
 

@@ -13,7 +13,9 @@ from crawl_urn_dagster.estimates.assessment.adjustments import (
     complement,
     over_crawls,
     over_earlier_crawls,
+    over_first_captures,
     with_rule_of_three,
+    without_newcomers,
 )
 from crawl_urn_dagster.estimates.assessment.models import RELEVANT_DEPENDENCE
 from crawl_urn_dagster.estimates.assessment.result import ElementClass, Quantity
@@ -26,6 +28,7 @@ from crawl_urn_dagster.urn.open_population.quantities import (
     last_known_over_newborn_coverage,
 )
 from crawl_urn_dagster.urn.open_population.quantity_intervals import Course
+from crawl_urn_dagster.urn.open_population.really_new import bound_really_new
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,6 +87,9 @@ def ladder_quantities(
     quantities["gone"] = with_rule_of_three(over_crawls(quantity("gone"), fit.courses["gone_by_gap"]), exposed)
     quantities["newcomers"] = with_rule_of_three(
         _not_negative(quantity("newcomers", scale=one_in)), (len(sizes) - 1) / one_in
+    )
+    quantities["really_new"] = without_newcomers(
+        over_first_captures(quantity("really_new"), bound_really_new(fit.classes)), quantities["newcomers"]
     )
     if "kappa" not in fit.intervals:
         return quantities

@@ -10,9 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crawl_urn_dagster.estimates.assessment.adjustments import complement, over_earlier_crawls, with_rule_of_three
+from crawl_urn_dagster.estimates.assessment.adjustments import (
+    complement,
+    over_earlier_crawls,
+    over_first_captures,
+    with_rule_of_three,
+    without_newcomers,
+)
 from crawl_urn_dagster.estimates.assessment.result import ElementClass, Quantity
 from crawl_urn_dagster.urn import Interval, Status
+from crawl_urn_dagster.urn.open_population.really_new import NEWBORN_COVERAGE, ReallyNew
 from crawl_urn_dagster.urn.state_space.core_test import CoreVerdict
 from crawl_urn_dagster.urn.state_space.family import fit_family, projections, quantities
 from crawl_urn_dagster.urn.state_space.prediction import LAST_FOUR, hold_out
@@ -154,6 +161,9 @@ def memory_quantities(found: MemoryModel, *, one_in: int, status: Status) -> dic
             (len(population.sizes) - 1) / one_in,
         ),
     }
+    result["really_new"] = without_newcomers(
+        over_first_captures(_quantity(whole["really_new"], status), _bound_really_new(found)), result["newcomers"]
+    )
     if found.core_verdict is CoreVerdict.ACCEPTED:
         result |= _core(found, status)
     return result
@@ -164,6 +174,13 @@ def _quantity(one: Derived, status: Status, of: Any = float) -> Quantity:
     if one.withheld is not None:
         return Quantity(None, status=Status.NOT_IDENTIFIED, reason_code=one.withheld.value)
     return Quantity(float(of(one.estimate)), Interval(float(of(one.low)), float(of(one.high))), status=status)
+
+
+def _bound_really_new(found: MemoryModel) -> ReallyNew:
+    """Return the ends if new elements are available less often than others, or at once; see `bound_really_new`."""
+    mixture = found.family.analysis.mixture
+    lowest = mixture.really_new_of_window(len(found.family.population.sizes), min(NEWBORN_COVERAGE))
+    return ReallyNew(lowest, mixture.really_new(), mixture.really_new(np.inf))
 
 
 def _core(found: MemoryModel, status: Status) -> dict[str, Quantity]:

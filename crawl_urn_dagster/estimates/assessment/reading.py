@@ -29,6 +29,8 @@ ASSUMPTIONS = {
     "newborn_coverage": "elements are covered in their first crawl as later",
     "earlier_crawls": "crawls before the first captured elements as the later ones did",
     "entrants": "new elements are available to crawls at once",
+    "first_captures": "elements are covered in their first crawl as later, and crawls before the first captured "
+    "elements as the later ones did",
 }
 
 

@@ -30,6 +30,7 @@ QUANTITY_LABELS = {
     "survival": ("survival per crawl", "fraction"),
     "gone": ("share of a crawl gone by the next", "fraction"),
     "newcomers": ("newcomers per crawl", "elements per crawl"),
+    "really_new": ("share of newcomers that appeared since the previous crawl", "fraction"),
     "kappa": ("κ", "fraction"),
     "core_share": ("μ", "fraction"),
     "core_limit": ("largest core fraction", "fraction"),
@@ -53,7 +54,8 @@ class Quantity(NamedTuple):
     assumption
         ``newborn_coverage``: the coverage of elements in their first crawl; ``entrants``: whether newcomers are
         available at once; ``earlier_crawls``: whether crawls before the first captured elements as the later ones did;
-        None: no such assumption.
+        ``first_captures``: both the coverage of elements in their first crawl and the earlier crawls; None: no such
+        assumption.
     status
         Status of the value.
     reason_code

@@ -20,9 +20,10 @@ QUANTITIES = Table(
             "completeness: share of the known eligible elements that one crawl captures; population: known eligible "
             "elements at the last crawl; growth: relative change of the population per crawl; survival: share of the "
             "population still eligible at the next crawl; gone: share of a crawl that is no longer eligible at the "
-            "next crawl; newcomers: elements that an average crawl captures for the first time; kappa and core_share: "
-            "the permanent core's fraction of the urn and of a crawl; core_limit: largest core fraction that a "
-            "collection without a needed core allows",
+            "next crawl; newcomers: elements that an average crawl captures for the first time; really_new: share "
+            "of first captures that appeared since the crawl before; kappa and core_share: the permanent core's "
+            "fraction of the urn and of a crawl; core_limit: largest core fraction that a collection without a needed "
+            "core allows",
         ),
         *with_interval("value", "null: not reported, see reason_code", "unit of the quantity"),
         Column(

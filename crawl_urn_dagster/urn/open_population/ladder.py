@@ -74,7 +74,8 @@ class OpenPopulationFit:
     estimates
         Quantities of the window by name: ``coverage`` and ``survival`` of the shells, ``mean_survival`` of all,
         ``gone`` (share of a crawl that is no longer eligible at the next), ``population``, ``known_eligible``,
-        ``completeness``, ``newcomers`` (first captures of a crawl), ``growth`` per crawl of all and ``shell_growth``.
+        ``completeness``, ``newcomers`` (first captures of a crawl), ``really_new`` (share of them that appeared
+        since the crawl before), ``growth`` per crawl of all and ``shell_growth``.
         With a core: ``kappa`` in the middle of the window (of a fluctuating member: its mean without the first and the
         last crawl), ``kappa_first``, ``kappa_last``, ``core_share`` of a crawl, ``core_growth`` and ``miss``. With a
         long-lived class: ``long_lived_fraction`` of the population (with ``_first`` and ``_last``),

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[Any]
 
 _EDGE = 1e-12
+# Keeps a quotient of zeros at 0.
+_TINY = 1e-300
 
 
 class _Classes(NamedTuple):
@@ -58,7 +60,7 @@ def _unknown(log_eligible: Numbers, survival: Numbers, missed: Numbers) -> Numbe
     mean_older = np.exp(np.log(older).mean(axis=-1))
     mean_missed = missed.mean(axis=-1)
     result = np.empty_like(missed)
-    result[..., 0] = (1 - mean_older) / (1 - mean_older * mean_missed + 1e-300)
+    result[..., 0] = (1 - mean_older) / (1 - mean_older * mean_missed + _TINY)
     for t in range(missed.shape[-1] - 1):
         result[..., t + 1] = 1 - older[..., t] + older[..., t] * missed[..., t] * result[..., t]
     return result
@@ -105,6 +107,7 @@ def quantities(
         "mean_survival": np.exp(np.log((survivors / total[..., :-1])[..., gaps]).mean(axis=-1)),
         "gone": 1 - np.exp(np.log(retained[..., gaps]).mean(axis=-1)),
         "newcomers": _first_captures(classes, crawls, gaps),
+        "really_new": _really_new(classes, crawls, gaps),
         "growth": np.log(total[..., last] / total[..., first]) / (last - first),
         "shell_growth": np.log(shell[..., last] / shell[..., first]) / (last - first),
         "coverage_by_crawl": shell_coverage,
@@ -125,6 +128,20 @@ def _first_captures(classes: _Classes, crawls: slice, gaps: slice) -> Numbers:
     coverage, survival = classes.coverage[..., crawls].mean(axis=-1), classes.survival[..., gaps].mean(axis=-1)
     first_captures: Numbers = (births * coverage / (1 - survival * (1 - coverage))).sum(axis=0)
     return first_captures
+
+
+def _really_new(classes: _Classes, crawls: slice, gaps: slice) -> Numbers:
+    """Return the share of first captures that appeared since the crawl before; 0 without births.
+
+    In the long run, α(1 - c)/λ of the first captures of a class were missed by an earlier crawl.
+    """
+    eligible, coverage = (one[..., crawls].mean(axis=-1) for one in (classes.eligible, classes.coverage))
+    older = (classes.survival * classes.eligible[..., :-1] / classes.eligible[..., 1:])[..., gaps]
+    mean_older = np.exp(np.log(older).mean(axis=-1))
+    new = eligible * coverage * (1 - mean_older)
+    first = new / (1 - mean_older * (1 - coverage) + _TINY)
+    share: Numbers = new.sum(axis=0) / (first.sum(axis=0) + _TINY)
+    return share
 
 
 def _stable_class_quantities(name: str, classes: _Classes, share: Numbers, crawls: slice) -> dict[str, Numbers]:

@@ -176,6 +176,30 @@ class StateSpaceClass:
         newborn = (growth - self.survival) / (growth - self.survival * self.memory)
         return self.availability + (state - self.availability) * newborn
 
+    def really_new(self, growth: float = 1.0, ratio: float = 1.0) -> float:
+        """Return the share of a crawl that appeared since the crawl before.
+
+        Parameters
+        ----------
+        growth
+            Factor by which the population grows per crawl.
+        ratio
+            Availability of an element in its first crawl divided by the long-run availability, as far as the former
+            is at most 1.
+
+        Examples
+        --------
+        >>> shell = StateSpaceClass.shell(survival=0.75, coverage=0.6)
+        >>> round(shell.really_new() / shell.unique_rate(), 12)
+        0.7
+        """
+        if growth == self.survival:
+            return 0.0
+        state = min(ratio * self.availability, 1.0)
+        newborn = (growth - self.survival) / (growth - self.survival * self.memory)
+        available = self.availability + (state - self.availability) * newborn
+        return (1 - self.survival / growth) * state / available
+
     def eligible(self, growth: float = 1.0, entrants: Entrants = "stationary") -> float:
         """Return the eligible elements per element of a crawl, N/M."""
         return 1 / (self.coverage * self.available_share(growth, entrants))
@@ -260,6 +284,22 @@ class Mixture:
         """Return the long-run share of a crawl that no earlier crawl captured."""
         return self._mean([k.unique_rate(self.growth) for k in self.classes])
 
+    def really_new(self, ratio: float = 1.0) -> float:
+        """Return the long-run share of first captures that appeared since the crawl before; 0 without any.
+
+        Parameters
+        ----------
+        ratio
+            Availability of an element in its first crawl divided by the long-run availability.
+        """
+        return _quotient(self._mean([k.really_new(self.growth, ratio) for k in self.classes]), self.unique_rate())
+
+    def really_new_of_window(self, n_crawls: int, ratio: float = 1.0) -> float:
+        """Return that share of the first captures of all but the first of `n_crawls` crawls, if none came before."""
+        per_crawl = self._mean([k.really_new(self.growth, ratio) for k in self.classes])
+        new = per_crawl * float((self.growth ** np.arange(1.0, n_crawls)).sum())
+        return _quotient(new, float(self.discovery(n_crawls - 1)[-1]) - 1)
+
     def discovery_intercept(self) -> float:
         """Return the intercept of the discovery curve's asymptote, per element of a crawl, without growth."""
         return self._mean([k.discovery_intercept() for k in self.classes])
@@ -293,3 +333,7 @@ class Mixture:
 def _normalised(parts: list[float]) -> tuple[float, ...]:
     total = sum(parts)
     return tuple(part / total for part in parts)
+
+
+def _quotient(part: float, whole: float) -> float:
+    return min(part / whole, 1.0) if whole > 0 else 0.0

@@ -42,7 +42,7 @@ _RELEVANT_DISAGREEMENT = 0.1
 _LARGEST_AUTOCORRELATION = 0.9
 _LEAST_ELIGIBLE = 0.5
 # Quantities whose interval also covers the estimate of the next best model: of all elements, not of a class.
-_EXTRAPOLATED = {"alive_share", "unique_rate", "newcomers_per_crawl", "eligible_per_captured"}
+_EXTRAPOLATED = {"alive_share", "unique_rate", "newcomers_per_crawl", "really_new", "eligible_per_captured"}
 
 
 class Projections(NamedTuple):

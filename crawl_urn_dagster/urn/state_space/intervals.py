@@ -67,7 +67,7 @@ class Quantity(NamedTuple):
     Attributes
     ----------
     name
-        ``completeness``, ``survival``, ``alive_share``, ``unique_rate``, ``newcomers_per_crawl``,
+        ``completeness``, ``survival``, ``alive_share``, ``unique_rate``, ``newcomers_per_crawl``, ``really_new``,
         ``eligible_per_captured``, or of a class ``share``, ``known_share``, ``eligible_share``, ``survival``,
         ``coverage``, ``mean_life``, ``mean_run``, ``mean_absence``.
     class_name
@@ -199,6 +199,7 @@ def _derive(urn: Mixture) -> dict[tuple[str, int | None, int | None], float]:
     values: dict[tuple[str, int | None, int | None], float] = {
         **{("alive_share", None, horizon): urn.survival(horizon) for horizon in HORIZONS},
         ("unique_rate", None, None): urn.unique_rate(),
+        ("really_new", None, None): urn.really_new(),
         ("eligible_per_captured", None, None): urn.eligible(),
     }
     known, eligible = urn.known_shares(), urn.eligible_shares()

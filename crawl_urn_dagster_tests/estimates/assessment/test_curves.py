@@ -27,7 +27,7 @@ def fit_of(fitted, model):
 
 
 def read(fitted, fit, status=Status.OK):
-    return curve_quantities(fitted, fit, mean_gap=1.0, status=status)
+    return curve_quantities(fitted, fit, n_crawls=CRAWLS, mean_gap=1.0, status=status)
 
 
 def completeness(core_share, alpha, coverage):
@@ -39,7 +39,7 @@ def completeness(core_share, alpha, coverage):
 def test_core_shell_fit_gives_core_and_completeness(fitted):
     fit = fit_of(fitted, "core_shell")
     found = read(fitted, fit)
-    assert set(found) == {"completeness", "gone", "kappa", "core_share"}
+    assert set(found) == {"completeness", "gone", "really_new", "kappa", "core_share"}
     assert found["gone"].value == pytest.approx((1 - fit.core_share) * (1 - fit.alpha))
     assert found["gone"].interval.low < found["gone"].value < found["gone"].interval.high
     assert found["completeness"].value == pytest.approx(completeness(fit.core_share, fit.alpha, fit.coverage))
@@ -58,7 +58,7 @@ def test_core_shell_fit_gives_core_and_completeness(fitted):
 def test_homogeneous_fit_gives_survival_and_no_core(fitted):
     fit = fit_of(fitted, "homogeneous")
     found = read(fitted, fit)
-    assert set(found) == {"completeness", "gone", "survival"}
+    assert set(found) == {"completeness", "gone", "really_new", "survival"}
     assert found["survival"].value == fit.alpha
     assert found["survival"].interval == pytest.approx(fit.intervals["alpha"])
     assert found["completeness"].value == pytest.approx(completeness(0, fit.alpha, fit.coverage))
@@ -66,7 +66,7 @@ def test_homogeneous_fit_gives_survival_and_no_core(fitted):
 
 def test_survival_is_that_of_the_mean_gap(fitted):
     fit = fit_of(fitted, "homogeneous")
-    found = curve_quantities(fitted, fit, mean_gap=0.5, status=Status.OK)
+    found = curve_quantities(fitted, fit, n_crawls=CRAWLS, mean_gap=0.5, status=Status.OK)
     assert found["survival"].value == pytest.approx(np.sqrt(fit.alpha))
 
 

@@ -58,6 +58,14 @@ def test_quoted_kappa_contains_the_truth(assessed, settings, verdicts, kappa):
     quoted = assessment.quantities["kappa"]
     assert quoted.assumption == "newborn_coverage"
     assert low <= quoted.inner.low < quoted.value < quoted.inner.high <= high
+    assert_bounds_really_new(assessment, settings)
+
+
+def assert_bounds_really_new(assessment, settings):
+    """Nothing was captured before the first crawl, so the truth is below the share of the long run."""
+    found = assessment.quantities["really_new"]
+    true = simulate_collection(simulator(returns_population=True), SIZE | settings, seed=1).really_new
+    assert found.interval.low < true < found.inner.low < found.value < found.inner.high < found.interval.high
 
 
 def test_truncated_crawl_is_named_and_set_aside(assessed):
@@ -98,7 +106,8 @@ def test_truncated_last_crawl_is_set_aside(assessed):
 
 
 def test_absence_in_runs_is_not_a_core(assessed):
-    assessment = assessed(T=24, kappa=0.0, shells=((1.0, 0.985, 0.99),), out=0.016, back=0.2)
+    settings = {"T": 24, "kappa": 0.0, "shells": ((1.0, 0.985, 0.99),), "out": 0.016, "back": 0.2}
+    assessment = assessed(**settings)
     assert assessment.verdict.name == "temporary_absence"
     assert assessment.estimate("kappa") is None
     assert {"core_shell", "homogeneous"} <= assessment.refuted
@@ -107,6 +116,14 @@ def test_absence_in_runs_is_not_a_core(assessed):
     assert 4_700 < low < high < 5_100
     low, high = assessment.intervals["gone"]
     assert low < 1 - 0.985 < high < 0.03
+    assert_bounds_really_new(assessment, settings)
+
+
+def test_refuted_model_gives_no_share_of_really_new_elements(assessed):
+    assessment = assessed(avoid=0.7, N=2_000, T=8)
+    assert assessment.verdict.name == "order_matters"
+    assert assessment.estimate("really_new") is None
+    assert "really_new" not in assessment.intervals
 
 
 def test_growth_of_two_shells_gives_no_limit_of_a_core(assessed):

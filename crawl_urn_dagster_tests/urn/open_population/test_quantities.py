@@ -35,6 +35,7 @@ def test_quantities_of_a_constant_core_shell_population():
     assert found["gone"] == pytest.approx((1 - ALPHA) * COVERAGE * SHELL / crawl, rel=1e-12)
     assert found["coverage"] == pytest.approx(COVERAGE, rel=1e-12)
     assert found["growth"] == pytest.approx(0.0, abs=1e-14)
+    assert found["really_new"] == pytest.approx(1 - ALPHA * (1 - COVERAGE), rel=1e-12)
     np.testing.assert_allclose(found["known_eligible_by_crawl"], known, rtol=1e-12)
 
 
