@@ -47,7 +47,7 @@ class Changes(NamedTuple):
     n_before
         Number of these changes.
     log_value
-        Logarithm of the values.
+        Logarithm of the values, divided by the divisor.
     """
 
     change: FloatArray
@@ -82,8 +82,15 @@ class Changes(NamedTuple):
         return found
 
 
-def changes_of(values: Sequence[float] | FloatArray) -> Changes:
-    """Compare each change of a series with the earlier changes only.
+def changes_of(values: Sequence[float] | FloatArray, divisor: FloatArray | None = None) -> Changes:
+    """Compare each change of a series of counts with the earlier changes only.
+
+    Parameters
+    ----------
+    values
+        Counts in order of time, shape (n,); those below 1 count as 1.
+    divisor
+        Counts above 0 by which they are divided; None: the counts are compared.
 
     Examples
     --------
@@ -92,6 +99,8 @@ def changes_of(values: Sequence[float] | FloatArray) -> Changes:
     -20
     """
     logs = np.log(np.maximum(np.asarray(values, dtype=np.float64), 1.0))
+    if divisor is not None:
+        logs = logs - np.log(divisor)
     change = np.diff(logs, prepend=np.nan)
     usual, scatter, n_before = np.full(logs.shape, np.nan), np.full(logs.shape, np.nan), np.zeros(logs.shape)
     for at in range(len(logs)):
@@ -104,7 +113,9 @@ def changes_of(values: Sequence[float] | FloatArray) -> Changes:
     return Changes(change, usual, scatter, n_before, logs)
 
 
-def counter_changes_table(ground_truth: pd.DataFrame, found: Mapping[str, str]) -> pd.DataFrame:
+def counter_changes_table(
+    ground_truth: pd.DataFrame, found: Mapping[str, str], *, divide_by: str | None = None
+) -> pd.DataFrame:
     """Return table `counter_changes`, oldest crawl first.
 
     Parameters
@@ -113,6 +124,8 @@ def counter_changes_table(ground_truth: pd.DataFrame, found: Mapping[str, str]) 
         Table of this name, whose crawls are in order of time.
     found
         Findings by crawl, see `found_at`.
+    divide_by
+        Counter by which counters without a role are divided; crawls without it are left out of their series.
     """
     wide = ground_truth.pivot_table(index="crawl", columns="quantity", values="value", sort=False)
     role_rows = ground_truth[ground_truth["role"] == POPULATION]
@@ -122,19 +135,31 @@ def counter_changes_table(ground_truth: pd.DataFrame, found: Mapping[str, str]) 
     if len(named) > 1:
         wide[POPULATION] = role_rows.groupby("crawl", sort=False)["value"].sum()
         n_counters[POPULATION] = 1
-    rows = [row for name, n in n_counters.items() for row in _moves(name, wide[name].dropna(), n, found)]
+    kept = {divide_by, POPULATION, *ground_truth.loc[ground_truth["role"].notna(), "quantity"]}
+    rows = []
+    for name, n in n_counters.items():
+        divisor = None if divide_by not in wide or name in kept else wide[divide_by]
+        rows += _moves(wide[name], n, found, divisor)
     order = {label: position for position, label in enumerate(wide.index)}
     rows.sort(key=lambda row: (order[row["crawl"]], -abs(row["statistic"])))
-    return pd.DataFrame(rows, columns=list(COUNTER_CHANGES.column_names)).astype({"found": object})
+    return pd.DataFrame(rows, columns=list(COUNTER_CHANGES.column_names)).astype(
+        {"found": object, "divided_by": object}
+    )
 
 
-def _moves(name: str, values: pd.Series[float], n_counters: int, found: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    changes = changes_of(values.tolist())
+def _moves(
+    counts: pd.Series[float], n_counters: int, found: Mapping[str, str], divisor: pd.Series[float] | None
+) -> Iterator[dict[str, Any]]:
+    is_known = counts.notna() if divisor is None else counts.notna() & divisor.notna()
+    counts = counts[is_known]
+    values = counts if divisor is None else counts / divisor
+    changes = changes_of(counts.to_numpy(), None if divisor is None else divisor[is_known].to_numpy())
     threshold = changes.threshold(n_counters)
     for at in np.flatnonzero(changes.moved(n_counters)).tolist():
         yield {
             "crawl": values.index[at],
-            "quantity": name,
+            "quantity": counts.name,
+            "divided_by": None if divisor is None else divisor.name,
             "value": values.iloc[at],
             "previous": values.iloc[at - 1],
             **{part: getattr(changes, part)[at] for part in ("change", "usual", "scatter", "statistic")},

@@ -5,8 +5,9 @@ Does not compare them; see `estimates.ground_truth` and `estimates.counter_chang
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from crawl_urn_dagster.estimates.ground_truth import reported_comparison
@@ -15,6 +16,8 @@ from crawl_urn_dagster.report.blocks import Block, Section
 from crawl_urn_dagster.report.markdown import captioned_table, escape, format_cell, format_estimate
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping
+
     from crawl_urn_dagster.report.content import Content
 
 _ROWS_SHOWN = 12
@@ -54,8 +57,7 @@ def _moved_together(changes: pd.DataFrame) -> str:
     parts = []
     for (crawl, found), some in rows.groupby(["crawl", "found"], sort=False):
         counters = ", ".join(
-            f"{escape(row['quantity'])} ({100 * (row['value'] / max(row['previous'], 1) - 1):+.0f} %)"
-            for row in some.to_dict("records")
+            f"{escape(_counter_name(row))} ({100 * np.expm1(row['change']):+.0f} %)" for row in some.to_dict("records")
         )
         parts.append(f"At {escape(str(crawl))} ({escape(str(found))}) moved at the same time: {counters}.")
     return " ".join(parts)
@@ -87,11 +89,18 @@ def _format_counter(value: float, unit: str) -> str:
     return f"{100 * value:.1f} %" if unit == "fraction" else format_cell(float(value))
 
 
+def _counter_name(row: Mapping[Hashable, Any]) -> str:
+    return row["quantity"] if pd.isna(row["divided_by"]) else f"{row['quantity']} / {row['divided_by']}"
+
+
 def _changes(changes: pd.DataFrame) -> list[Block]:
     if changes.empty:
         return ["No counter moved beyond its own scatter."]
-    shown = changes.iloc[::-1][["crawl", "quantity", "previous", "value", "statistic", "found"]]
-    shown = shown.assign(statistic=[format_number(value) for value in shown["statistic"]])
+    latest = changes.iloc[::-1]
+    shown = latest[["crawl", "quantity", "previous", "value", "statistic", "found"]].assign(
+        quantity=[_counter_name(row) for row in latest.to_dict("records")],
+        statistic=[format_number(value) for value in latest["statistic"]],
+    )
     return [
         captioned_table(
             "Counters that moved beyond the scatter of their earlier changes, latest first",

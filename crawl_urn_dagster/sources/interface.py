@@ -279,6 +279,9 @@ class CounterSource(Located, ABC):
         Counters whose sum is the number of eligible elements; empty: not counted.
     new
         Counters whose sum is the number of elements that no earlier crawl captured; empty: not counted.
+    divide_by
+        Counter by which counters that are not part of `population` or `new` are divided before their changes are
+        compared, such as the budget of a crawl; None: counts are compared.
 
     Examples
     --------
@@ -289,6 +292,7 @@ class CounterSource(Located, ABC):
 
     population: list[str] = Field(default=[])
     new: list[str] = Field(default=[])
+    divide_by: str | None = None
 
     @abstractmethod
     def read_counters(self, files: Files) -> pd.DataFrame:
@@ -297,7 +301,8 @@ class CounterSource(Located, ABC):
         Raises
         ------
         SourceError
-            When a file or a count is not as expected, or a counter that `population` or `new` names is missing.
+            When a file or a count is not as expected, a counter that `population`, `new` or `divide_by` names is
+            missing, or that of `divide_by` is 0.
         """
 
 

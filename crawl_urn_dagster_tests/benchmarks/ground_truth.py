@@ -45,6 +45,8 @@ SERIES = {
         "target_url_list", "How many target urls are in the list?", ("target URL list", "target URL list and snapshot")
     ),
 }  # fmt: skip
+#: Series that are also tested as shares of another.
+SHARES = {"home scans completed": ("snapshot-all rows",)}
 DAYS = 7
 #: An event that the operator calls a false alarm must not be found.
 FALSE_ALARM = "2026-06-28"
@@ -118,10 +120,14 @@ def operator_series(name):
     return dates.iloc[order].dt.tz_localize(None).dt.normalize().to_numpy(), known[column].to_numpy()[order]
 
 
-def operator_alarms(name):
-    """Return the dates at which a series moved, and those of the operator's rule."""
+def operator_alarms(name, divide_by=None):
+    """Return the dates at which a series, or its share of another, moved, and those of the operator's rule."""
     dates, values = operator_series(name)
-    changes = changes_of(values)
+    if divide_by:
+        of_dates, divisor = operator_series(divide_by)
+        if not np.array_equal(of_dates, dates):
+            raise ValueError(f"{name} and {divide_by} have different dates")
+    changes = changes_of(values, divisor if divide_by else None)
     return dates[changes.moved(1)], dates[changes.change < np.log(0.95)]
 
 
@@ -135,8 +141,10 @@ def events():
     dated = pd.read_csv(DATA / "operators" / "gsa_events.csv", parse_dates=["date"])
     for name, (_, _, words) in SERIES.items():
         series_dates = dated.loc[dated["series"].isin(words) & (dated["date"] != FALSE_ALARM), "date"].to_numpy()
-        counts = [count for alarms in operator_alarms(name) for count in matched(alarms, series_dates)]
-        rows.append((name, len(operator_series(name)[1]), len(series_dates), *counts))
+        for divide_by in (None, *SHARES.get(name, ())):
+            counts = [count for alarms in operator_alarms(name, divide_by) for count in matched(alarms, series_dates)]
+            label = f"{name} / {divide_by}" if divide_by else name
+            rows.append((label, len(operator_series(name)[1]), len(series_dates), *counts))
     return rows
 
 

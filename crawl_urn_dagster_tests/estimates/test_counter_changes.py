@@ -39,6 +39,37 @@ def test_the_counters_of_the_population_are_also_tested_as_a_sum():
     assert table["found"].isna().all()
 
 
+def test_rates_do_not_move_with_the_budget():
+    """The budget and a counter halve at one crawl, and the share of the counter triples at another."""
+    budget, failed = counters(orphan={20: 0.5})["value"].iloc[-len(LABELS) :].to_numpy(), np.full(len(LABELS), 0.02)
+    failed[30:] *= 3
+    rows = {"budget": budget, "failed": failed * budget, "alive": np.full(len(LABELS), 1e6)}
+    frame = pd.DataFrame(
+        [
+            {"crawl": crawl, "quantity": name, "value": value, "role": "population" if name == "alive" else None}
+            for name, values in rows.items()
+            for crawl, value in zip(LABELS, values, strict=True)
+        ]
+    )
+    counts, rates = (counter_changes_table(frame, {}, divide_by=name) for name in (None, "budget"))
+    assert counts["divided_by"].isna().all()
+    moved = {("c20", "failed"), ("c20", "budget"), ("c30", "failed")}
+    assert set(zip(counts["crawl"], counts["quantity"], strict=True)) == moved
+    by_counter = rates.set_index("quantity")
+    assert dict(by_counter["crawl"]) == {"budget": "c20", "failed": "c30"}
+    assert by_counter["divided_by"].dropna().to_dict() == {"failed": "budget"}
+    assert by_counter.loc["failed", ["previous", "value"]].tolist() == pytest.approx([0.02, 0.06])
+
+
+def test_crawls_without_the_divisor_are_left_out():
+    frame = counters()
+    without = frame[(frame["quantity"] != "orphan") | (frame["crawl"] != "c30")].assign(role=None)
+    doubled = without.assign(value=without["value"].where(without["crawl"] < "c30", 2 * without["value"]))
+    table = counter_changes_table(doubled, {}, divide_by="orphan")
+    at_move = table[table["crawl"] >= "c30"]
+    assert at_move[["crawl", "quantity"]].to_numpy().tolist() == [["c31", "orphan"]]
+
+
 @pytest.mark.parametrize("n_counters", [1, 8])
 def test_steady_counters_move_in_one_of_20_crawls(n_counters):
     # 52 crawls of 240 series; the standard error of the share is below 0.3 %, more as changes share their scatter.

@@ -35,9 +35,9 @@ def test_counters_that_moved_with_a_drift_are_named(content_with):
     text = section(
         content_with,
         {"crawl": "a", "quantity": "orphan", "found": "drift of alpha"},
-        {"crawl": "b", "quantity": "gone"},
+        {"crawl": "b", "quantity": "gone", "divided_by": "budget"},
     )
     assert "At a (drift of alpha) moved at the same time: orphan (-20 %)." in text
-    assert "gone" in text
+    assert "gone / budget" in text
     assert "because" not in text
     assert "moved at the same time need not be the cause" in text

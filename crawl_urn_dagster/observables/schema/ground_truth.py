@@ -63,8 +63,9 @@ COUNTER_CHANGES = Table(
     (
         required("crawl", "VARCHAR", "crawl whose counter differs from that of the previous crawl"),
         required("quantity", "VARCHAR", "counter, or population: sum of the counters of this role"),
-        required("value", "DOUBLE", "count", "unit of the counter"),
-        required("previous", "DOUBLE", "count at the previous crawl", "unit of the counter"),
+        Column("divided_by", "VARCHAR", "counter by which it is divided; null: the count is compared"),
+        required("value", "DOUBLE", "count, or count divided by that of divided_by", "unit of the counter"),
+        required("previous", "DOUBLE", "the same at the previous crawl", "unit of the counter"),
         required("change", "DOUBLE", "natural logarithm of value divided by previous", "logarithm of a ratio"),
         required("usual", "DOUBLE", "median of the earlier changes", "logarithm of a ratio"),
         required(

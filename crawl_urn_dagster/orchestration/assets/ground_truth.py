@@ -56,7 +56,7 @@ def _ground_truth(collection: Collection, home: CollectionHome, counters: Counte
         results = {
             "ground_truth": counted,
             "ground_truth_comparison": comparison_table(counted, crawls, every_fit, tables.get("population")),
-            "counter_changes": counter_changes_table(counted, found),
+            "counter_changes": counter_changes_table(counted, found, divide_by=counters.divide_by),
         }
         home.observables.replace(results)
         for name, table in results.items():

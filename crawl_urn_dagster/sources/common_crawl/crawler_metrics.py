@@ -42,6 +42,8 @@ class CommonCrawlCrawlerMetricsSource(CounterSource):
         States whose sum is compared with the size of the urn: fetched, and not modified since.
     new
         Counter of the new URLs; an empty list if `new_urls` is None.
+    divide_by
+        See `CounterSource`.
 
     References
     ----------
@@ -71,7 +73,7 @@ class CommonCrawlCrawlerMetricsSource(CounterSource):
 
     def read_counters(self, files: Files) -> pd.DataFrame:
         """Read the counters of all tables."""
-        return counters_frame(self._cells(files), [*self.population, *self.new], self.status)
+        return counters_frame(self._cells(files), self, self.status)
 
     def _cells(self, files: Files) -> Iterator[tuple[Row, str, str]]:
         for location in self._locations().values():

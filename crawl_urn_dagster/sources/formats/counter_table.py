@@ -15,7 +15,7 @@ from crawl_urn_dagster.sources.interface import CounterSource
 from crawl_urn_dagster.sources.transport.locations import Location  # noqa: TC001 - pydantic reads it
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     import pandas as pd
 
@@ -32,7 +32,7 @@ class CounterTableSource(CounterSource):
         The table.
     crawl_column, quantity_column, value_column
         Its columns: label of the crawl as in the collection, name of the counter, and a count of at least 0.
-    population, new
+    population, new, divide_by
         See `CounterSource`.
 
     Examples
@@ -60,18 +60,18 @@ class CounterTableSource(CounterSource):
         columns = {"crawl": self.crawl_column, "quantity": self.quantity_column, "value": self.value_column}
         _, rows = read_rows(files.fetch(self.path), columns)
         cells = ((row, row.cells["quantity"].strip(), "value") for row in rows)
-        return counters_frame(cells, [*self.population, *self.new], self.path)
+        return counters_frame(cells, self, self.path)
 
 
-def counters_frame(cells: Iterable[tuple[Row, str, str]], named: Sequence[str], location: str) -> pd.DataFrame:
+def counters_frame(cells: Iterable[tuple[Row, str, str]], source: CounterSource, location: str) -> pd.DataFrame:
     """Return counters as columns ``crawl, quantity, value``; counts that are empty or ``nan`` are left out.
 
     Parameters
     ----------
     cells
         Row, counter, and the column of the row that holds its value.
-    named
-        Counters that must occur.
+    source
+        Its settings name counters that must occur.
     location
         Origin of the cells, for the message.
     """
@@ -86,9 +86,14 @@ def counters_frame(cells: Iterable[tuple[Row, str, str]], named: Sequence[str], 
         if value is not None:
             found.append((crawl, quantity, value))
     frame = pd.DataFrame(found, columns=["crawl", "quantity", "value"])
-    for name in named:
+    divisor = [] if source.divide_by is None else [source.divide_by]
+    for name in (*source.population, *source.new, *divisor):
         if name not in set(frame["quantity"]):
             raise SourceError(
                 f"{location}: has no counter {name!r}; {format_options(name, frame['quantity'].unique())}"
             )
+    zero = frame[frame["quantity"].isin(divisor) & (frame["value"] == 0)]
+    if len(zero):
+        crawl, name, _ = zero.iloc[0]
+        raise SourceError(f"{location}: counter {name!r} of divide_by is 0 at crawl {crawl}; expected counts above 0")
     return frame

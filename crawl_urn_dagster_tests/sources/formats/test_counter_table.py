@@ -26,6 +26,12 @@ def test_counters_that_are_not_published_are_left_out(tmp_path):
         ("2024-01,alive,ten\n", {}, "line 2, value: found 'ten', expected a count"),
         ("2024-01,alive,1\n2024-01,alive,2\n", {}, "2024-01 to alive occurs twice"),
         ("2024-01,alive,1\n", {"population": ["eligible"]}, "has no counter 'eligible'; expected one of: alive"),
+        ("2024-01,alive,1\n", {"divide_by": "budget"}, "has no counter 'budget'; expected one of: alive"),
+        (
+            "2024-01,budget,5\n2024-02,budget,0\n",
+            {"divide_by": "budget"},
+            "counters.csv: counter 'budget' of divide_by is 0 at crawl 2024-02; expected counts above 0",
+        ),
         ("2024-01,alive,1\n", {"value_column": "n"}, "has no column 'n'"),
     ],
 )
