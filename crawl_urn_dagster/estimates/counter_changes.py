@@ -136,7 +136,7 @@ def counter_changes_table(
         wide[POPULATION] = role_rows.groupby("crawl", sort=False)["value"].sum()
         n_counters[POPULATION] = 1
     kept = {divide_by, POPULATION, *ground_truth.loc[ground_truth["role"].notna(), "quantity"]}
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name, n in n_counters.items():
         divisor = None if divide_by not in wide or name in kept else wide[divide_by]
         rows += _moves(wide[name], n, found, divisor)
@@ -153,7 +153,9 @@ def _moves(
     is_known = counts.notna() if divisor is None else counts.notna() & divisor.notna()
     counts = counts[is_known]
     values = counts if divisor is None else counts / divisor
-    changes = changes_of(counts.to_numpy(), None if divisor is None else divisor[is_known].to_numpy())
+    changes = changes_of(
+        np.asarray(counts, dtype=np.float64), None if divisor is None else np.asarray(divisor[is_known], np.float64)
+    )
     threshold = changes.threshold(n_counters)
     for at in np.flatnonzero(changes.moved(n_counters)).tolist():
         yield {

@@ -159,8 +159,8 @@ def _selected_bands(changes: pd.DataFrame) -> str:
     bands = changes[changes["lost_by_cut"] > 0].to_dict("records")
     shares = ", ".join(f"{row['stratum']} {format_percent(100 * row['lost_by_cut'])} %" for row in bands)
     return (
-        f"The lists end at rank {end:,}. A rank that passes the end looks like a loss; steady moves alone explain at "
-        f"least these shares of the losses: {shares or 'none'}. Survival, coverage and core of a band therefore "
+        f"The lists end at rank {end:,}. A rank that passes the end looks like a loss; steady moves would "
+        f"explain these shares of the losses: {shares or 'none'}. Survival, coverage and core of a band therefore "
         "describe how ranks move as well as what the crawl captures, and no gradient over ranks is reported."
     )
 

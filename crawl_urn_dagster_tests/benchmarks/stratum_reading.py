@@ -5,13 +5,14 @@ archives:
 
 - *urn, random ranks*: a core and shell urn in which every capture has a new random rank.
 - *urn, ranks by age*: the same urn, with better ranks for elements that have been eligible for longer.
+- *list, flicker, losses*: the list with flicker, from which one in ten elements is lost for good in every gap.
 - *list, no flicker* and *list, flicker*: the 1,000 highest of 5,000 elements by a score that follows the same AR(1)
   process for all, without and with additional noise at each crawl.
 
 It prints the parameters of every stratum when the first, the last or the best rank of an element decides. With the
 argument ``small``, it prints the share of confidence intervals that contain the true value in strata of 20, 40 and 100
 elements. With ``pooled``, it prints the errors of estimates alone and partially pooled in eight unequal bands of the
-first archive, and how often κ follows the rank. With ``moves``, it prints how ranks move in all four.
+first archive, and how often κ follows the rank. With ``moves``, it prints how ranks move in all archives.
 """
 
 import sys
@@ -31,7 +32,7 @@ from crawl_urn_dagster.urn import CaptureHistoryCounts, CoreShellUrn, CountingEr
 from crawl_urn_dagster_tests.collections_for_tests import dated_crawls
 
 CRAWLS, URN, KAPPA, ALPHA, COVERAGE = 24, 4_000, 0.4, 0.9, 0.6
-LISTED, SCORED, MEMORY, FLICKER = 1_000, 5_000, 0.98, 0.15
+LISTED, SCORED, MEMORY, FLICKER, LOSSES = 1_000, 5_000, 0.98, 0.15, 0.1
 BANDS = [50, 200, 500]
 NAMES = ["1-50", "51-200", "201-500", "501+"]
 DOUBTS = {"core": ReasonCode.CORE_NOT_PERMANENT, "size": ReasonCode.STRATUM_CHANGES_SIZE}
@@ -61,13 +62,20 @@ def urn_ranks_by_age(rng):
     return seen, np.where(seen, band, len(NAMES))
 
 
-def ranked_list(rng, flicker):
-    score = rng.normal(size=SCORED)
-    ranks = np.empty((SCORED, CRAWLS), dtype=int)
-    for crawl in range(CRAWLS):
+def ranked_list(rng, flicker, losses=0.0):
+    score, element, n = rng.normal(size=SCORED), np.arange(SCORED), SCORED
+    listed = []
+    for _ in range(CRAWLS):
         shown = score + flicker * rng.normal(size=SCORED)
-        ranks[np.argsort(-shown), crawl] = np.arange(1, SCORED + 1)
+        listed.append(element[np.argsort(-shown)[:LISTED]])
         score = MEMORY * score + np.sqrt(1 - MEMORY**2) * rng.normal(size=SCORED)
+        if losses:
+            lost = rng.random(SCORED) < losses
+            element = np.where(lost, n + np.cumsum(lost) - 1, element)
+            score, n = np.where(lost, rng.normal(size=SCORED), score), n + lost.sum()
+    ranks = np.full((n, CRAWLS), LISTED + 1)
+    for crawl, elements in enumerate(listed):
+        ranks[elements, crawl] = np.arange(1, LISTED + 1)
     seen = ranks <= LISTED
     return seen[seen.any(axis=1)], np.where(seen, np.searchsorted(BANDS, ranks), len(NAMES))[seen.any(axis=1)]
 
@@ -176,7 +184,7 @@ def main():
         "list, flicker": (lambda rng: ranked_list(rng, FLICKER), ("first", "best")),
     }
     if sys.argv[1:] == ["moves"]:
-        print_moves(archives)
+        print_moves(archives | {"list, flicker, losses": (lambda rng: ranked_list(rng, FLICKER, LOSSES), ())})
         return
     for name, (make, takes) in archives.items():
         seen, band = make(np.random.default_rng(1))

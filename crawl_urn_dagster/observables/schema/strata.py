@@ -113,8 +113,7 @@ RANK_CHANGES = Table(
             "lost_by_cut",
             "DOUBLE",
             "passing divided by lost, at most 1: share of the losses that the end of the list explains if ranks move "
-            "by a normal amount; a jump past the end cannot be distinguished from a loss, so it is a lower bound; "
-            "null: unknown",
+            "by a normal amount; too small if ranks jump past the end, too large if they flicker; null: unknown",
             "fraction",
         ),
     ),

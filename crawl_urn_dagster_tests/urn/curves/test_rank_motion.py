@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from crawl_urn_dagster.estimates.rank_changes import rank_changes_table
+from crawl_urn_dagster_tests.benchmarks.stratum_reading import BANDS, FLICKER, LOSSES, NAMES, ranked_list
 
 ELEMENTS, CRAWLS, STEPS = 4_000, 15, 10
 BOUNDS = {"1-50": 50, "51-200": 200, "201-500": 500, "501-1000": 1_000, "1001-2000": 2_000, "2001+": np.inf}
@@ -64,6 +65,24 @@ def test_losses_at_the_end_of_the_list_are_explained(bands):
     assert last["lost"] > 0.1
     assert 0.7 < last["lost_by_cut"] <= 1
     assert table.loc["201-500", "passing"] < 0.001
+
+
+def test_lost_by_cut_does_not_correct_survival():
+    """One in ten elements is lost in every gap; docs/strata.md quotes the numbers."""
+    seen, band = ranked_list(np.random.default_rng(1), FLICKER, LOSSES)
+    upper_bounds = dict(zip(NAMES, [*BANDS, np.inf], strict=True))
+    table = rank_changes_table(NAMES, moves_of(band.T, len(NAMES) + 1), upper_bounds).set_index("stratum")
+    first_band, lags = band[np.arange(len(seen)), seen.argmax(axis=1)], np.arange(1, 12)
+    for number, by_cut, fitted in ((2, 0.56, 0.87), (3, 1.0, 0.86)):
+        row, cohort = table.loc[NAMES[number]], seen[first_band == number].astype(float)
+        true_share = 1 - LOSSES / row["lost"]
+        assert row["lost_by_cut"] == pytest.approx(by_cut, abs=0.005)
+        assert row["lost_by_cut"] > true_share + 0.2
+        shared = cohort.T @ cohort
+        containment = [np.mean([shared[i, i + lag] / shared[i, i] for i in range(len(shared) - lag)]) for lag in lags]
+        survival = np.exp(np.polyfit(lags, np.log(containment), 1)[0])
+        assert survival == pytest.approx(fitted, abs=0.005)
+        assert abs(1 - (1 - survival) * (1 - row["lost_by_cut"]) - (1 - LOSSES)) > abs(survival - (1 - LOSSES))
 
 
 def test_flux_of_a_full_ranking_is_balanced(bands):
