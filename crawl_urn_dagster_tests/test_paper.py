@@ -2,6 +2,7 @@
 
 import re
 
+import pandas as pd
 import pytest
 
 from crawl_urn_dagster.figures import CATALOGUE
@@ -37,6 +38,15 @@ def test_the_map_is_drawn_with_every_printed_number():
     printed = [line.get_xdata()[0] for line in shares.lines if line.get_marker() == "D"]
     assert printed == [0.51, 0.62, 0.06, 0.78, 0.4, 0.4]
     assert [2, 3] in [list(line.get_xdata()) for line in sizes.lines]
+
+
+def test_petersen_on_the_federal_lists_is_as_shown(shared_data):
+    pairs = pd.read_csv(shared_data / "two_lists" / "gsa_petersen_vs_registry.csv")
+    chapman = (pairs["n_a"] + 1) * (pairs["n_b"] + 1) / (pairs["both"] + 1) - 1
+    ratio = chapman / pairs["truth_N"]
+    low, middle, high = ratio.min(), ratio.median(), ratio.max()
+    shown = f"{len(pairs)} pairs of lists is {low:.2f} to {high:.2f} of the truth, median {middle:.2f}"
+    assert shown in paper.PAGE.read_text()
 
 
 def test_every_computed_number_is_part_of_a_claim(numbers):

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import least_squares
 
 from crawl_urn_dagster.figures.style import Colour, in_style, new_figure
 from crawl_urn_dagster.observables.tables import crawls_table, tables_from_counts, unions_matrix
@@ -84,7 +85,21 @@ def formula_numbers():
     for _ in t[1:]:
         seen.append(ALPHA * (seen[-1] + (1 - seen[-1]) * COVERAGE))
     recursion = np.cumsum(1 - np.array(seen))
+    resolved = 1 - fates.missed
+    steps = np.diff(both.discovery_curve(t)) - (1 - both.core_share) * np.diff(both.shell.discovery_curve(t))
+    listed = KAPPA + (1 - KAPPA) * COVERAGE
     return {
+        "resolved": f"αc̄ = {fates.missed:.2f}; resolved {resolved:.2f} per crawl, "
+        f"{1 - fates.missed**2:.2f} within 2 crawls; followed {_followed(1):.2f} and {_followed(2):.2f}",
+        "core_terms": f"survival {both.core.alpha:.0f}, ℓ = {both.core.operator_terms().life_expectancy}",
+        "ridge": _ridge(both),
+        "increments": "the increments for κ = 0.4 are those of an urn without a core whose crawls have "
+        f"{1 - both.core_share:.3f} of the size; largest difference {max(abs(steps)):.10f}",
+        "petersen": "Petersen on two crawls gives "
+        + " and ".join(f"{listed / both.containment(lag):.2f} N at a lag of {lag}" for lag in (1, 10)),
+        "half_life": f"{terms.half_life:.2f} crawls of eligibility, residual lifetime {terms.life_expectancy:.2f}",
+        "dictionary": f"ℓ = {terms.life_expectancy:.2f}, τ_h = {terms.resolution_time:.2f} crawls, "
+        f"ν∞ = {terms.nu_inf:.3f}, ρ∞ = {terms.rho_inf:.3f}",
         "fates": " + ".join(f"{fate:.2f}" for fate in fates) + f" = {sum(fates):.2f}",
         "geometric": f"g(3)/g(2) = {urn.containment(3) / urn.containment(2):.2f} = α",
         "recursion": f"largest difference in 60 crawls {max(abs(recursion - urn.discovery_curve(t))):.10f}",
@@ -97,6 +112,31 @@ def formula_numbers():
         "mixture": f"U(1)/M = {both.discovery_curve(1):.3f}",
         "kappa_g": f"κ = {kappa_from_core_share(0.4, 0.78):.3f} if the printed 0.4 is μ and c = 0.78",
     }
+
+
+def _followed(n_crawls):
+    """Return the share of missed elements that are captured or lost in some crawls, followed one crawl at a time."""
+    missed, resolved = 1.0, 0.0
+    for _ in range(n_crawls):
+        lost = missed * (1 - ALPHA)
+        captured = (missed - lost) * COVERAGE
+        missed, resolved = missed - lost - captured, resolved + lost + captured
+    return resolved
+
+
+def _ridge(urn):
+    """Return how closely the discovery curve is fitted with half the core."""
+    t = np.arange(51)
+    curve, kappa = urn.discovery_curve(t), KAPPA / 2
+
+    def misses(parameters):
+        return CoreShellUrn(kappa, *parameters).discovery_curve(t) - curve
+
+    fit = least_squares(misses, (ALPHA, COVERAGE), bounds=(0.01, 0.99), xtol=1e-12, ftol=1e-12)
+    return (
+        f"κ = {kappa:.1f} instead of {KAPPA:.1f} moves no point of U over 51 crawls by more than "
+        f"{max(abs(misses(fit.x))):.3f} crawl sizes (α {fit.x[0]:.2f}, c {fit.x[1]:.2f})"
+    )
 
 
 def crawl_numbers():
@@ -134,6 +174,8 @@ def computed():
 # Item, what is printed, name in `computed` or text, data and command, verdict.
 CLAIMS = (
     ("Fig. 1: fates of an element", "αc + αc̄ + ᾱ = 1", "fates", "formula, α = 0.75, c = 0.6", "confirmed"),
+    ("persists unseen, resolved rate", "αc̄, 1 − αc̄", "resolved", "formula, and missed elements followed by crawl",
+     "confirmed"),
     ("eq. 1: containment", "g = cα^Δ, a line on a logarithmic axis", "geometric", "formula", "confirmed"),
     ("recurrence of ρ, closed form of U", "boxed", "recursion", "recursion against `Urn.discovery_curve`", "confirmed"),
     ("asymptote, intercept, τ_h and their inversion", "U → ν∞ t + I", "asymptote", "formula", "confirmed"),
@@ -142,12 +184,12 @@ CLAIMS = (
      "refuted: the floor is the core share μ"),
     ("core share", "not separated from κ", "share", "formula", "corrected"),
     ("U of core and shell", "boxed", "mixture", "formula and [simulation](../mathematics.md)", "confirmed"),
-    ("core in operator terms", "ℓ of the core is infinite", "survival 1, so ℓ is infinite", "table `operator_terms`",
+    ("core in operator terms", "ℓ of the core is infinite", "core_terms", "formula; table `operator_terms`",
      "confirmed"),
-    ("identifiability", "a ridge", "quantified: table `kappa_profile`, figure `identifiability`",
-     "[fits.md](../fits.md)", "confirmed"),
-    ("increments of U give κ → 0", "a check", "one point of a continuum of equally good fits",
-     "projection `discovery_increments`", "corrected"),
+    ("identifiability", "a ridge", "ridge",
+     "least squares; table `kappa_profile`, figure `identifiability`", "confirmed"),
+    ("increments of U give κ → 0", "a check", "increments",
+     "formula; projection `discovery_increments`", "corrected"),
     ("transient against tail as the first sign of a misfit", "stated",
      "found in 7 of 8 urns with a core fitted without one, in 0 of 8 with two shells; `lack_of_fit` in all 16",
      "test `transient_tail`, [diagnosis.md](../diagnosis.md)",
@@ -179,7 +221,7 @@ CLAIMS = (
     ("α belongs to the web, c to the operator", "conjecture", "table and page of `comparison` show both", "–",
      "not testable here: it needs two operators that crawl one web"),
     ("no rebirth; dormancy belongs to hidden time", "assumption",
-     "models with memory fit lists better than independent draws", "[diagnosis.md](../diagnosis.md)",
+     "`us_gov_hosts`: verdict `temporary_absence`, model `markov_3`", "[python.md](../python.md)",
      "refuted for the lists examined"),
     ("heterogeneous shell", "follow-up", "two shells, beta shell, unequal coverage in histories",
      "[fits.md](../fits.md)", "corrected where lists exist"),
@@ -194,9 +236,9 @@ CLAIMS = (
     ("levers: host budget, threshold, deletion", "named", "changes of the CrawlDB are found when they happen",
      "[ground_truth.md](../ground_truth.md)", "not testable here: it needs the crawler's settings"),
     ("Petersen, Lincoln, Chapman, Schnabel, Chao, Good–Turing, Heaps", "related work",
-     "each computed, with its bias", "table `comparators`", "confirmed as related, biased here"),
+     "petersen", "formula; table `comparators`", "confirmed as related, biased here"),
     ("two engines (Bharat–Broder, Lawrence–Giles)", "related work",
-     "Petersen on 78 pairs of lists is 0.27 to 0.85 of the truth", "[archives.md](../archives.md)",
+     "Petersen on 78 pairs of lists is 0.27 to 0.85 of the truth, median 0.60", "[archives.md](../archives.md)",
      "refuted as an estimate, useful as a bound"),
     ("Pólya, Kolchin, Vanni: occupancy", "related work", "closed forms only", "–", "not a claim on data"),
     ("Common Crawl statistics: hosts, language, suffixes, overlap", "related work", "domains, hosts and suffixes",
@@ -210,11 +252,13 @@ CLAIMS = (
     ("really new pages (Toyoda–Kitsuregawa)", "related work",
      "really_new", "formula, α = 0.75, c = 0.6, 51 crawls; quantity `really_new`, [python.md](../python.md)",
      "confirmed as bounds: the data determine which elements a crawl captures first, not which are really new"),
-    ("half-life of URLs (Koehler, Gomes)", "related work", "residual lifetime instead", "table `operator_terms`",
+    ("half-life of URLs (Koehler, Gomes)", "related work", "half_life",
+     "formula; column `half_life` of table `operator_terms`",
      "not testable here: it needs dates of death"),
     ("corpora (C4, Pile, OSCAR, RefinedWeb, RedPajama, Dolma, FineWeb, DCLM, Nemotron-CC, CommonLID)", "motivation",
      "–", "–", "not testable here: it needs the URLs of the corpora"),
-    ("dictionary of the conclusion", "crawl terms", "`operator_terms`, `comparison`", "report", "confirmed"),
+    ("dictionary of the conclusion", "crawl terms", "dictionary",
+     "formula; tables `operator_terms`, `comparison`", "confirmed"),
 )  # fmt: skip
 
 

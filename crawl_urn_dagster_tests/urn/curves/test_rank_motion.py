@@ -3,6 +3,7 @@
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from crawl_urn_dagster.estimates.rank_changes import rank_changes_table
@@ -83,6 +84,21 @@ def test_lost_by_cut_does_not_correct_survival():
         survival = np.exp(np.polyfit(lags, np.log(containment), 1)[0])
         assert survival == pytest.approx(fitted, abs=0.005)
         assert abs(1 - (1 - survival) * (1 - row["lost_by_cut"]) - (1 - LOSSES)) > abs(survival - (1 - LOSSES))
+
+
+def test_moves_of_the_best_domains_are_as_shown(shared_data):
+    """docs/strata.md and docs/paper quote drift, diffusion and losses of the bands."""
+    table = pd.read_csv(shared_data / "presence" / "cc_webgraph_top1000_ranks.csv.gz")
+    ranks = table.pivot_table(index="domain", columns="snapshot", values="harmonicc_pos").to_numpy()
+    upper_bounds = {"1-50": 50, "51-200": 200, "201-500": 500, "501-1000": 1_000}
+    bands = np.where(np.isnan(ranks), 4, np.searchsorted(list(upper_bounds.values()), ranks)).astype(int)
+    found = rank_changes_table(list(upper_bounds), moves_of(bands.T, 5), upper_bounds).set_index("stratum")
+    assert found["stayed"].round(3).tolist() == [0.942, 0.786, 0.645, 0.553]
+    assert found["lost"].round(3).tolist() == [0.0, 0.012, 0.145, 0.355]
+    assert found["diffusion"].iloc[:3].tolist() == pytest.approx([0.318, 0.116, 0.038], abs=6e-4)
+    assert found["drift"].iloc[:3].tolist() == pytest.approx([-0.722, 0.135, 0.014], abs=6e-4)
+    assert found["lost_by_cut"].iloc[1:3].tolist() == pytest.approx([0.01, 0.01], abs=0.005)
+    assert (abs(found["net_flux"]) < 0.02).all()
 
 
 def test_flux_of_a_full_ranking_is_balanced(bands):
