@@ -5,11 +5,13 @@ Does not assert what it prints.
 
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import requests
@@ -18,6 +20,8 @@ import yaml
 COMMAND = Path(sys.executable).with_name("crawl-urn")
 #: Its `sitecustomize` is loaded when a command starts.
 UNFLUSHED = Path(__file__).with_name("unflushed")
+#: Time that a process has for what takes seconds on an idle machine.
+PATIENT_SECONDS = 300
 
 
 def environment(**values):
@@ -34,9 +38,12 @@ def configure(folder, *collections):
 
 
 def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+    """Return a port that stays free until it is used: the system gives no such port to other sockets."""
+    while True:
+        port = random.SystemRandom().randrange(20_000, 30_000)
+        with socket.socket() as one, suppress(OSError):
+            one.bind(("127.0.0.1", port))
+            return port
 
 
 def crawl_urn(*arguments, cwd, **values):
@@ -87,13 +94,13 @@ class Ui:
             )
 
     def query(self, query, **variables):
-        answer = requests.post(f"{self.address}/graphql", json={"query": query, "variables": variables}, timeout=30)
+        answer = requests.post(f"{self.address}/graphql", json={"query": query, "variables": variables}, timeout=PATIENT_SECONDS)
         answer.raise_for_status()
         content = answer.json()
         assert "errors" not in content, json.dumps(content["errors"])[:2000]
         return content["data"]
 
-    def wait_until(self, condition, seconds):
+    def wait_until(self, condition, seconds=PATIENT_SECONDS):
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             assert self.process.poll() is None, "the UI ended"
@@ -108,4 +115,4 @@ class Ui:
 
     def close(self):
         self.process.terminate()
-        self.process.wait(timeout=60)
+        self.process.wait(timeout=PATIENT_SECONDS)

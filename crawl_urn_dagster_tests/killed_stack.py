@@ -135,7 +135,7 @@ class KilledStack:
         while not condition():
             if time.monotonic() - start > seconds:
                 raise AssertionError(f"the condition was not met within {seconds} s")
-            time.sleep(0.5)
+            time.sleep(0.1)
         return time.monotonic() - start
 
     def different_tables(self):

@@ -15,7 +15,7 @@ from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.orchestration.asset_keys import FINGERPRINT
 from crawl_urn_dagster.urn import simulate
 from crawl_urn_dagster_tests.collections_for_tests import presence_frame
-from crawl_urn_dagster_tests.command import Ui, configure
+from crawl_urn_dagster_tests.command import PATIENT_SECONDS, Ui, configure
 from crawl_urn_dagster_tests.servers import FileServer, Receiver
 
 pytestmark = pytest.mark.slow
@@ -65,7 +65,7 @@ class Unattended:
         children = Path(f"/proc/{self.ui.process.pid}/task/{self.ui.process.pid}/children").read_text().split()
         (daemon,) = (one for one in children if b"dagster._daemon" in Path(f"/proc/{one}/cmdline").read_bytes())
         os.kill(int(daemon), signal.SIGKILL)
-        self.ui.process.wait(timeout=60)
+        self.ui.process.wait(timeout=PATIENT_SECONDS)
 
     def close(self):
         self.ui.close()
@@ -79,19 +79,28 @@ class Unattended:
         input_of = {"presence": "revision", "report": FINGERPRINT}[name]
         return [(record.partition_key, record.asset_materialization.metadata[input_of].value) for record in records]
 
-    def wait_for_report(self, number, seconds=400):
+    def wait_for_report(self, number):
         """Wait until reports of this many fingerprints are materialised and no run is unfinished."""
 
         def is_materialised():
             unfinished = [run for run in self.instance.get_runs(limit=10) if not run.is_finished]
             return len({fingerprint for _, fingerprint in self.materialised("report")}) == number and not unfinished
 
-        self.ui.wait_until(is_materialised, seconds)
+        self.ui.wait_until(is_materialised, 2 * PATIENT_SECONDS)
 
     def wait_for_alerts(self, number):
-        self.ui.wait_until(lambda: len(self.receiver.received) >= number, 120)
+        self.ui.wait_until(lambda: len(self.receiver.received) >= number)
 
-    def last_tick(self):
+    def wait_for_tick(self, status):
+        """Wait until the latest poll has a status; return it."""
+
+        def latest():
+            tick = self._latest_tick()
+            return tick if tick.status == status else None
+
+        return self.ui.wait_until(latest)
+
+    def _latest_tick(self):
         (state,) = (one for one in self.instance.all_instigator_state() if one.instigator_name == "remote_new_crawl")
         (tick,) = self.instance.get_ticks(state.instigator_origin_id, state.selector_id, limit=1)
         return tick
@@ -137,13 +146,12 @@ def test_publications_are_reported_once_despite_a_crash(unattended):
     assert message["message"].endswith("assets/remote/control_charts")
 
     one.source.close()
-    one.ui.wait_until(lambda: one.last_tick().status == TickStatus.FAILURE, 120)
-    assert "listed.csv" in one.last_tick().error.to_string()
+    assert "listed.csv" in one.wait_for_tick(TickStatus.FAILURE).error.to_string()
     one.wait_for_alerts(2)
     assert one.receiver.titles[1] == "remote: the source cannot be read"
     assert "The last 2 polls of the source failed" in one.receiver.received[1]["message"]
     one.source.open()
-    one.ui.wait_until(lambda: one.last_tick().status == TickStatus.SKIPPED, 120)
+    one.wait_for_tick(TickStatus.SKIPPED)
     one.wait_for_alerts(3)
     assert one.receiver.titles[2] == "remote: the source can be read again"
 
@@ -152,7 +160,7 @@ def test_publications_are_reported_once_despite_a_crash(unattended):
     ]  # a revision of the past, with a new crawl
     publish(BEFORE + 2)
     started = dg.RunsFilter(job_name="remote_update", statuses=[dg.DagsterRunStatus.STARTED])
-    one.ui.wait_until(lambda: one.instance.get_runs(started), 180)
+    one.ui.wait_until(lambda: one.instance.get_runs(started))
     one.kill_daemon()
     one.start()
     one.wait_for_report(3)

@@ -136,7 +136,7 @@ def test_write_succeeds_while_another_process_reads(file):
     file.replace({"first_returns": returns()})
     with file.writing() as connection:
         connection.execute("CREATE VIEW first AS FROM first_returns LIMIT 1")
-    holder = hold(file, "reader", 60)
+    holder = hold(file, "reader", 600)
     try:
         file.replace({"first_returns": returns(fraction=[0.75, 0.5])})
         broken = pd.DataFrame({"released_crawl": [None], "elements": [1]})  # may not be null
@@ -154,7 +154,7 @@ def test_write_succeeds_while_another_process_reads(file):
 
 def test_write_error_names_the_process_that_writes(file):
     file.replace({"first_returns": returns()})
-    holder = hold(file, "writer", 60)
+    holder = hold(file, "writer", 600)
     try:
         with pytest.raises(DatabaseHeldError, match=rf"held by process {holder.pid} .*close it there"):
             file.replace({"first_returns": returns()})
@@ -164,12 +164,12 @@ def test_write_error_names_the_process_that_writes(file):
 
 
 def test_read_waits_until_the_writer_closes_the_file(tmp_path):
-    file = ObservablesFile(tmp_path / "observables.duckdb", deadline_seconds=30)
+    file = ObservablesFile(tmp_path / "observables.duckdb", deadline_seconds=300)
     file.replace({"first_returns": returns()})
     holder = hold(file, "writer", 0.5)
     try:
         assert len(file.read("first_returns")) == 2
-        assert holder.wait(timeout=10) == 0
+        assert holder.wait(timeout=300) == 0
     finally:
         holder.communicate()
 

@@ -8,7 +8,7 @@ import requests
 
 from crawl_urn_dagster.cli import launching
 from crawl_urn_dagster_tests.collections_for_tests import histories, tables_collection
-from crawl_urn_dagster_tests.command import Ui, configure
+from crawl_urn_dagster_tests.command import PATIENT_SECONDS, Ui, configure
 from crawl_urn_dagster_tests.pipeline import Pipeline
 
 pytestmark = pytest.mark.slow
@@ -20,7 +20,7 @@ def page(browser):
     errors = []
     page = browser.new_page(viewport={"width": 1700, "height": 1100})
     page.on("pageerror", lambda error: errors.append(error))  # noqa: PLW0108 - a bound built-in takes no attributes
-    page.set_default_timeout(60_000)
+    page.set_default_timeout(1000 * PATIENT_SECONDS)
     yield page
     assert errors == []
 
@@ -36,8 +36,8 @@ def ui(page, tmp_path_factory):
     one = Ui(folder, configure(folder, collection), DAGSTER_HOME=pipeline.instance.root_directory)
     try:
         loaded = "{ repositoriesOrError { ... on RepositoryConnection { nodes { name } } } }"
-        one.wait_until(lambda: one.query(loaded)["repositoriesOrError"].get("nodes"), 120)
-        assert requests.get(one.address, timeout=30).ok
+        one.wait_until(lambda: one.query(loaded)["repositoriesOrError"].get("nodes"))
+        assert requests.get(one.address, timeout=PATIENT_SECONDS).ok
         yield one
     finally:
         one.close()

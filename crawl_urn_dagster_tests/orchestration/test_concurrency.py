@@ -9,7 +9,7 @@ import pytest
 
 from crawl_urn_dagster.config.loading import load_collections
 from crawl_urn_dagster_tests.collections_for_tests import histories, tables_collection
-from crawl_urn_dagster_tests.command import configure
+from crawl_urn_dagster_tests.command import PATIENT_SECONDS, configure
 from crawl_urn_dagster_tests.pipeline import UNCHECKED, Pipeline
 
 pytestmark = pytest.mark.slow
@@ -47,7 +47,7 @@ def test_simultaneous_runs_equal_serial_runs(tmp_path):
         assert len(serial[name])
     running = [start(tmp_path, name) for name in ("one", "one", "two")]
     for process in running:
-        output, errors = process.communicate(timeout=300)
+        output, errors = process.communicate(timeout=2 * PATIENT_SECONDS)
         assert process.returncode == 0, output + errors
     for name in ("one", "two"):
         pipeline = Pipeline(next(one for one in collections if one.name == name), tmp_path)

@@ -2,22 +2,43 @@
 
 import gzip
 import threading
+import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from crawl_urn_dagster.sources import Files, Selection
+from crawl_urn_dagster.sources.transport import http_requests
 
 ALL_CRAWLS = Selection()
 #: Small excerpts of real data; see its README for sources and licences.
 REAL_DATA = Path(__file__).parents[1] / "data"
 
 
+#: Long enough for a busy machine.
+PATIENT_SECONDS = 300
+
+
+@pytest.fixture(autouse=True)
+def _attempts_without_waits(monkeypatch):
+    """Repeat failed requests at once."""
+    clock = SimpleNamespace(monotonic=time.monotonic, sleep=lambda _: None)
+    monkeypatch.setattr(http_requests, "time", clock)
+
+
 @pytest.fixture
 def files(tmp_path):
-    return Files(tmp_path / "cache", deadline_seconds=20)
+    return Files(tmp_path / "cache", deadline_seconds=PATIENT_SECONDS)
+
+
+@pytest.fixture
+def two_attempts(tmp_path, monkeypatch):
+    """Files of at most 1,000 bytes, with a deadline that ends before a third attempt on any machine."""
+    monkeypatch.setattr(http_requests, "_FIRST_WAIT_SECONDS", 0.6 * PATIENT_SECONDS)
+    return Files(tmp_path / "cache", deadline_seconds=PATIENT_SECONDS, max_bytes=1000)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 from datetime import datetime, timedelta, timezone
 
 import dagster as dg
@@ -14,6 +13,7 @@ from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 from dagster_shared.error import SerializableErrorInfo
 
 from crawl_urn_dagster.config.settings import AutomationSettings
+from crawl_urn_dagster.orchestration.alerts import source
 from crawl_urn_dagster.orchestration.asset_keys import FINGERPRINT
 from crawl_urn_dagster.orchestration.partitions import INGEST
 from crawl_urn_dagster.orchestration.run_processes import fail_interrupted_runs, record_pid
@@ -104,7 +104,15 @@ def test_retried_error_sends_one_alert(tmp_path, receiver):
     assert len(receiver.received) == 3
 
 
-def test_stale_source_sends_one_alert_until_a_crawl_arrives(tabled, receiver):
+class TwoDaysLater(datetime):
+    """A clock that is two days ahead."""
+
+    @classmethod
+    def now(cls, tz=None):
+        return super().now(tz) + timedelta(days=2)
+
+
+def test_stale_source_sends_one_alert_until_a_crawl_arrives(tabled, receiver, monkeypatch):
     age = (datetime.now(timezone.utc) - datetime.fromisoformat(f"{labels(12)[-1]}T00:00+00:00")) / timedelta(days=1)
 
     def expecting(days):
@@ -131,11 +139,11 @@ def test_stale_source_sends_one_alert_until_a_crawl_arrives(tabled, receiver):
         arrives(days_old)  # newer than the latest crawl but already stale: still one event
         tick(tabled, receiver.address, collection=expecting(age - 12))
     assert len(receiver.received) == before + 1
-    arrives(age - 2 - 3 / 86_400)  # not stale on arrival, but stale seconds later
-    end = time.monotonic() + 60
-    while len(receiver.received) == before + 1 and time.monotonic() < end:
-        time.sleep(0.5)
-        tick(tabled, receiver.address, collection=expecting(age - 12))
+    arrives(age - 2 - 1)  # not stale on arrival
+    tick(tabled, receiver.address, collection=expecting(age - 12))
+    assert len(receiver.received) == before + 1
+    monkeypatch.setattr(source, "datetime", TwoDaysLater)
+    tick(tabled, receiver.address, collection=expecting(age - 12))
     assert len(receiver.received) == before + 2
 
 

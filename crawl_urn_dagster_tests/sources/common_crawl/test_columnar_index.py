@@ -16,7 +16,7 @@ from crawl_urn_dagster_tests.sources.common_crawl.conftest import (
     elements_of,
     source_of,
 )
-from crawl_urn_dagster_tests.sources.conftest import ALL_CRAWLS, labels_of, reply
+from crawl_urn_dagster_tests.sources.conftest import ALL_CRAWLS, PATIENT_SECONDS, labels_of, reply
 from crawl_urn_dagster_tests.sources.generated_indexes import (
     answer_range,
     index_folder,
@@ -93,7 +93,7 @@ def test_interrupted_run_resumes_with_the_next_file(files, tree, served):
 
 
 def test_parallel_requests_are_limited(files, tree, served, server):
-    at_once, most, lock = [0], [0], threading.Lock()
+    at_once, most, lock, second = [0], [0], threading.Lock(), threading.Event()
     crawl = "CC-MAIN-2019-05"
     paths = [f"{index_folder(crawl)}/part-0000{part}-abc.c000.gz.parquet" for part in range(8)]
     content = (tree / FIRST_FILE[1:]).read_bytes()
@@ -102,6 +102,9 @@ def test_parallel_requests_are_limited(files, tree, served, server):
         with lock:
             at_once[0] += 1
             most[0] = max(most[0], at_once[0])
+            if at_once[0] > 1:
+                second.set()
+        second.wait(PATIENT_SECONDS)
         server.stopping.wait(0.02)
         answer_range(handler, content)
         with lock:
@@ -180,7 +183,7 @@ class TestFaultyServers:
         }
         for message, answer in flaws.items():
             server.answers[FIRST_FILE] = answer
-            files = Files(tmp_path / message, deadline_seconds=2)
+            files = Files(tmp_path / message)
             with pytest.raises(SourceError, match=message):
                 elements_of(source_of(served[0]), files, CRAWLS[:1])
 

@@ -10,7 +10,7 @@ import pytest
 from crawl_urn_dagster.sources import CommonCrawlCountsSource, CommonCrawlIndexSource, Files, Selection, SourceError
 from crawl_urn_dagster.sources.common_crawl import failed_crawls
 from crawl_urn_dagster.sources.transport import http_requests
-from crawl_urn_dagster_tests.sources.conftest import reply, serve
+from crawl_urn_dagster_tests.sources.conftest import PATIENT_SECONDS, reply, serve
 from crawl_urn_dagster_tests.sources.generated_indexes import answer_range, index_folder, serve_tree, write_index
 
 CRAWLS = ["CC-MAIN-2018-05", "CC-MAIN-2020-05", "CC-MAIN-2024-10", "CC-MAIN-2024-18"]
@@ -24,7 +24,7 @@ def stall(handler):
     handler.send_response(206 if "Range" in handler.headers else 200)
     handler.send_header("Content-Length", "1000")
     handler.end_headers()
-    handler.server.stopping.wait(10)
+    handler.server.stopping.wait(PATIENT_SECONDS)
 
 
 def cut(handler):
@@ -52,9 +52,16 @@ FAULTS = {
 
 
 @pytest.fixture(autouse=True)
-def _one_short_attempt(monkeypatch):
+def _one_attempt(monkeypatch):
     monkeypatch.setattr(http_requests, "_ATTEMPTS", 1)
-    monkeypatch.setattr(http_requests, "_SOCKET_TIMEOUT_SECONDS", 0.5)
+    monkeypatch.setattr(http_requests, "_SOCKET_TIMEOUT_SECONDS", PATIENT_SECONDS)
+
+
+@pytest.fixture
+def _short_time_out(request, monkeypatch):
+    """Time out after two seconds in the tests of time-outs; the other answers take milliseconds."""
+    if "time_out" in request.node.callspec.params.values():
+        monkeypatch.setattr(http_requests, "_SOCKET_TIMEOUT_SECONDS", 2)
 
 
 class Archive:
@@ -62,7 +69,7 @@ class Archive:
 
     def __init__(self, server, source, path, folder):
         self.server, self._source, self.path = server, source, path
-        self.files = Files(folder / "cache", deadline_seconds=20)
+        self.files = Files(folder / "cache", deadline_seconds=PATIENT_SECONDS)
         self.good = server.answers[path]
         server.answers["/login"] = functools.partial(answer_range, content=LOGIN)
 
@@ -116,6 +123,7 @@ def index(server, tree, tmp_path):
     ("name", "fault"),
     [*(("counts", fault) for fault in FAULTS), *(("index", fault) for fault in ("error", "cut", "login_page"))],
 )
+@pytest.mark.usefixtures("_short_time_out")
 def test_crawl_of_a_failing_file_is_set_aside_and_returns(request, name, fault):
     archive, (answer, kind) = request.getfixturevalue(name), FAULTS[fault]
     whole = archive.list("any")
@@ -149,11 +157,12 @@ def test_crawl_of_a_failing_file_is_set_aside_and_returns(request, name, fault):
 
 
 @pytest.mark.parametrize("name", ["error", "time_out"])
+@pytest.mark.usefixtures("_short_time_out")
 def test_crawl_that_cannot_be_found_is_set_aside(counts, name):
     whole = counts.list("any")
     counts.path = f"/{BAD}/00000"
     counts.good = counts.server.answers[counts.path]
-    counts.fail(FAULTS[name][0] if name == "error" else lambda handler: handler.server.stopping.wait(10), heads=True)
+    counts.fail(FAULTS[name][0] if name == "error" else lambda handler: handler.server.stopping.wait(PATIENT_SECONDS), heads=True)
     with pytest.raises(SourceError, match=counts.path):
         counts.list("damaged")
     found = counts.list("any")

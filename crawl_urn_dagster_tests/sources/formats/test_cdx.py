@@ -399,7 +399,7 @@ class TestRemote:
         }.items():
             server.answers["/2014.cdx"] = answer
             with pytest.raises(SourceError, match=name):
-                read(Files(tmp_path / name, deadline_seconds=2), server.url("/2014.cdx"))
+                read(Files(tmp_path / name), server.url("/2014.cdx"))
 
 
 class TestRealFiles:

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from crawl_urn_dagster.config.loading import load_collections
 from crawl_urn_dagster.sources import CdxApiSource, Files, Selection, SourceError, TooLargeError
+from crawl_urn_dagster.sources.transport import http_requests
 from crawl_urn_dagster_tests.sources.conftest import ALL_CRAWLS, captures_of, labels_of, reply
 
 FIELDS = ("urlkey", "timestamp", "original", "mimetype", "statuscode", "digest", "length")
@@ -125,6 +126,7 @@ def waits(monkeypatch):
     """The seconds that requests wait, which they do not."""
     waited = []
     monkeypatch.setattr("time.sleep", waited.append)
+    monkeypatch.setattr(http_requests.time, "sleep", waited.append)
     return waited
 
 
@@ -192,7 +194,7 @@ def test_an_interrupted_answer_is_resumed(files, server, waits):
 
 def test_long_answer_is_continued_by_the_next_run(tmp_path, server):
     answers = Api(server, wayback(25))
-    limited = Files(tmp_path / "cache", deadline_seconds=0.5)
+    limited = Files(tmp_path / "cache", deadline_seconds=50)
     for _ in range(2):
         with pytest.raises(TooLargeError, match="the pages before it are kept, and the next run continues"):
             read(limited, source_of(server, seconds_between_requests=60.0))

@@ -1,22 +1,25 @@
 """Test downloads from a server on loopback that is slow, truncated or interrupted."""
 
 import hashlib
+import itertools
 import os
 import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
+from crawl_urn_dagster import progress
 from crawl_urn_dagster.sources import Files, SourceError
-from crawl_urn_dagster_tests.sources.conftest import in_sequence, reply, serve
+from crawl_urn_dagster_tests.sources.conftest import PATIENT_SECONDS, in_sequence, reply, serve
 
 
 @pytest.fixture
 def hasty(tmp_path):
-    """Files with a deadline of one second and at most 1,000 bytes."""
-    return Files(tmp_path / "cache", deadline_seconds=1, max_bytes=1000)
+    """Files with a deadline of one second."""
+    return Files(tmp_path / "cache", deadline_seconds=1)
 
 
 def kept(files):
@@ -52,13 +55,13 @@ def slow_headers(handler):
         handler.wfile.write(b"x")
 
 
-def test_truncated_file_is_an_error(hasty, server):
+def test_truncated_file_is_an_error(two_attempts, server):
     server.answers["/a"] = truncated
     with pytest.raises(
         SourceError, match=r"/a: the connection failed: .*IncompleteRead\(10 bytes read, 90 more expected\)"
     ):
-        hasty.fetch(server.url("/a"))
-    assert kept(hasty) == []
+        two_attempts.fetch(server.url("/a"))
+    assert kept(two_attempts) == []
 
 
 def test_truncated_file_is_downloaded_again(files, server):
@@ -66,22 +69,22 @@ def test_truncated_file_is_downloaded_again(files, server):
     assert files.fetch(server.url("/a")).path.read_bytes() == b"whole"
 
 
-def test_announced_size_is_capped_before_the_transfer(hasty, server):
+def test_announced_size_is_capped_before_the_transfer(two_attempts, server):
     server.answers["/a"] = lambda handler: reply(handler, b"", Content_Length="1001")
     with pytest.raises(SourceError, match="/a: is larger than the 1,000 bytes"):
-        hasty.fetch(server.url("/a"))
+        two_attempts.fetch(server.url("/a"))
 
 
-def test_unannounced_size_is_capped(hasty, server):
+def test_unannounced_size_is_capped(two_attempts, server):
     server.answers["/a"] = endless
     with pytest.raises(SourceError, match="/a: is larger than the 1,000 bytes"):
-        hasty.fetch(server.url("/a"))
-    assert kept(hasty) == []
+        two_attempts.fetch(server.url("/a"))
+    assert kept(two_attempts) == []
 
 
-def test_invalid_length_is_ignored(hasty, server):
+def test_invalid_length_is_ignored(two_attempts, server):
     server.answers["/a"] = lambda handler: reply(handler, b"fine", Content_Length="many")
-    assert hasty.fetch(server.url("/a")).path.read_bytes() == b"fine"
+    assert two_attempts.fetch(server.url("/a")).path.read_bytes() == b"fine"
 
 
 @pytest.mark.parametrize("slow", [slow_headers, slow_body])
@@ -146,18 +149,18 @@ def test_file_without_a_version_is_not_resumed(files, server):
     assert "Range" not in server.headers_sent_to("/a")[1]
 
 
-def test_size_is_capped_when_resuming(hasty, server):
+def test_size_is_capped_when_resuming(two_attempts, server):
     server.answers["/a"] = in_sequence(serve(b"x" * 900, cut=500), serve(b"x" * 1001))
     with pytest.raises(SourceError, match="/a: is larger than the 1,000 bytes"):
-        hasty.fetch(server.url("/a"))
-    assert kept(hasty) == []
+        two_attempts.fetch(server.url("/a"))
+    assert kept(two_attempts) == []
 
 
 def test_download_of_a_killed_process_is_resumed(files, server):
     def stalling(handler):
         serve(BODY, cut=400_000)(handler)
         handler.wfile.flush()
-        handler.server.stopping.wait(30)
+        handler.server.stopping.wait(PATIENT_SECONDS)
 
     server.answers["/a"] = in_sequence(stalling, serve(BODY))
     url = server.url("/a")
@@ -166,7 +169,7 @@ def test_download_of_a_killed_process_is_resumed(files, server):
         "Files(pathlib.Path(sys.argv[1])).fetch(sys.argv[2])"
     )
     process = subprocess.Popen([sys.executable, "-c", code, str(files.cache), url])
-    end = time.monotonic() + 20
+    end = time.monotonic() + PATIENT_SECONDS
     while not any(path.stat().st_size >= 300_000 for path in files.cache.rglob("download")):
         assert time.monotonic() < end
         assert process.poll() is None
@@ -187,18 +190,11 @@ def test_second_process_waits_until_its_deadline(files, hasty, server):
         hasty.fetch(server.url("/a"))
 
 
-@pytest.mark.slow
-def test_progress_is_reported(tmp_path, server):
-    def slow(handler):
-        handler.send_response(200)
-        handler.send_header("Content-Length", str(len(BODY)))
-        handler.end_headers()
-        handler.wfile.write(BODY[:100_000])
-        handler.server.stopping.wait(10.5)
-        handler.wfile.write(BODY[100_000:])
-
+def test_progress_is_reported(tmp_path, server, monkeypatch):
+    times = itertools.chain([0.0], itertools.repeat(10.5))
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: next(times)))
     lines = []
-    server.answers["/a"] = slow
+    server.answers["/a"] = serve(BODY)
     Files(tmp_path / "cache", report=lines.append).fetch(server.url("/a"))
     (line,) = lines
     assert line.startswith(f"downloading {server.url('/a')}: ")

@@ -163,8 +163,7 @@ class TestCache:
         local = files.fetch(server.url("/..%2F..%2Foutside"))
         assert files.cache in local.path.parents
 
-    def test_outage_is_an_error_despite_a_cached_copy(self, tmp_path, server):
-        files = Files(tmp_path / "cache", deadline_seconds=1)
+    def test_outage_is_an_error_despite_a_cached_copy(self, files, server):
         pages = [b"one"]
         server.answers["/a"] = versioned(pages)
         files.fetch(server.url("/a"))

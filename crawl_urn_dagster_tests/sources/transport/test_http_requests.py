@@ -2,14 +2,8 @@
 
 import pytest
 
-from crawl_urn_dagster.sources import Files, SourceError
+from crawl_urn_dagster.sources import SourceError
 from crawl_urn_dagster_tests.sources.conftest import in_sequence, reply
-
-
-@pytest.fixture
-def hasty(tmp_path):
-    """Files with a deadline of one second."""
-    return Files(tmp_path / "cache", deadline_seconds=1, max_bytes=1000)
 
 
 def busy(status, **headers):
@@ -23,10 +17,10 @@ def test_busy_server_is_retried(files, server):
 
 
 @pytest.mark.parametrize("status", [403, 500, 502, 503, 504])
-def test_server_that_stays_busy_is_an_error(hasty, server, status):
+def test_server_that_stays_busy_is_an_error(two_attempts, server, status):
     server.answers["/a"] = busy(status)
     with pytest.raises(SourceError, match=rf"/a: the server answered {status} .*try again later"):
-        hasty.fetch(server.url("/a"))
+        two_attempts.fetch(server.url("/a"))
     assert len(server.headers_sent_to("/a")) == 2  # A third attempt would be past the deadline.
 
 
@@ -45,18 +39,18 @@ def test_other_answers_are_errors_at_once(files, server, status):
     assert len(server.headers_sent_to("/a")) == 1
 
 
-def test_closed_connection_is_an_error(hasty, server):
+def test_closed_connection_is_an_error(two_attempts, server):
     server.answers["/a"] = lambda handler: handler.connection.close()
     with pytest.raises(SourceError, match="/a: the connection failed"):
-        hasty.fetch(server.url("/a"))
+        two_attempts.fetch(server.url("/a"))
 
 
-def test_unreachable_server_is_an_error(hasty, server):
+def test_unreachable_server_is_an_error(two_attempts, server):
     address = server.url("/a")
     server.shutdown()
     server.server_close()
     with pytest.raises(SourceError, match="/a: the connection failed"):
-        hasty.fetch(address)
+        two_attempts.fetch(address)
 
 
 def test_redirect_is_followed(files, server):
@@ -67,7 +61,7 @@ def test_redirect_is_followed(files, server):
     assert local.input.location == server.url("/a")
 
 
-def test_body_of_a_redirect_is_not_read(hasty, server):
+def test_body_of_a_redirect_is_not_read(two_attempts, server):
     def answer(handler):
         handler.send_response(302)
         handler.send_header("Location", "/b")
@@ -77,7 +71,7 @@ def test_body_of_a_redirect_is_not_read(hasty, server):
 
     server.answers["/a"] = answer
     server.answers["/b"] = lambda handler: reply(handler, b"moved")
-    assert hasty.fetch(server.url("/a")).path.read_bytes() == b"moved"
+    assert two_attempts.fetch(server.url("/a")).path.read_bytes() == b"moved"
 
 
 def test_redirect_loop_is_an_error(files, server):

@@ -7,7 +7,7 @@ import pytest
 
 from crawl_urn_dagster.sources import SourceError
 from crawl_urn_dagster.sources.transport.ranges import RemoteFile, read_range
-from crawl_urn_dagster_tests.sources.conftest import in_sequence, reply
+from crawl_urn_dagster_tests.sources.conftest import PATIENT_SECONDS, in_sequence, reply
 from crawl_urn_dagster_tests.sources.generated_indexes import answer_range
 
 BODY = bytes(range(256)) * 1000
@@ -20,7 +20,7 @@ def url(server):
 
 
 def test_remote_file_reads_like_a_local_one(url):
-    local, remote = io.BytesIO(BODY), RemoteFile(url, deadline_seconds=5)
+    local, remote = io.BytesIO(BODY), RemoteFile(url, deadline_seconds=PATIENT_SECONDS)
     assert remote.readable()
     assert remote.seekable()
     for offset, whence, size in [
@@ -37,7 +37,7 @@ def test_remote_file_reads_like_a_local_one(url):
 
 
 def test_the_end_of_the_file_is_requested_once(url, server):
-    remote = RemoteFile(url, deadline_seconds=5)
+    remote = RemoteFile(url, deadline_seconds=PATIENT_SECONDS)
     for _ in range(3):
         remote.seek(-8, io.SEEK_END)
         assert remote.read(8) == BODY[-8:]
@@ -46,14 +46,14 @@ def test_the_end_of_the_file_is_requested_once(url, server):
 
 def test_last_bytes_of_a_shorter_file_are_the_whole_file(server):
     server.answers["/a"] = functools.partial(answer_range, content=b"short")
-    part = read_range(server.url("/a"), None, 100, deadline_seconds=5)
+    part = read_range(server.url("/a"), None, 100, deadline_seconds=PATIENT_SECONDS)
     assert (part.content, part.total, part.version) == (b"short", 5, '"v1"')
 
 
 def test_a_part_that_is_cut_is_requested_again(url, server):
     cut = functools.partial(_answer_cut, content=BODY)
     server.answers["/a"] = in_sequence(cut, functools.partial(answer_range, content=BODY))
-    assert read_range(url, 10, 90, deadline_seconds=5).content == BODY[10:100]
+    assert read_range(url, 10, 90, deadline_seconds=PATIENT_SECONDS).content == BODY[10:100]
 
 
 def _answer_cut(handler, content):
@@ -77,11 +77,11 @@ def _answer_cut(handler, content):
 def test_wrong_answers_are_errors(url, server, answer, message):
     server.answers["/a"] = answer
     with pytest.raises(SourceError, match=message):
-        read_range(url, 10, 90, deadline_seconds=0.2)
+        read_range(url, 10, 90, deadline_seconds=PATIENT_SECONDS)
 
 
 def test_a_file_that_changes_meanwhile_is_an_error(url, server):
-    remote = RemoteFile(url, deadline_seconds=5)
+    remote = RemoteFile(url, deadline_seconds=PATIENT_SECONDS)
     server.answers["/a"] = functools.partial(answer_range, content=BODY, version='"v2"')
     with pytest.raises(SourceError, match="changed while it was read; try again when the file no longer changes"):
         remote.read(10)
