@@ -132,11 +132,17 @@ class KilledStack:
     def wait_until(self, condition, seconds):
         """Wait for a condition; return the seconds that it took."""
         start = time.monotonic()
-        while not condition():
-            if time.monotonic() - start > seconds:
+        self.wait_for(condition, seconds)
+        return time.monotonic() - start
+
+    def wait_for(self, condition, seconds):
+        """Wait for a condition; return what met it."""
+        end = time.monotonic() + seconds
+        while not (found := condition()):
+            if time.monotonic() > end:
                 raise AssertionError(f"the condition was not met within {seconds} s")
             time.sleep(0.1)
-        return time.monotonic() - start
+        return found
 
     def different_tables(self):
         """Tables that differ from those of an undisturbed run."""

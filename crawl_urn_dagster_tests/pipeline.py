@@ -17,7 +17,7 @@ from crawl_urn_dagster.orchestration.partitions import crawl_partitions, plan_in
 from crawl_urn_dagster.orchestration.resources import CollectionHome
 from crawl_urn_dagster.orchestration.run_results import read_outcome
 from crawl_urn_dagster.sources import InputFile, fingerprint
-from crawl_urn_dagster_tests.unflushed import sitecustomize  # noqa: F401 - flushes nothing from its import on
+from crawl_urn_dagster_tests.unflushed.sitecustomize import draw_nothing  # flushes nothing from its import on
 
 
 def _assets_of_kind(kind):
@@ -45,12 +45,6 @@ UNCHECKED = ALL_BUT_OBSERVABLES - {
     "last_crawl",
 }
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-
-
-def _draw_nothing(*_, **__):
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(1, 1))
 
 
 class Pipeline:
@@ -101,7 +95,7 @@ class Pipeline:
             without |= {"complete"}  # it fails without the others
         definition = self.defs.resolve_job_def(f"{self.collection.name}_{job}")
         keys = [key for key in definition.asset_layer.selected_asset_keys if key.path[-1] not in without]
-        empty = mock.patch("crawl_urn_dagster.figures.files.draw", _draw_nothing)
+        empty = mock.patch("crawl_urn_dagster.figures.files.draw", draw_nothing)
         with empty if without >= FIGURES else nullcontext():
             result = definition.execute_in_process(
                 instance=self.instance, raise_on_error=False, tags=tags, run_config=QUIET, asset_selection=keys

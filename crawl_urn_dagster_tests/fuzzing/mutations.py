@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 # All examples share the folder of a fixture.
-fuzzed = settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+fuzzed = settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 
 
 @st.composite

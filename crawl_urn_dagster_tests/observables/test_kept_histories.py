@@ -85,7 +85,7 @@ CHANGES = st.lists(
 
 
 @given(changes=CHANGES, looked_up=st.sampled_from([0.0, 0.25, 10.0]), memory_bytes=st.sampled_from([1, 2**32]))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_any_sequence_of_changes_equals_a_full_rebuild(tmp_path_factory, changes, looked_up, memory_bytes):
     """Crawls are added in any position, replaced and removed."""
     archive, base = Archive(tmp_path_factory.mktemp("archive")), Base()

@@ -112,6 +112,7 @@ def shown(browser, tmp_path):
     complaints = []
     context = browser.new_context(viewport={"width": 900, "height": 1400})
     page = context.new_page()
+    page.set_default_timeout(1000 * PATIENT_SECONDS)
     page.on("console", lambda message: complaints.append(message.text))
     page.on("dialog", lambda dialog: complaints.append(dialog.message))
     page.on("pageerror", lambda error: complaints.append(str(error)))

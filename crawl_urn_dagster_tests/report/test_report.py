@@ -131,6 +131,7 @@ def test_page_has_no_barriers(html_file, browser, width, scheme):
     # The policy of the page forbids scripts, that of axe too.
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True)
     page = context.new_page()
+    page.set_default_timeout(1000 * PATIENT_SECONDS)
     page.goto(html_file.as_uri())
     for unfold in (False, True):
         page.evaluate(f"document.querySelectorAll('details').forEach(one => {{ one.open = {str(unfold).lower()}; }})")
@@ -145,6 +146,7 @@ def test_browser_shows_the_whole_page(html_file, browser, width):
     """On a desktop and on a phone: nothing is wider than the page, fails to load, or runs."""
     complaints = []
     page = browser.new_page(viewport={"width": width, "height": 900})
+    page.set_default_timeout(1000 * PATIENT_SECONDS)
     page.on("requestfailed", lambda request: complaints.append(request.url))
     page.on("console", lambda message: complaints.append(message.text))
     page.goto(html_file.as_uri())

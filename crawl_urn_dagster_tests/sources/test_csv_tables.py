@@ -4,7 +4,7 @@ import csv
 import io
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawl_urn_dagster.sources import SourceError
@@ -77,7 +77,7 @@ def test_header_of_a_long_file_is_read_on_its_own(local):
 TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=8)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(rows=st.lists(st.tuples(TEXT, TEXT), max_size=5))
 def test_any_text_survives_a_round_trip(local, rows):
     written = io.StringIO(newline="")

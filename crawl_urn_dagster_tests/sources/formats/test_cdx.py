@@ -4,7 +4,7 @@ import json
 
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -445,7 +445,7 @@ ANY_LINE = st.one_of(
 
 
 @pytest.mark.slow
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150)
 @given(lines=st.lists(ANY_LINE, max_size=8), element=st.sampled_from(["url", "url_as_written", "host", "domain"]))
 def test_any_text_gives_captures_or_a_source_error(files, write, lines, element):
     path = write("2014", "\n".join(lines).encode("utf-8", "surrogatepass"))

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawl_urn_dagster.sources import CdxSource, InputFile, LocalFile, SourceError
@@ -176,7 +176,7 @@ FILES = {
 }
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200)
 @given(data=st.data(), name=st.sampled_from(sorted(FILES)), count=st.integers(1, 12))
 def test_one_damaged_line_changes_no_other_capture(tmp_path, data, name, count):
     """The captures of all other lines are right, or the error names the file; every line is counted once."""

@@ -8,7 +8,7 @@ import json
 import duckdb
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -119,7 +119,7 @@ def test_repeated_captures_are_kept(read, write):
 TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1, max_size=12)
 
 
-@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10)
 @given(
     elements=st.lists(
         TEXT.filter(lambda text: text.strip(" ").lower() not in {"", "nan", "null", "<na>", r"\n"}),

@@ -99,12 +99,12 @@ def test_too_few_degrees_of_freedom_are_not_tested():
     assert not compare_cells(np.zeros((0, 0, 1)), np.zeros((0, 0, 1))).is_tested
 
 
-def test_70_crawls_take_less_than_a_second():
+def test_70_crawls_take_less_than_a_processor_second():
     classes = core_and_two_shells(n_crawls=70, size=20_000, growth=0.0)
-    start = time.perf_counter()
+    start = time.process_time()
     expected = expected_cells(classes)
     assert compare_cells(expected, expected).x2 == 0
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
 
 
 def test_wide_cells_hold_the_elements_of_narrow_ones(monkeypatch):
