@@ -17,9 +17,13 @@ from pathlib import Path
 import requests
 import yaml
 
+from crawl_urn_dagster_tests.unflushed import sitecustomize
+
 COMMAND = Path(sys.executable).with_name("crawl-urn")
 #: Its `sitecustomize` is loaded when a command starts.
 UNFLUSHED = Path(__file__).with_name("unflushed")
+#: Environment of a command whose figures are empty.
+UNDRAWN = {sitecustomize.UNDRAWN: "1"}
 #: Time that a process has for what takes seconds on an idle machine.
 PATIENT_SECONDS = 300
 
@@ -59,7 +63,7 @@ def crawl_urn(*arguments, cwd, **values):
     )
 
 
-def start(*arguments, cwd):
+def start(*arguments, cwd, **values):
     """Start the command in the background, and return it after its fifth step."""
     process = subprocess.Popen(
         [COMMAND, *map(str, arguments)],
@@ -67,7 +71,7 @@ def start(*arguments, cwd):
         stderr=subprocess.PIPE,
         text=True,
         cwd=cwd,
-        env=environment(),
+        env=environment(**values),
     )
     for line in process.stdout:
         if line.strip().startswith("5/"):
@@ -94,7 +98,9 @@ class Ui:
             )
 
     def query(self, query, **variables):
-        answer = requests.post(f"{self.address}/graphql", json={"query": query, "variables": variables}, timeout=PATIENT_SECONDS)
+        answer = requests.post(
+            f"{self.address}/graphql", json={"query": query, "variables": variables}, timeout=PATIENT_SECONDS
+        )
         answer.raise_for_status()
         content = answer.json()
         assert "errors" not in content, json.dumps(content["errors"])[:2000]

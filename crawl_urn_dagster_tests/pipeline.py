@@ -106,6 +106,14 @@ class Pipeline:
         assert "observables_equal_sql" not in checks or checks["observables_equal_sql"].passed, checks
         return result
 
+    def materialise(self, *names):
+        """Materialise some assets of the update, as from their pages in the UI; return the result."""
+        job = self.defs.resolve_job_def(f"{self.collection.name}_update")
+        keys = [dg.AssetKey([self.collection.name, name]) for name in names]
+        return job.execute_in_process(
+            instance=self.instance, raise_on_error=False, run_config=QUIET, asset_selection=keys
+        )
+
     def record_report(self):
         """Record a report of the present inputs without writing one, which takes most of the time of an update."""
         inputs = self.home.observables.read("inputs").itertuples(index=False)

@@ -12,10 +12,12 @@ import yaml
 from dagster.components.testing import create_defs_folder_sandbox
 
 from crawl_urn_dagster import CrawlUrnComponent
+from crawl_urn_dagster.figures import files
 from crawl_urn_dagster.observables.database import ObservablesFile
 from crawl_urn_dagster.observables.schema import TABLES
 from crawl_urn_dagster.observables.tables import crawls_table
 from crawl_urn_dagster_tests.collections_for_tests import dated_crawls
+from crawl_urn_dagster_tests.unflushed.sitecustomize import draw_nothing
 
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "downstream.md").read_text()
 COMPLETE = dg.AssetKey(["web_team", "my_hosts", "complete"])
@@ -64,7 +66,8 @@ def test_program_outside_dagster_reads_complete_tables_only(tmp_path):
 
 
 @pytest.mark.slow
-def test_own_asset_and_check_follow_an_update_once(project, tmp_path):
+def test_own_asset_and_check_follow_an_update_once(project, tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "draw", draw_nothing)
     instance = dg.DagsterInstance.ephemeral()
 
     def requested(cursor):

@@ -2,6 +2,7 @@
 
 import logging
 import shutil
+import signal
 import subprocess
 import sys
 from unittest import mock
@@ -14,7 +15,7 @@ from crawl_urn_dagster.cli.launching import InstanceError, open_instance
 from crawl_urn_dagster.orchestration.dagster_internals import sqlite_event_log
 from crawl_urn_dagster.orchestration.run_processes import record_pid
 from crawl_urn_dagster_tests.collections_for_tests import histories, tables_collection
-from crawl_urn_dagster_tests.command import Ui, configure, crawl_urn, start
+from crawl_urn_dagster_tests.command import UNDRAWN, Ui, configure, crawl_urn, start
 
 pytestmark = pytest.mark.slow
 
@@ -22,7 +23,8 @@ pytestmark = pytest.mark.slow
 def test_killed_run_is_cleaned_up_by_the_next(tmp_path):
     configuration = configure(tmp_path, tables_collection(tmp_path, histories(2), windows=False))
     arguments = ("run", "--collections", configuration, "--home", "home")
-    killed = start(*arguments, cwd=tmp_path)
+    killed = start(*arguments, cwd=tmp_path, **UNDRAWN)
+    killed.send_signal(signal.SIGSTOP)  # It must not finish before it is killed.
     with dg.DagsterInstance.from_config(str(tmp_path / "home" / ".dagster")) as instance:
         run_id = instance.get_runs()[0].run_id
         killed.kill()
@@ -32,7 +34,7 @@ def test_killed_run_is_cleaned_up_by_the_next(tmp_path):
         instance.event_log_storage.claim_concurrency_slot("tabled_duckdb", run_id, "a step")
         assert not instance.get_run_by_id(run_id).is_finished
 
-        repeated = crawl_urn(*arguments, cwd=tmp_path)
+        repeated = crawl_urn(*arguments, cwd=tmp_path, **UNDRAWN)
         assert repeated.returncode == 0
         assert f"run {run_id} was interrupted" in repeated.stdout
         assert instance.get_run_by_id(run_id).status == dg.DagsterRunStatus.FAILURE
@@ -91,7 +93,7 @@ def test_ui_shows_and_re_executes_earlier_runs(command_run, tmp_path):
                 instance.add_run(run)
                 record_pid(instance, run.run_id, process.pid)
             process.kill()
-    ui = Ui(folder, folder / "collections.yaml")
+    ui = Ui(folder, folder / "collections.yaml", **UNDRAWN)
     try:
         locations = "{ workspaceOrError { ... on Workspace { locationEntries { name loadStatus } } } }"
         ui.wait_until(

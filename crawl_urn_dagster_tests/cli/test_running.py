@@ -9,7 +9,7 @@ from crawl_urn_dagster.cli.running import _received_interrupts
 from crawl_urn_dagster.observables.database import ObservablesFile
 from crawl_urn_dagster_tests.cli.conftest import N_CRAWLS
 from crawl_urn_dagster_tests.collections_for_tests import histories, labels, presence_collection, tables_collection
-from crawl_urn_dagster_tests.command import configure, crawl_urn, start
+from crawl_urn_dagster_tests.command import PATIENT_SECONDS, UNDRAWN, configure, crawl_urn, start
 
 pytestmark = pytest.mark.slow
 
@@ -52,7 +52,7 @@ def test_error_does_not_stop_other_collections(tmp_path):
     for broken in ("lists", "tables"):
         (home / broken).write_text("a file where the collection's folder should be")
     configuration = configure(tmp_path, lists, tables, sound)
-    result = crawl_urn("run", "--collections", configuration, "--home", home, cwd=tmp_path)
+    result = crawl_urn("run", "--collections", configuration, "--home", home, cwd=tmp_path, **UNDRAWN)
     assert result.returncode == 1
     for broken, step in (("lists", "ingest"), ("tables", "read_tables")):
         assert f"Error: collection {broken}: {broken}__{step}: " in result.stderr
@@ -64,7 +64,7 @@ def test_error_does_not_stop_other_collections(tmp_path):
 def test_second_command_is_refused_and_interrupt_stops_all(tmp_path):
     collections = [tables_collection(tmp_path, histories(6), name=name, windows=False) for name in ("first", "second")]
     arguments = ("run", "--collections", configure(tmp_path, *collections), "--home", "home")
-    running = start(*arguments, cwd=tmp_path)
+    running = start(*arguments, cwd=tmp_path, **UNDRAWN)
     running.send_signal(signal.SIGSTOP)  # It must not finish its first collection before the interrupt.
     refused = crawl_urn(*arguments, cwd=tmp_path)
     running.send_signal(signal.SIGINT)
@@ -73,7 +73,7 @@ def test_second_command_is_refused_and_interrupt_stops_all(tmp_path):
     assert (
         refused.stderr == "Error: another crawl-urn process is running first_update; wait for it to finish or stop it\n"
     )
-    output, errors = running.communicate(timeout=180)
+    output, errors = running.communicate(timeout=PATIENT_SECONDS)
     assert running.returncode == 130
     assert errors.startswith("Error: interrupted: first; not started: second. All files are complete")
     assert len(errors.splitlines()) == 1

@@ -9,7 +9,7 @@ import requests
 from crawl_urn_dagster.cli import launching
 from crawl_urn_dagster_tests.collections_for_tests import histories, tables_collection
 from crawl_urn_dagster_tests.command import PATIENT_SECONDS, Ui, configure
-from crawl_urn_dagster_tests.pipeline import Pipeline
+from crawl_urn_dagster_tests.pipeline import FIGURES, Pipeline
 
 pytestmark = pytest.mark.slow
 
@@ -31,7 +31,8 @@ def ui(page, tmp_path_factory):
     folder = tmp_path_factory.mktemp("browser")
     collection = tables_collection(folder, histories(12), windows=False, owners=["team:crawling"])
     pipeline = Pipeline(collection, folder, on_disk=True)
-    assert pipeline.run().success, pipeline.outcome.errors
+    assert pipeline.run(without=FIGURES).success, pipeline.outcome.errors
+    assert pipeline.materialise("containment_by_lag").success
     shutil.copy(Path(launching.__file__).with_name("dagster.yaml"), pipeline.instance.root_directory)
     one = Ui(folder, configure(folder, collection), DAGSTER_HOME=pipeline.instance.root_directory)
     try:

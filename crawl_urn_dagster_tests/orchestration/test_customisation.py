@@ -80,6 +80,7 @@ def test_renamed_assets_are_updated_once_by_sensor_and_jobs(tmp_path, monkeypatc
     """Sensor, ingest, update with checks, and sensor again, on an instance with its event log on disk."""
     # Otherwise the update waits for the sensor on ingest runs, which needs the daemon.
     monkeypatch.setattr(change_detection, "_FOLLOWED_WITHIN_SECONDS", -1)
+    monkeypatch.setattr(files, "draw", draw_nothing)
     collection = presence_collection(tmp_path, histories(12, urn=800))
     content = collection.model_dump(mode="json", exclude_unset=True)
     _, defs = load(tmp_path, content, translation=TRANSLATION)

@@ -14,6 +14,7 @@ from crawl_urn_dagster.report.blocks import Chart, LagChart, Moments, Page, Pict
 from crawl_urn_dagster.report.charts import charts_of, completeness, crawl_counts, crawl_moments
 from crawl_urn_dagster.report.markdown import captioned_table
 from crawl_urn_dagster.urn import Status
+from crawl_urn_dagster_tests.command import PATIENT_SECONDS
 
 HOSTILE = "\"><img src=x onerror=alert(1)></script><script>alert(2)</script>'`${alert(3)}"
 LABELS = ["2024-01", "2024-02", HOSTILE, "2024-04", "2024-05"]

@@ -14,6 +14,7 @@ from crawl_urn_dagster.orchestration.assets.report import report_asset
 from crawl_urn_dagster.orchestration.resources import CollectionHome
 from crawl_urn_dagster.report import Content, Picture, report_page, to_html, to_markdown
 from crawl_urn_dagster_tests.collections_for_tests import histories, presence_collection
+from crawl_urn_dagster_tests.command import PATIENT_SECONDS
 from crawl_urn_dagster_tests.pipeline import ALL_BUT_OBSERVABLES, FIGURES, Pipeline
 from crawl_urn_dagster_tests.report.reading import NUMBER, number, rows, section
 

@@ -12,14 +12,11 @@ import pytest
 
 from crawl_urn_dagster.sources import Files, Selection
 from crawl_urn_dagster.sources.transport import http_requests
+from crawl_urn_dagster_tests.command import PATIENT_SECONDS
 
 ALL_CRAWLS = Selection()
 #: Small excerpts of real data; see its README for sources and licences.
 REAL_DATA = Path(__file__).parents[1] / "data"
-
-
-#: Long enough for a busy machine.
-PATIENT_SECONDS = 300
 
 
 @pytest.fixture(autouse=True)

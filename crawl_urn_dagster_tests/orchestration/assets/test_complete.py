@@ -1,18 +1,10 @@
 """The mark of complete tables."""
 
-import dagster as dg
 import pytest
 
 from crawl_urn_dagster.observables.database import MissingTableError
 from crawl_urn_dagster_tests.collections_for_tests import histories, tables_collection
 from crawl_urn_dagster_tests.pipeline import ALL_BUT_OBSERVABLES, FIGURES, Pipeline
-
-
-def complete_alone(pipeline):
-    """Materialise the mark alone, as from its page in the UI."""
-    job = pipeline.defs.resolve_job_def(f"{pipeline.collection.name}_update")
-    key = dg.AssetKey([pipeline.collection.name, "complete"])
-    return job.execute_in_process(instance=pipeline.instance, asset_selection=[key], raise_on_error=False)
 
 
 @pytest.mark.slow
@@ -31,11 +23,11 @@ def test_update_ends_with_the_mark(tmp_path):
     pipeline.run(without=ALL_BUT_OBSERVABLES)
     with pytest.raises(MissingTableError):
         pipeline.home.observables.read_all(["complete", "headline"])
-    failed = complete_alone(pipeline)
+    failed = pipeline.materialise("complete")
     (event,) = (event for event in failed.all_node_events if event.is_step_failure)
     assert "older than table crawls: quantities, " in event.step_failure_data.error.cause.message
 
     pipeline.run(without=FIGURES)  # a check on the numbers of few crawls fails
     assert not pipeline.outcome.errors
     assert pipeline.home.observables.read("complete")["crawls"].tolist() == [7]
-    assert complete_alone(pipeline).success
+    assert pipeline.materialise("complete").success

@@ -1,10 +1,8 @@
 """Assets `drift` and `planning` conclude nothing from a refuted fit."""
 
-import dagster as dg
 import pytest
 
 from crawl_urn_dagster_tests.orchestration.checks.running import Broken
-from crawl_urn_dagster_tests.pipeline import QUIET
 
 pytestmark = pytest.mark.slow
 
@@ -12,9 +10,7 @@ pytestmark = pytest.mark.slow
 def materialise(pipeline):
     """Materialise drift and planning again; return both tables."""
     names = ("drift", "control_chart", "planning", "equal_budget")
-    job = pipeline.defs.resolve_job_def(f"{pipeline.collection.name}_update")
-    keys = [dg.AssetKey([pipeline.collection.name, name]) for name in names]
-    assert job.execute_in_process(instance=pipeline.instance, asset_selection=keys, run_config=QUIET).success
+    assert pipeline.materialise(*names).success
     tables = pipeline.tables(*names)
     return tables["drift"], tables["planning"]
 

@@ -8,6 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from crawl_urn_dagster.sources import CommonCrawlIndexSource, Files, Sample, Selection, SourceError
+from crawl_urn_dagster_tests.command import PATIENT_SECONDS
 from crawl_urn_dagster_tests.sources.common_crawl.conftest import (
     CRAWLS,
     FIRST_FILE,
@@ -16,7 +17,7 @@ from crawl_urn_dagster_tests.sources.common_crawl.conftest import (
     elements_of,
     source_of,
 )
-from crawl_urn_dagster_tests.sources.conftest import ALL_CRAWLS, PATIENT_SECONDS, labels_of, reply
+from crawl_urn_dagster_tests.sources.conftest import ALL_CRAWLS, labels_of, reply
 from crawl_urn_dagster_tests.sources.generated_indexes import (
     answer_range,
     index_folder,

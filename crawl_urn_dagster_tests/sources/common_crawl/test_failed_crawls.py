@@ -10,7 +10,8 @@ import pytest
 from crawl_urn_dagster.sources import CommonCrawlCountsSource, CommonCrawlIndexSource, Files, Selection, SourceError
 from crawl_urn_dagster.sources.common_crawl import failed_crawls
 from crawl_urn_dagster.sources.transport import http_requests
-from crawl_urn_dagster_tests.sources.conftest import PATIENT_SECONDS, reply, serve
+from crawl_urn_dagster_tests.command import PATIENT_SECONDS
+from crawl_urn_dagster_tests.sources.conftest import reply, serve
 from crawl_urn_dagster_tests.sources.generated_indexes import answer_range, index_folder, serve_tree, write_index
 
 CRAWLS = ["CC-MAIN-2018-05", "CC-MAIN-2020-05", "CC-MAIN-2024-10", "CC-MAIN-2024-18"]
@@ -24,6 +25,10 @@ def stall(handler):
     handler.send_response(206 if "Range" in handler.headers else 200)
     handler.send_header("Content-Length", "1000")
     handler.end_headers()
+    handler.server.stopping.wait(PATIENT_SECONDS)
+
+
+def silent(handler):
     handler.server.stopping.wait(PATIENT_SECONDS)
 
 
@@ -162,7 +167,10 @@ def test_crawl_that_cannot_be_found_is_set_aside(counts, name):
     whole = counts.list("any")
     counts.path = f"/{BAD}/00000"
     counts.good = counts.server.answers[counts.path]
-    counts.fail(FAULTS[name][0] if name == "error" else lambda handler: handler.server.stopping.wait(PATIENT_SECONDS), heads=True)
+    counts.fail(
+        FAULTS[name][0] if name == "error" else lambda handler: handler.server.stopping.wait(PATIENT_SECONDS),
+        heads=True,
+    )
     with pytest.raises(SourceError, match=counts.path):
         counts.list("damaged")
     found = counts.list("any")

@@ -13,7 +13,8 @@ import pytest
 
 from crawl_urn_dagster import progress
 from crawl_urn_dagster.sources import Files, SourceError
-from crawl_urn_dagster_tests.sources.conftest import PATIENT_SECONDS, in_sequence, reply, serve
+from crawl_urn_dagster_tests.command import PATIENT_SECONDS
+from crawl_urn_dagster_tests.sources.conftest import in_sequence, reply, serve
 
 
 @pytest.fixture

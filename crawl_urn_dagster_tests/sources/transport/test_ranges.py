@@ -7,7 +7,8 @@ import pytest
 
 from crawl_urn_dagster.sources import SourceError
 from crawl_urn_dagster.sources.transport.ranges import RemoteFile, read_range
-from crawl_urn_dagster_tests.sources.conftest import PATIENT_SECONDS, in_sequence, reply
+from crawl_urn_dagster_tests.command import PATIENT_SECONDS
+from crawl_urn_dagster_tests.sources.conftest import in_sequence, reply
 from crawl_urn_dagster_tests.sources.generated_indexes import answer_range
 
 BODY = bytes(range(256)) * 1000
