@@ -17,13 +17,14 @@ from pathlib import Path
 import requests
 import yaml
 
+from crawl_urn_dagster.processes import PROCESSES
 from crawl_urn_dagster_tests.unflushed import sitecustomize
 
 COMMAND = Path(sys.executable).with_name("crawl-urn")
 #: Its `sitecustomize` is loaded when a command starts.
 UNFLUSHED = Path(__file__).with_name("unflushed")
-#: Environment of a command whose figures are empty.
-UNDRAWN = {sitecustomize.UNDRAWN: "1"}
+#: Environment of a command that starts no processes for its steps and whose figures are empty.
+FAST = {sitecustomize.UNDRAWN: "1", PROCESSES: "1"}
 #: Time that a process has for what takes seconds on an idle machine.
 PATIENT_SECONDS = 300
 

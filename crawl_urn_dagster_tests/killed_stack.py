@@ -17,7 +17,7 @@ import yaml
 from crawl_urn_dagster.cli import launching
 from crawl_urn_dagster.orchestration.run_processes import was_interrupted
 from crawl_urn_dagster_tests.collections_for_tests import lists_collection, presence_of, write_list
-from crawl_urn_dagster_tests.command import COMMAND, UNDRAWN, configure, environment, free_port
+from crawl_urn_dagster_tests.command import COMMAND, FAST, configure, environment, free_port
 from crawl_urn_dagster_tests.pipeline import FIGURES, Pipeline
 from crawl_urn_dagster_tests.servers import Receiver
 
@@ -30,9 +30,9 @@ AUTOMATION = {"look_every_seconds": 5}
 class KilledStack:
     """The processes, their instance, and a collection of lists."""
 
-    def __init__(self, folder, simulated, *, is_drawn=True, **automation):
+    def __init__(self, folder, simulated, *, is_fast=False, **automation):
         self.folder, self.simulated, self.n_crawls = folder, simulated, 0
-        self._variables = {} if is_drawn else UNDRAWN
+        self._variables = FAST if is_fast else {}
         self.receiver = Receiver()
         self.collection = lists_collection(folder, name="killed", automation={**AUTOMATION, **automation})
         self._configuration = configure(folder, self.collection)

@@ -15,7 +15,7 @@ from crawl_urn_dagster.config.collection import Collection
 from crawl_urn_dagster.orchestration.asset_keys import FINGERPRINT
 from crawl_urn_dagster.urn import simulate
 from crawl_urn_dagster_tests.collections_for_tests import presence_frame
-from crawl_urn_dagster_tests.command import PATIENT_SECONDS, UNDRAWN, Ui, configure
+from crawl_urn_dagster_tests.command import FAST, PATIENT_SECONDS, Ui, configure
 from crawl_urn_dagster_tests.servers import FileServer, Receiver
 
 pytestmark = pytest.mark.slow
@@ -58,7 +58,7 @@ class Unattended:
 
     def start(self):
         values = {"DAGSTER_HOME": self.instance.root_directory, "CRAWL_URN_ALERTS": self.receiver.address}
-        self.ui = Ui(self.folder, self.configuration, **values, **UNDRAWN)
+        self.ui = Ui(self.folder, self.configuration, **values, **FAST)
 
     def kill_daemon(self):
         """Kill only the daemon, by its id; `dagster dev` then ends."""

@@ -6,8 +6,9 @@ import pytest
 from click.testing import CliRunner
 
 from crawl_urn_dagster.cli.main import main
-from crawl_urn_dagster.figures.files import SUFFIXES
+from crawl_urn_dagster.figures import files
 from crawl_urn_dagster.orchestration.resources import CollectionHome
+from crawl_urn_dagster.processes import PROCESSES
 from crawl_urn_dagster_tests.collections_for_tests import (
     avoiding_histories,
     histories,
@@ -16,18 +17,21 @@ from crawl_urn_dagster_tests.collections_for_tests import (
 )
 from crawl_urn_dagster_tests.command import configure, crawl_urn
 from crawl_urn_dagster_tests.sharing import make_once
+from crawl_urn_dagster_tests.unflushed.sitecustomize import draw_nothing
 
 N_CRAWLS, URN = 10, 1_000
 
 
 @pytest.fixture
 def invoke(tmp_path, monkeypatch):
-    """Run the command in this process, in an empty folder, and restore the environment, which the command changes."""
+    """Run the command in this process, in an empty folder and with empty figures; restore the environment afterwards."""
     before = dict(os.environ)
     for name in before:
         if name.startswith(("CRAWL_URN", "DAGSTER")):
             monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(files, "draw", draw_nothing)
+    monkeypatch.setenv(PROCESSES, "1")
     yield lambda *arguments, **values: CliRunner().invoke(main, [str(one) for one in arguments], env=values)
     os.environ.clear()
     os.environ.update(before)
@@ -55,6 +59,6 @@ def _run(folder):
     assert len(list(written)) == N_CRAWLS - 1
     stale = CollectionHome(folder=home.folder, collection=avoiding.name).figures
     stale.mkdir(parents=True)
-    for suffix in SUFFIXES:
+    for suffix in files.SUFFIXES:
         (stale / f"core_shell_fits{suffix}").write_bytes(b"of an earlier update")
     return crawl_urn("run", "--collections", configure(folder, fitting, avoiding), "--home", "home", cwd=folder)

@@ -15,15 +15,15 @@ from crawl_urn_dagster.cli.launching import InstanceError, open_instance
 from crawl_urn_dagster.orchestration.dagster_internals import sqlite_event_log
 from crawl_urn_dagster.orchestration.run_processes import record_pid
 from crawl_urn_dagster_tests.collections_for_tests import histories, tables_collection
-from crawl_urn_dagster_tests.command import UNDRAWN, Ui, configure, crawl_urn, start
+from crawl_urn_dagster_tests.command import FAST, Ui, configure, start
 
 pytestmark = pytest.mark.slow
 
 
-def test_killed_run_is_cleaned_up_by_the_next(tmp_path):
+def test_killed_run_is_cleaned_up_by_the_next(invoke, tmp_path):
     configuration = configure(tmp_path, tables_collection(tmp_path, histories(2), windows=False))
     arguments = ("run", "--collections", configuration, "--home", "home")
-    killed = start(*arguments, cwd=tmp_path, **UNDRAWN)
+    killed = start(*arguments, cwd=tmp_path, **FAST)
     killed.send_signal(signal.SIGSTOP)  # It must not finish before it is killed.
     with dg.DagsterInstance.from_config(str(tmp_path / "home" / ".dagster")) as instance:
         run_id = instance.get_runs()[0].run_id
@@ -34,8 +34,8 @@ def test_killed_run_is_cleaned_up_by_the_next(tmp_path):
         instance.event_log_storage.claim_concurrency_slot("tabled_duckdb", run_id, "a step")
         assert not instance.get_run_by_id(run_id).is_finished
 
-        repeated = crawl_urn(*arguments, cwd=tmp_path, **UNDRAWN)
-        assert repeated.returncode == 0
+        repeated = invoke(*arguments)
+        assert repeated.exit_code == 0
         assert f"run {run_id} was interrupted" in repeated.stdout
         assert instance.get_run_by_id(run_id).status == dg.DagsterRunStatus.FAILURE
 
@@ -93,7 +93,7 @@ def test_ui_shows_and_re_executes_earlier_runs(command_run, tmp_path):
                 instance.add_run(run)
                 record_pid(instance, run.run_id, process.pid)
             process.kill()
-    ui = Ui(folder, folder / "collections.yaml", **UNDRAWN)
+    ui = Ui(folder, folder / "collections.yaml", **FAST)
     try:
         locations = "{ workspaceOrError { ... on Workspace { locationEntries { name loadStatus } } } }"
         ui.wait_until(

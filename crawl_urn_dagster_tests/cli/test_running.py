@@ -9,7 +9,7 @@ from crawl_urn_dagster.cli.running import _received_interrupts
 from crawl_urn_dagster.observables.database import ObservablesFile
 from crawl_urn_dagster_tests.cli.conftest import N_CRAWLS
 from crawl_urn_dagster_tests.collections_for_tests import histories, labels, presence_collection, tables_collection
-from crawl_urn_dagster_tests.command import PATIENT_SECONDS, UNDRAWN, configure, crawl_urn, start
+from crawl_urn_dagster_tests.command import FAST, PATIENT_SECONDS, configure, start
 
 pytestmark = pytest.mark.slow
 
@@ -42,7 +42,7 @@ def test_only_the_new_crawl_is_ingested(command_run):
     assert tables.read("crawls")["crawl"].tolist() == labels(N_CRAWLS)
 
 
-def test_error_does_not_stop_other_collections(tmp_path):
+def test_error_does_not_stop_other_collections(invoke, tmp_path):
     lists = presence_collection(tmp_path, histories(2), name="lists")
     tables, sound = (
         tables_collection(tmp_path, histories(2), name=name, windows=False) for name in ("tables", "sound")
@@ -52,8 +52,8 @@ def test_error_does_not_stop_other_collections(tmp_path):
     for broken in ("lists", "tables"):
         (home / broken).write_text("a file where the collection's folder should be")
     configuration = configure(tmp_path, lists, tables, sound)
-    result = crawl_urn("run", "--collections", configuration, "--home", home, cwd=tmp_path, **UNDRAWN)
-    assert result.returncode == 1
+    result = invoke("run", "--collections", configuration, "--home", home)
+    assert result.exit_code == 1
     for broken, step in (("lists", "ingest"), ("tables", "read_tables")):
         assert f"Error: collection {broken}: {broken}__{step}: " in result.stderr
         assert str(home / broken) in result.stderr
@@ -61,15 +61,15 @@ def test_error_does_not_stop_other_collections(tmp_path):
     assert (home / "sound" / "report.html").exists()
 
 
-def test_second_command_is_refused_and_interrupt_stops_all(tmp_path):
+def test_second_command_is_refused_and_interrupt_stops_all(invoke, tmp_path):
     collections = [tables_collection(tmp_path, histories(6), name=name, windows=False) for name in ("first", "second")]
     arguments = ("run", "--collections", configure(tmp_path, *collections), "--home", "home")
-    running = start(*arguments, cwd=tmp_path, **UNDRAWN)
+    running = start(*arguments, cwd=tmp_path, **FAST)
     running.send_signal(signal.SIGSTOP)  # It must not finish its first collection before the interrupt.
-    refused = crawl_urn(*arguments, cwd=tmp_path)
+    refused = invoke(*arguments)
     running.send_signal(signal.SIGINT)
     running.send_signal(signal.SIGCONT)
-    assert refused.returncode == 1
+    assert refused.exit_code == 1
     assert (
         refused.stderr == "Error: another crawl-urn process is running first_update; wait for it to finish or stop it\n"
     )

@@ -12,8 +12,10 @@ from dagster.components.core.component_tree import ComponentTreeException
 from dagster.components.testing import create_defs_folder_sandbox
 
 from crawl_urn_dagster import AssetOptions, CrawlUrnComponent, build_defs, demo_collection
+from crawl_urn_dagster.figures import files
 from crawl_urn_dagster.orchestration import change_detection
 from crawl_urn_dagster_tests.collections_for_tests import histories, presence_collection
+from crawl_urn_dagster_tests.unflushed.sitecustomize import draw_nothing
 
 TRANSLATION = {
     "key": "web_team/{{ collection }}_{{ asset }}",

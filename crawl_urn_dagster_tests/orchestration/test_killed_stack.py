@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reas
 
 @pytest.fixture
 def stack(tmp_path):
-    stack = KilledStack(tmp_path, histories(3, urn=200), is_drawn=False)
+    stack = KilledStack(tmp_path, histories(3, urn=200), is_fast=True)
     stack.publish(3)
     stack.start()
     yield stack

@@ -1,7 +1,7 @@
 """Let SQLite leave flushing to the system in this process; on the path of a command, it does so from its start.
 
 Dagster opens and closes its files for every event, and waits for the disk for longer than the steps of a test take.
-With `UNDRAWN` in the environment, the figures of the process are empty: to draw them takes half of the time of an update.
+With `UNDRAWN` in the environment, the figures of the process are empty, because to draw them takes half of an update.
 """
 
 import importlib.abc
