@@ -24,7 +24,7 @@ N_CRAWLS, URN = 10, 1_000
 
 @pytest.fixture
 def invoke(tmp_path, monkeypatch):
-    """Run the command in this process, in an empty folder and with empty figures; restore the environment afterwards."""
+    """Run the command in this process, in an empty folder and with empty figures, and restore the environment."""
     before = dict(os.environ)
     for name in before:
         if name.startswith(("CRAWL_URN", "DAGSTER")):
