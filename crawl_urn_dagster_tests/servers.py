@@ -9,6 +9,8 @@ import json
 import os
 import threading
 
+from crawl_urn_dagster_tests.command import free_port
+
 
 class FileServer:
     """A server of files, which can be published again; the server can be closed and opened again."""
@@ -17,7 +19,7 @@ class FileServer:
         self.folder = folder
         self._modified = 1_600_000_000
         folder.mkdir()
-        self.port = 0
+        self.port = free_port()
         self.open()
 
     def open(self):
@@ -25,7 +27,6 @@ class FileServer:
         handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(self.folder))
         handler.log_message = lambda *_: None
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", self.port), handler)
-        self.port = self._server.server_port
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def address(self, name):

@@ -12,8 +12,10 @@ import pyarrow as pa
 import pytest
 
 import crawl_urn_dagster as cu
+from crawl_urn_dagster import api
 from crawl_urn_dagster.estimates.assessment.result import format_quantity
 from crawl_urn_dagster.estimates.drift import UnknownReferenceError
+from crawl_urn_dagster.estimates.estimation import estimate
 from crawl_urn_dagster.observables.schema import TABLES
 from crawl_urn_dagster.report.fitted import content_of_fit, with_pictures
 from crawl_urn_dagster_tests.collections_for_tests import (
@@ -137,11 +139,25 @@ class Converted:
         return FRAME
 
 
-def test_fit_accepts_frames_paths_and_crawls(tmp_path):
+def test_fit_accepts_frames_paths_and_crawls(tmp_path, monkeypatch):
     path = tmp_path / "presence.csv"
     FRAME.to_csv(path, index=False)
     table = pa.Table.from_pandas(FRAME)
     given = (FRAME, Converted(), table, path, str(path), cu.read_presence(FRAME))
+    estimated = []
+
+    def estimate_once(data, **options):
+        """Estimate from the first data; other data must be equal."""
+        if not estimated:
+            estimated.extend((data, estimate(data, **options)))
+        first, estimation = estimated
+        for name in ("crawls", "containment", "discovery_curve"):
+            pd.testing.assert_frame_equal(getattr(data, name), getattr(first, name), check_dtype=False)
+        np.testing.assert_array_equal(data.histories.seen, first.histories.seen)
+        np.testing.assert_array_equal(data.histories.elements, first.histories.elements)
+        return estimation
+
+    monkeypatch.setattr(api, "estimate", estimate_once)
     fits = [cu.fit(one, n_resamples=20) for one in given]
     assert {repr(fit.crawls) for fit in fits} == {"4 crawls, 2024-01 to 2024-04, of 37 to 40 elements"}
     assert len({repr(fit) for fit in fits}) == 1

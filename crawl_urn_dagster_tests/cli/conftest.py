@@ -48,7 +48,7 @@ def command_run(tmp_path_factory, worker_id):
 
 
 def _run(folder):
-    fitting = presence_collection(folder, histories(N_CRAWLS, urn=URN), name="fitting")
+    fitting = presence_collection(folder, histories(N_CRAWLS, urn=URN), name="fitting", owners=["team:crawling"])
     avoiding = tables_collection(folder, avoiding_histories(N_CRAWLS, urn=URN), name="avoiding")
     home = CollectionHome(folder=str(folder / "home"), collection=fitting.name)
     revisions = fitting.source.list_crawls(home.files, fitting.selection).revisions

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from crawl_urn_dagster.orchestration.assets.elements import ELEMENT_TABLES
 from crawl_urn_dagster_tests.collections_for_tests import (
     N_CRAWLS,
     histories,
@@ -15,7 +16,10 @@ from crawl_urn_dagster_tests.pipeline import ALL_BUT_OBSERVABLES, FIGURES, Pipel
 
 OBSERVABLES = ("crawls", "capture_history_counts", "discovery_curve", "containment", "m_array", "first_returns")
 FITTED = ("parameters", "operator_terms", "drift", "parameter_history", "forecast", "planning")
-NOT_COMPARED = {"report", "export", "headline", "capture_recapture", "per_crawl", "comparators"}
+NOT_COMPARED = {
+    *("report", "export", "headline", "capture_recapture", "per_crawl", "comparators"),
+    *("elements", *ELEMENT_TABLES),
+}
 
 
 def ordered(tables):

@@ -12,6 +12,7 @@ from crawl_urn_dagster.config.loading import load_collections
 from crawl_urn_dagster.observables.schema import PARAMETERS, STRATUM_VERDICTS
 from crawl_urn_dagster.observables.strata import StratumSettings
 from crawl_urn_dagster.observables.tables import read_strata
+from crawl_urn_dagster.orchestration.assets.elements import ELEMENT_TABLES
 from crawl_urn_dagster_tests.collections_for_tests import histories, lists_collection, presence_of
 from crawl_urn_dagster_tests.pipeline import FIGURES, Pipeline
 
@@ -21,7 +22,7 @@ FITTED = ("parameters", "operator_terms")
 UNCHANGED = {
     *("drift", "control_chart", "parameter_history", "window_lengths"),
     *("forecast", "last_crawl", "planning", "equal_budget"),
-    *("capture_recapture", "per_crawl", "comparators", "export"),
+    *("capture_recapture", "per_crawl", "comparators", "export", "elements", *ELEMENT_TABLES),
 }
 SIMULATED = histories(6, urn=400)
 
