@@ -24,9 +24,21 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 
+#: Modules whose tests mostly wait for other processes.
+WAITING = ("test_end_to_end.py", "test_killed_stack.py", "test_ui.py", "test_concurrency.py")
+
+
+@pytest.hookimpl(trylast=True)  # after tests were deselected
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start with the test that mostly waits, so nobody is left alone with it."""
-    items.sort(key=lambda item: item.path.name != "test_end_to_end.py")
+    """Let each of four test processes start with tests that wait: each gets an equal part of the list at first."""
+    others = [item for item in items if item.path.name not in WAITING]
+    ordered: list[pytest.Item] = []
+    for number, name in enumerate(WAITING, 1):
+        ordered += [item for item in items if item.path.name == name]
+        n_others = max(number * len(items) // len(WAITING) - len(ordered), 0)
+        ordered += others[:n_others]
+        del others[:n_others]
+    items[:] = [*ordered, *others]
 
 
 @pytest.fixture(scope="module")
