@@ -107,7 +107,7 @@ class Ui:
         assert "errors" not in content, json.dumps(content["errors"])[:2000]
         return content["data"]
 
-    def wait_until(self, condition, seconds=PATIENT_SECONDS):
+    def wait_until(self, condition, seconds=PATIENT_SECONDS, *, every=1.0):
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             assert self.process.poll() is None, "the UI ended"
@@ -117,7 +117,7 @@ class Ui:
                 found = None
             if found:
                 return found
-            time.sleep(0.5)
+            time.sleep(every)
         raise AssertionError(f"the condition was not met within {seconds} s")
 
     def close(self):

@@ -137,13 +137,13 @@ class KilledStack:
         self.wait_for(condition, seconds)
         return time.monotonic() - start
 
-    def wait_for(self, condition, seconds):
+    def wait_for(self, condition, seconds, *, every=1.0):
         """Wait for a condition; return what met it."""
         end = time.monotonic() + seconds
         while not (found := condition()):
             if time.monotonic() > end:
                 raise AssertionError(f"the condition was not met within {seconds} s")
-            time.sleep(0.1)
+            time.sleep(every)
         return found
 
     def different_tables(self):

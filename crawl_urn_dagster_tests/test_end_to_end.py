@@ -160,7 +160,7 @@ def test_publications_are_reported_once_despite_a_crash(unattended):
     ]  # a revision of the past, with a new crawl
     publish(BEFORE + 2)
     started = dg.RunsFilter(job_name="remote_update", statuses=[dg.DagsterRunStatus.STARTED])
-    one.ui.wait_until(lambda: one.instance.get_runs(started))
+    one.ui.wait_until(lambda: one.instance.get_runs(started), every=0.1)
     one.kill_daemon()
     one.start()
     one.wait_for_report(3)

@@ -24,7 +24,7 @@ def stack(tmp_path):
 # Dagster #4319: after a reboot, runs stay STARTED forever.
 def test_work_of_a_killed_stack_is_repeated(stack):
     update = dg.RunsFilter(job_name="killed_update", statuses=[dg.DagsterRunStatus.STARTED])
-    (run,) = stack.wait_for(lambda: stack.instance.get_runs(update), 2 * PATIENT_SECONDS)
+    (run,) = stack.wait_for(lambda: stack.instance.get_runs(update), 2 * PATIENT_SECONDS, every=0.1)
     stack.kill()
     assert stack.instance.get_run_by_id(run.run_id).status == dg.DagsterRunStatus.STARTED
     stack.start()
