@@ -44,7 +44,7 @@ class Unattended:
                 "granularity": "other",
                 "source": {"type": "presence_list", "path": self.source.address("listed.csv")},
                 "drift": {"window_crawls": REFERENCE},
-                "automation": {"look_every_seconds": 1, "first_wait_seconds": 1, "attempts": 2},
+                "automation": {"look_every_seconds": 3, "first_wait_seconds": 1, "attempts": 2},
             }
         )
         self.configuration = configure(folder, collection)
