@@ -1,8 +1,8 @@
 """The commands, configurations and code that the README and the user guides show work as printed."""
 
+import io
 import re
-import subprocess
-import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -27,8 +27,17 @@ def commands(page):
     return [text.splitlines() for text in blocks(page, "sh")]
 
 
-def run_python(code, folder):
-    return subprocess.run([sys.executable, "-c", code], cwd=folder, check=True, capture_output=True, text=True).stdout
+@pytest.fixture
+def run_python(tmp_path, monkeypatch):
+    """Run code in the folder of the test, and return what it prints."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(code):
+        with redirect_stdout(io.StringIO()) as printed:
+            exec(code, {"__name__": "__main__"})
+        return printed.getvalue()
+
+    return run
 
 
 def test_every_command_is_tested():
@@ -78,11 +87,11 @@ def test_own_archives_are_configured_as_shown(tmp_path):
 
 
 @pytest.mark.slow
-def test_api_prints_the_text_shown(tmp_path, shared_data):
+def test_api_prints_the_text_shown(run_python, tmp_path, shared_data):
     code, (shown,) = blocks(PYTHON, "python")[0], blocks(PYTHON, "text")
     name = "us_gov_hosts.csv.gz"
     (tmp_path / name).symlink_to(shared_data / "presence" / name)
-    assert run_python(code, tmp_path) == shown
+    assert run_python(code) == shown
     assert (tmp_path / "residuals.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -96,11 +105,11 @@ def test_tutorial_queries_columns_that_exist():
     assert set(query.split(", ")) <= {column.name for column in PARAMETERS.columns}
 
 
-def test_code_location_loads_as_shown(tmp_path):
+def test_code_location_loads_as_shown(run_python, tmp_path):
     _, code = blocks(PYTHON, "python")
     pairs = Path(tables_collection(tmp_path, histories(12), windows=False).source.pairs)
     (tmp_path / "my_collections.yaml").write_text(
         "collections:\n"
         f"  - {{name: mine, granularity: url, source: {{type: observable_tables, pairs: {pairs.name}}}}}\n"
     )
-    assert int(run_python(f"{code}\nprint(len(list(defs.resolve_all_asset_keys())))\n", tmp_path)) > 0
+    assert int(run_python(f"{code}\nprint(len(list(defs.resolve_all_asset_keys())))\n")) > 0
