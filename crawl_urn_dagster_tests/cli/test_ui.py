@@ -114,8 +114,9 @@ def test_ui_shows_and_re_executes_earlier_runs(started):
 
 
 def test_graph_shows_the_assets(ui, page):
-    page.set_viewport_size({"width": 3000, "height": 6000})  # the page has only the visible assets
-    page.goto(f"{ui.address}/locations/crawl_urn_dagster/asset-groups/fitting/lineage")
+    # The page has only the visible assets, and no names if there are as many as in the other collection.
+    page.set_viewport_size({"width": 3000, "height": 6000})
+    page.goto(f"{ui.address}/locations/crawl_urn_dagster/asset-groups/avoiding/lineage")
     for name in ("crawls", "containment", "parameters", "report"):
         page.get_by_text(name, exact=True).first.wait_for()
 
