@@ -33,7 +33,7 @@ _CLOCK_STAYS = (
 )
 _QUOTED_WITHOUT_CLOCK = " The numbers that may be quoted come from capture histories and do not depend on the clock."
 _THINNED = (
-    f"The collection has more than {LONGEST_COMPLETE} crawls. Its fits use sums over blocks of pairs, selected lags "
+    f"The collection has more than {LONGEST_COMPLETE} crawls. Its fits use sums over blocks of pairs, selected pairs "
     "and windows, and at most 33 rolling windows, because pairs grow with the square of the crawls. Tables of "
     "observables are complete."
 )

@@ -5,8 +5,28 @@ import pytest
 from scipy.stats import chi2, chi2_contingency, fisher_exact
 
 from crawl_urn_dagster.urn import CaptureHistoryCounts, simulate
-from crawl_urn_dagster.urn.goodness_of_fit.release_recapture import pooled_c_hat, release_recapture_tests
+from crawl_urn_dagster.urn.goodness_of_fit.release_recapture import _pool_columns, pooled_c_hat, release_recapture_tests
 from crawl_urn_dagster_tests.urn.goodness_of_fit.populations import EMPTY, as_counts, group, presence
+
+
+def _has_few_expected(table):
+    return (np.outer(table.sum(axis=1), table.sum(axis=0)) < 2 * table.sum()).any()
+
+
+def _pooled_step_by_step(table):
+    while table.shape[1] > 2 and table.any() and _has_few_expected(table):
+        table = np.column_stack([table[:, :-2], table[:, -2] + table[:, -1]])
+        if table[:, 0].sum() < table[:, -1].sum():
+            table = table[:, ::-1]
+    return table
+
+
+def test_columns_are_pooled_from_the_end_that_is_smaller():
+    rng = np.random.default_rng(1)
+    for _ in range(300):
+        means = rng.exponential(5) * rng.random((2, rng.integers(1, 30))) ** rng.integers(1, 6)
+        table = rng.poisson(means).astype(float)
+        np.testing.assert_array_equal(_pool_columns(table), _pooled_step_by_step(table))
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from crawl_urn_dagster.urn.open_population import newton
 from crawl_urn_dagster.urn.open_population.newton import covariance_of, maximise_within
 
 WIDE = (np.full(2, -10.0), np.full(2, 10.0))
@@ -39,3 +40,12 @@ def test_covariance_leaves_out_flat_and_fixed_directions():
     np.testing.assert_allclose(covariance[:2, :2], 0.125, rtol=1e-12)
     assert covariance[2, 2] == pytest.approx(0.25)
     assert covariance_of(hessian, np.array([True, True, False]))[2, 2] == 0.0
+
+
+@pytest.mark.parametrize("lowest", [0.5, 1e-12])
+def test_many_parameters_have_the_covariance_of_few(lowest, monkeypatch):
+    vectors = np.linalg.qr(np.random.default_rng(1).standard_normal((6, 6)))[0]
+    hessian = -(vectors * np.append(lowest, np.arange(1.0, 6))) @ vectors.T
+    expected = covariance_of(hessian, np.ones(6, dtype=bool))
+    monkeypatch.setattr(newton, "_MANY", 1)
+    np.testing.assert_allclose(covariance_of(hessian, np.ones(6, dtype=bool)), expected, rtol=1e-9, atol=1e-12)

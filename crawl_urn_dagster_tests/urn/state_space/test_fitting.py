@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from crawl_urn_dagster.urn.data import thinning
 from crawl_urn_dagster.urn.data.histories import CaptureHistoryCounts
 from crawl_urn_dagster.urn.results.result import Status
 from crawl_urn_dagster.urn.state_space.classes import Mixture, StateSpaceClass
@@ -56,6 +57,14 @@ def test_fit_with_uneven_gaps_recovers_simulated_class():
     fit = fit_model("hidden_1", observe(CaptureHistoryCounts(fine.seen[:, kept], fine.elements), GAPS), seed=1)
     assert fit.mixture.classes[0].survival == pytest.approx(0.96, abs=0.004)
     assert fit.mixture.classes[0].availability == pytest.approx(0.25 / 0.35, abs=0.03)
+
+
+@pytest.mark.parametrize("model", ["markov_2", "core_hidden_1"])
+def test_long_list_with_uneven_gaps_reaches_the_same_maximum(model, monkeypatch):
+    data = observe(simulate_classes(HIDDEN, 300, 17, seed=3), GAPS)
+    expected = fit_model(model, data, seed=1)
+    monkeypatch.setattr(thinning, "LONGEST_COMPLETE", 16)
+    assert fit_model(model, data, seed=1).log_likelihood == pytest.approx(expected.log_likelihood, abs=1e-2)
 
 
 @pytest.mark.parametrize(
