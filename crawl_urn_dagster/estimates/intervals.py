@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from crawl_urn_dagster.estimates.collection_data import CollectionData
     from crawl_urn_dagster.urn import Bootstrap, FitKind, Interval
+    from crawl_urn_dagster.urn.fits.joint import JointFit
     from crawl_urn_dagster.urn.results.result import AnyFit
 
     FloatArray = npt.NDArray[np.float64]
@@ -38,6 +39,8 @@ SEED = 1
 LEVEL = 0.95
 # A core test below this p-value qualifies a fit: 1 in 1,000 collections with a permanent core fail it.
 _CORE_TEST_LEVEL = 1e-3
+# Difference of parameters, and of times in mean gaps, up to which joint fits on two clocks are the same.
+_SAME = 1e-6
 
 
 class Refits(NamedTuple):
@@ -106,7 +109,13 @@ def with_intervals(
     """
     clocks = dict.fromkeys(fit.kind.clock for fit in fits)
     on_clocks = [[fit for fit in fits if fit.kind.clock == clock] for clock in clocks]
-    parts = call_each(_with_intervals_on_clock, [(some, data, n_replicates, seed) for some in on_clocks])
+    parts: list[FittedCollection]
+    if _have_equal_bootstraps(on_clocks):
+        parts = [_with_intervals_on_clock(on_clocks[0], data, n_replicates, seed)]
+        drawn = tuple(parts[0].bootstraps.values())
+        parts += [_with_intervals_on_clock(some, data, n_replicates, seed, drawn) for some in on_clocks[1:]]
+    else:
+        parts = call_each(_with_intervals_on_clock, [(some, data, n_replicates, seed) for some in on_clocks])
     found = {fit.kind: fit for part in parts for fit in part.fits}
     return FittedCollection(
         [found[fit.kind] for fit in fits],
@@ -115,20 +124,43 @@ def with_intervals(
     )
 
 
+def _joint_of(fits: Sequence[AnyFit]) -> list[JointFit]:
+    """Return the joint fits that have replicates."""
+    return [fit for fit in fits if isinstance(fit.details, JointDetails) and fit.is_reported]
+
+
+def _have_equal_bootstraps(on_clocks: Sequence[Sequence[AnyFit]]) -> bool:
+    """Whether the joint fits on all clocks are the same, as they are if all gaps are equal."""
+    if not on_clocks:
+        return False
+    first, *others = map(_joint_of, on_clocks)
+    return all(
+        [fit.kind.model for fit in first] == [fit.kind.model for fit in other]
+        and all(
+            np.allclose(one.details.parameters, same.details.parameters, rtol=0, atol=_SAME)
+            and np.allclose(one.details.counts.in_mean_gaps, same.details.counts.in_mean_gaps, rtol=0, atol=_SAME)
+            for one, same in zip(first, other, strict=True)
+        )
+        for other in others
+    )
+
+
 def _with_intervals_on_clock(
-    fits: Sequence[AnyFit], data: CollectionData, n_replicates: int, seed: int
+    fits: Sequence[AnyFit], data: CollectionData, n_replicates: int, seed: int, same: Sequence[Bootstrap] = ()
 ) -> FittedCollection:
-    """Compute the intervals of the fits on one clock; see `with_intervals`."""
-    joint = [fit for fit in fits if isinstance(fit.details, JointDetails) and fit.is_reported]
+    """Compute the intervals of the fits on one clock, with the replicates of another clock if these are the same."""
+    joint = _joint_of(fits)
     drawn_from = next((fit for fit in joint if fit.kappa != 0), None)
     if drawn_from is None:
         return FittedCollection(fits, {}, {})
     refits: dict[FitKind, Refits] = {}
     bootstraps: dict[FitKind, Bootstrap] = {}
     found: dict[FitKind, AnyFit] = {}
-    drawn = bootstrap_joint(drawn_from, seed=seed, n_replicates=n_replicates)
+    known = {one.fit.kind.model: one for one in same}
+    drawn = _of_fit(known, drawn_from) or bootstrap_joint(drawn_from, seed=seed, n_replicates=n_replicates)
     for fit in joint:
-        bootstrap = drawn if fit is drawn_from else refit(fit, drawn.noise, drawn.replicates)
+        found_again = drawn if fit is drawn_from else _of_fit(known, fit)
+        bootstrap = found_again or refit(fit, drawn.noise, drawn.replicates)
         bootstraps[fit.kind], refits[fit.kind] = bootstrap, Refits(bootstrap.estimates, {})
         tested = fit.with_reasons(*_core_test(bootstrap, data.in_all))
         found[fit.kind] = apply_interval_rule(tested, bootstrap.intervals())
@@ -139,6 +171,15 @@ def _with_intervals_on_clock(
             refits[fit.kind] = Refits(values, _about_estimates(fit, values, drawn.fit))
             found[fit.kind] = apply_interval_rule(fit, _curve_intervals(fit, refits[fit.kind], drawn))
     return FittedCollection([found.get(fit.kind, fit) for fit in fits], refits, bootstraps)
+
+
+def _of_fit(known: Mapping[str, Bootstrap], fit: JointFit) -> Bootstrap | None:
+    """Return the bootstrap of the same model on the clock of a fit; None without one."""
+    if fit.kind.model not in known:
+        return None
+    bootstrap = known[fit.kind.model]
+    counts = replace(bootstrap.replicates.counts, times=fit.details.counts.times)
+    return replace(bootstrap, fit=fit, replicates=bootstrap.replicates._replace(counts=counts))
 
 
 def _core_test(bootstrap: Bootstrap, in_all: int | None) -> tuple[Reason, ...]:

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from crawl_urn_dagster.estimates import intervals
 from crawl_urn_dagster.estimates.collection_data import CollectionData
 from crawl_urn_dagster.estimates.fits.data_points import containment_points
 from crawl_urn_dagster.estimates.fits.definition_builders import mean_curves_fit
@@ -142,3 +143,17 @@ def test_curves_that_do_not_identify_a_core_are_not_ok():
     assert any(interval.is_uninformative for interval in fit.intervals.values())
     assert fit.status == Status.NOT_IDENTIFIED
     assert ReasonCode.UNINFORMATIVE_INTERVAL in fit.reason_codes
+
+
+def test_clocks_with_equal_gaps_share_replicates_and_keep_their_intervals(monkeypatch):
+    # Months have unequal lengths, so the times are set to equal gaps.
+    data = simulated(10)
+    data = replace(data, crawls=data.crawls.assign(years=np.arange(10) / 52), _counts={})
+    fits = fit_primary(data)
+    shared = with_intervals(fits, data, n_replicates=20)
+    one, other = (shared.bootstrap_on(clock).replicates.counts for clock in ("crawl", "year"))
+    assert one.sizes is other.sizes
+    monkeypatch.setattr(intervals, "_have_equal_bootstraps", lambda _: False)
+    for fit, apart in zip(shared.fits, with_intervals(fits, data, n_replicates=20).fits, strict=True):
+        for name, interval in apart.intervals.items():
+            np.testing.assert_allclose(fit.intervals[name], interval, rtol=1e-6, atol=1e-9)
