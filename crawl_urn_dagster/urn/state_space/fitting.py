@@ -48,6 +48,8 @@ _LOWEST, _HIGHEST = -9.0, 12.0
 _STARTS = 4
 _ITERATIONS_OF_A_START = 25
 _ITERATIONS = 300
+# Log-likelihoods of the first two searches that differ by less are at the same maximum.
+_SAME_MAXIMUM = 1e-3
 # A search ends when a step gains less than that in the log-likelihood.
 _LEAST_GAIN = 1e-6
 # Twice the gain that Newton's method would still make, above which a search has not converged.
@@ -143,7 +145,11 @@ def fit_model(model: str, data: Observations, *, seed: int, start: FloatArray | 
     rng = np.random.default_rng(seed)
     first = _first_start(layout, is_per_gap=data.gaps is not None)
     starts = [first] + [first + rng.standard_normal(first.size) for _ in range(_STARTS - 1)]
-    found = [search(likelihood, start, _ITERATIONS_OF_A_START) for start in starts]
+    found: list[tuple[FloatArray, float]] = []
+    for start in starts:
+        found.append(search(likelihood, start, _ITERATIONS_OF_A_START))
+        if len(found) > 1 and abs(found[0][1] - found[1][1]) < _SAME_MAXIMUM:
+            break  # the likelihood most likely has no other maximum
     point = search(likelihood, min(found, key=lambda candidate: candidate[1])[0])[0]
     return describe(model, likelihood, _ordered(likelihood, point))
 

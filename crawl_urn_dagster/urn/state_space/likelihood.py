@@ -212,8 +212,10 @@ def class_tables(layout: Layout, logits: list[FloatArray], log_growth: float, da
         behind = never if is_alike else first_returns(backwards.with_last_axes(1), n - 1).never
     else:
         over_gaps = parameters.with_last_axes(1).over_gap(gaps)
-        log_first, never = _uneven_returns(over_gaps), never_again(over_gaps)[0][..., ::-1]
-        behind = never_again(backwards.with_last_axes(1).over_gap(gaps[::-1]))[0][..., ::-1]
+        log_first = _uneven_returns(over_gaps)
+        both = zip(over_gaps, backwards.with_last_axes(1).over_gap(gaps[::-1]), strict=True)
+        both_ways = ClassParameters(*(np.stack(np.broadcast_arrays(*values)) for values in both))
+        never, behind = never_again(both_ways)[0][..., ::-1]
     values = ClassParameters(*(value[:, 0].real for value in parameters))
     return ClassTables(values, np.concatenate([log_first, _log_and_slopes(never)], axis=-1), _log_and_slopes(behind))
 

@@ -145,14 +145,18 @@ def never_again(parameters: ClassParameters) -> tuple[Values, Values]:
         Probabilities for an element in that state at crawl t, of shape (..., n + 1).
     """
     shape = np.broadcast_shapes(*(value.shape for value in parameters))
-    result = np.ones((2, shape[-1] + 1, *shape[:-1]), dtype=np.result_type(*parameters))
-    steps = [np.moveaxis(np.broadcast_to(value, shape), -1, 0) for value in parameters]
+    survival, coverage, departure, reactivation = (
+        np.moveaxis(np.broadcast_to(value, shape), -1, 0) for value in parameters
+    )
+    missed, dead = survival * (1 - coverage), (1 - survival)[:, None]
+    # From both states to both, by the first state.
+    to_available = np.stack([missed * (1 - departure), missed * reactivation], axis=1)
+    to_dormant = np.stack([survival * departure, survival * (1 - reactivation)], axis=1)
+    result = np.ones((shape[-1] + 1, 2, *shape[:-1]), dtype=np.result_type(*parameters))
     for t in range(shape[-1] - 1, -1, -1):
-        survival, coverage, departure, reactivation = (value[t] for value in steps)
-        missed, dormant = (1 - coverage) * result[0, t + 1], result[1, t + 1]
-        result[0, t] = 1 - survival + survival * ((1 - departure) * missed + departure * dormant)
-        result[1, t] = 1 - survival + survival * (reactivation * missed + (1 - reactivation) * dormant)
-    available, dormant = np.moveaxis(result, 1, -1)
+        available, dormant = result[t + 1]
+        result[t] = dead[t] + to_available[t] * available + to_dormant[t] * dormant
+    available, dormant = np.moveaxis(result, 0, -1)
     return available, dormant
 
 
