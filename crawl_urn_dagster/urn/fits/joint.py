@@ -54,8 +54,9 @@ _REWEIGHTINGS, _UNDAMPED = 60, 5
 # Weights do not settle if so many iterations do not halve the step of the parameters.
 _ITERATIONS_TO_HALVE = 10
 _STEADY = 1e-5
-# Step at which a search ends that the next weights continue.
-_NEGLIGIBLE = 1e-6
+# Step at which a search ends that the next weights continue: this share of the change by the last weights, within these
+# limits.
+_SHARE_OF_CHANGE, _NEGLIGIBLE, _ROUGH = 0.1, 1e-6, 1e-3
 # Number of starts of a profile that are searched from.
 _PROMISING = 2
 
@@ -237,13 +238,17 @@ def urn_slopes(
     return core, shell, ClassSlopes(size, coverages, np.stack([none, 1 / alpha, none], axis=-1))
 
 
-def fit_replicates(points: Points, counts: Counts, start: FloatArray, free: BoolArray) -> Solutions:
+def fit_replicates(
+    points: Points, counts: Counts, start: FloatArray, free: BoolArray, *, roughest: float = _ROUGH
+) -> Solutions:
     """Fit counts with one leading axis, each problem from its start, first weighted by the counts expected there.
 
     Parameters
     ----------
     start, free
         Shape (problems, 3): parameters as in `Solutions`, and which of them may move.
+    roughest
+        Largest step at which a search ends while the weights still change.
     """
     parameters, moved, settled = start.copy(), np.full(len(start), np.inf), np.zeros(len(start), dtype=bool)
     variance = points.variance(counts, *urn_of(counts.in_mean_gaps, counts.sizes, parameters))
@@ -254,7 +259,8 @@ def fit_replicates(points: Points, counts: Counts, start: FloatArray, free: Bool
         if not rows.size:
             break
         some = counts.select(rows)
-        found = _search(points, some, 1 / variance[rows], parameters[rows], free, negligible=_NEGLIGIBLE)
+        negligible = np.clip(_SHARE_OF_CHANGE * moved[rows], _NEGLIGIBLE, roughest)
+        found = _search(points, some, 1 / variance[rows], parameters[rows], free, negligible=negligible)
         moved[rows] = abs(found.parameters - parameters[rows]).max(axis=-1)
         parameters[rows], settled[rows] = found.parameters, found.settled
         expected = points.variance(some, *urn_of(counts.in_mean_gaps, some.sizes, found.parameters))
@@ -322,7 +328,7 @@ def _best(points: Points, counts: Counts, model: str) -> Solutions:
     unweighted = np.ones((1, len(points.kind)))
     first = _search(points, counts.repeated(len(starts)), unweighted, starts, free, only_best=True)
     leader = first.parameters[[int(first.cost.argmin())]]
-    return fit_replicates(points, counts.repeated(1), leader, free[None])
+    return fit_replicates(points, counts.repeated(1), leader, free[None], roughest=_NEGLIGIBLE)
 
 
 def _search(

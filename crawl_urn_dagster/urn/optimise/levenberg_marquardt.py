@@ -59,7 +59,7 @@ def minimise_all(
     free: BoolArray,
     bounds: tuple[FloatArray, FloatArray],
     slopes: Curves | None = None,
-    negligible: float = _SETTLED,
+    negligible: FloatArray | float = _SETTLED,
     only_best: bool = False,
 ) -> Optima:
     """Minimise the squared residuals of each problem from its start, by the steps of Levenberg and Marquardt.
@@ -80,7 +80,7 @@ def minimise_all(
     slopes
         Derivatives of the curves by the parameters, shape (n_problems, n, n_points); by differences if None.
     negligible
-        Step at which a search ends.
+        Step at which a search ends, of all problems or of each.
     only_best
         Whether the problems are starts of one problem, of which only the lowest optimum is needed. After the leading
         search has settled, the others have as many steps again. A search also ends, not settled, if at the gain of its
@@ -97,6 +97,7 @@ def minimise_all(
     for Industrial and Applied Mathematics 11, 431-441.
     """
     lower, upper = bounds
+    negligible = np.broadcast_to(negligible, len(start))
 
     def differences(values: FloatArray, rows: IntArray) -> FloatArray:
         return jacobian(lambda moved: curves(moved, rows), values, lower, upper)
@@ -124,7 +125,7 @@ def minimise_all(
         new_cost = (weights[rows] * new**2).sum(axis=-1)
         better = new_cost < cost[rows]
         gained_nothing = better & (cost[rows] - new_cost <= _GAIN * new_cost + nothing[rows])
-        settled[rows] = (abs(there - here).max(axis=-1) < negligible) | gained_nothing
+        settled[rows] = (abs(there - here).max(axis=-1) < negligible[rows]) | gained_nothing
         damping[rows] *= np.where(better, _SOFTER, _HARDER)
         accepted, gain = rows[better], (cost[rows] - new_cost)[better]
         parameters[accepted], residuals[accepted], cost[accepted] = there[better], new[better], new_cost[better]
