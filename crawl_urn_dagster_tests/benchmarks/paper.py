@@ -93,8 +93,8 @@ def formula_numbers():
         f"{1 - fates.missed**2:.2f} within 2 crawls; followed {_followed(1):.2f} and {_followed(2):.2f}",
         "core_terms": f"survival {both.core.alpha:.0f}, ℓ = {both.core.operator_terms().life_expectancy}",
         "ridge": _ridge(both),
-        "increments": "the increments for κ = 0.4 are those of an urn without a core whose crawls have "
-        f"{1 - both.core_share:.3f} of the size; largest difference {max(abs(steps)):.10f}",
+        "increments": "an urn without a core whose crawls have "
+        f"{1 - both.core_share:.3f} of the size has the same increments; largest difference {max(abs(steps)):.10f}",
         "petersen": "Petersen on two crawls gives "
         + " and ".join(f"{listed / both.containment(lag):.2f} N at a lag of {lag}" for lag in (1, 10)),
         "half_life": f"{terms.half_life:.2f} crawls of eligibility, residual lifetime {terms.life_expectancy:.2f}",

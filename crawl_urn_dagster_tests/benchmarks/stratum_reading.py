@@ -5,7 +5,7 @@ archives:
 
 - *urn, random ranks*: a core and shell urn in which every capture has a new random rank.
 - *urn, ranks by age*: the same urn, with better ranks for elements that have been eligible for longer.
-- *list, flicker, losses*: the list with flicker, from which one in ten elements is lost for good in every gap.
+- *list, flicker, losses*: the list with flicker, from which one in ten elements is lost permanently in every gap.
 - *list, no flicker* and *list, flicker*: the 1,000 highest of 5,000 elements by a score that follows the same AR(1)
   process for all, without and with additional noise at each crawl.
 

@@ -135,7 +135,7 @@ def with_rule_of_three(rate: Quantity, exposed: float) -> Quantity:
 
 
 def without_newcomers(share: Quantity, newcomers: Quantity) -> Quantity:
-    """Return the share of newcomers, without a value if there are none."""
+    """Return the share of newcomers, without a value if no newcomers are estimated."""
     if newcomers.value or share.value is None:
         return share
     code = ReasonCode.TOO_FEW_ELEMENTS.value

@@ -1,6 +1,6 @@
 """Bound the share of first captures that appeared since the previous crawl.
 
-Does not fit; see `ladder`. Intervals of the share are those of `quantities`.
+Does not fit (see `ladder`) or estimate intervals (see `quantities`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ReallyNew(NamedTuple):
 def bound_really_new(classes: Sequence[PopulationClass]) -> ReallyNew:
     """Return the share of first captures that appeared since the crawl before, with its ends over the assumptions.
 
-    Of a class with survival α and coverage c, N(1 - α) elements appear per crawl, and the crawl captures Nc(1 - α) of
+    N(1 - α) elements of a class with survival α and coverage c appear per crawl, which captures Nc(1 - α) of
     them. Its first captures are Nc(1 - α) / (1 - α(1 - c)) in the long run. Without crawls before the window they are
     more, because the first crawls capture older elements for the first time. Histories determine the first captures
     but not the ratio r of the coverage of elements in their first crawl to that in later crawls; with it,
