@@ -91,7 +91,7 @@ def compare_budgets(content: Content) -> str:
         advice = "Larger crawls, less often" if best["cadence"] > 1 else "Smaller crawls, more often"
         return (
             f"**{advice}.** For equal fetches, {_plan(content, best)}, newcomers included, find {_change(best)} new "
-            f"{noun}s a year than {_plan(content, {'cadence': 1.0})}."
+            f"{noun}s a year than now."
         )
     advice = "Keep the present plan" if _direction(best) == "fewer" else "No plan is better"
     return f"**{advice}.** For equal fetches, {_plan(content, best)} find {_change(best)} new {noun}s a year."
@@ -100,7 +100,7 @@ def compare_budgets(content: Content) -> str:
 def _plan(content: Content, row: Row) -> str:
     """Name the size of the crawls of a plan, if it is known, and their gap."""
     size = "crawls" if pd.isna(content.mean_size) else format_cell(_rounded(content.mean_size * row["cadence"]))
-    noun = "" if size == "crawls" or row["cadence"] == 1 else f" {content.noun}s"
+    noun = "" if size == "crawls" else f" {content.noun}s"
     return f"{size}{noun} every {content.mean_gap_days * row['cadence']:.0f} days"
 
 

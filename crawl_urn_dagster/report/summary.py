@@ -56,7 +56,7 @@ def lead(content: Content) -> list[Block]:
     if isinstance(content.collection.source, SimulatedSource):
         source = content.collection.source
         truth = f"κ {source.kappa:g}, α {source.alpha:g}, c {source.coverage:g}, seed {source.seed}"
-        blocks.insert(0, f"**Simulated data, not a real crawl** ({truth}).")
+        blocks.insert(0, f"**Simulated data** ({truth}).")
     pictures = content.figures("completeness_by_crawl") if len(content.frames["population"]) else []
     return [*blocks, *_warnings(content), answers_table(content), *pictures]
 

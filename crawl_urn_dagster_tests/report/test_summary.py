@@ -26,7 +26,7 @@ def with_verdict(diagnosis, name, meaning="what it means"):
 
 
 def test_page_opens_with_the_verdict(page):
-    assert page.split("\n\n")[1].startswith("> ✔ **Numbers may be quoted: yes (`sound`).** The urn model fits the ")
+    assert page.split("\n\n")[1].startswith("> ✔ **Numbers may be quoted: yes (`sound`).** The urn model fits, and its ")
 
 
 def test_quantities_are_the_table(tables, content_with):
@@ -85,7 +85,7 @@ def test_refuted_collection_quotes_no_number(tables, content_with):
 def test_lead_marks_simulated_data(tables, page):
     assert "Simulated data" not in page
     note, verdict, *_ = lead(Content(demo_collection(), tables, broken_rules={}))
-    assert note == "**Simulated data, not a real crawl** (κ 0.4, α 0.75, c 0.6, seed 1)."
+    assert note == "**Simulated data** (κ 0.4, α 0.75, c 0.6, seed 1)."
     assert verdict.level == "good"
     assert verdict.text.startswith("**Numbers may be quoted: yes")
 

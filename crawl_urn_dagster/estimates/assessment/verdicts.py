@@ -74,8 +74,8 @@ VERDICTS: Mapping[VerdictName, _Wording] = {
     VerdictName.SOUND: _Wording(
         _YES,
         Status.OK,
-        "The urn model fits the collection, and its tests would have found a departure that matters. Quote the "
-        "estimates with their confidence intervals.",
+        "The urn model fits, and its tests would have found a departure that matters. Quote the estimates with their "
+        "confidence intervals.",
     ),
     VerdictName.NO_CORE_NEEDED: _Wording(
         _YES,
