@@ -86,15 +86,13 @@ def compare_budgets(content: Content) -> str:
     others = [dict(row) for row in plans[~plans["current"].astype(bool)].to_dict("records")]
     if not others:
         return "No other gap is possible with as many fetches a year: crawls would miss the core or exceed the urn."
-    best, noun = others[0], content.noun
-    if _direction(best) == "more":
-        advice = "Larger crawls, less often" if best["cadence"] > 1 else "Smaller crawls, more often"
-        return (
-            f"**{advice}.** For equal fetches, {_plan(content, best)}, newcomers included, find {_change(best)} new "
-            f"{noun}s a year than now."
-        )
-    advice = "Keep the present plan" if _direction(best) == "fewer" else "No plan is better"
-    return f"**{advice}.** For equal fetches, {_plan(content, best)} find {_change(best)} new {noun}s a year."
+    best = others[0]
+    advice = {"more": "Larger crawls, less often", "fewer": "Keep the present plan", "": "No plan is better"}
+    advice |= {"more": "Smaller crawls, more often"} if best["cadence"] < 1 else {}
+    return (
+        f"**{advice[_direction(best)]}.** For equal fetches, {_plan(content, best)}, newcomers included, find "
+        f"{_change(best)} new {content.noun}s a year."
+    )
 
 
 def _plan(content: Content, row: Row) -> str:

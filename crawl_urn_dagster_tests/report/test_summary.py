@@ -26,7 +26,9 @@ def with_verdict(diagnosis, name, meaning="what it means"):
 
 
 def test_page_opens_with_the_verdict(page):
-    assert page.split("\n\n")[1].startswith("> ✔ **Numbers may be quoted: yes (`sound`).** The urn model fits, and its ")
+    assert page.split("\n\n")[1].startswith(
+        "> ✔ **Numbers may be quoted: yes (`sound`).** The urn model fits, and its "
+    )
 
 
 def test_quantities_are_the_table(tables, content_with):
