@@ -30,6 +30,14 @@ if TYPE_CHECKING:
     from crawl_urn_dagster.estimates.assessment.result import Assessment
 
 COMPARED = ("kappa", "completeness", "population")
+#: Scenarios of a truncated first or last crawl: a scenario of the simulator, and the settings that differ.
+TRUNCATED_ENDS: dict[str, tuple[str, dict[str, Any]]] = {
+    "truncated_last": ("truncated_4", {"truncated": (29, 0.05)}),
+    "truncated_first": ("truncated_4", {"truncated": (0, 0.5)}),
+    "no_core_truncated_last": ("no_core_noise", {"N": 5_000, "truncated": (23, 0.2)}),
+    "dormancy_truncated_last": ("dormancy_no_core", {"N": 3_000, "truncated": (23, 0.05)}),
+    "dormancy_truncated_first": ("dormancy_no_core", {"N": 3_000, "logit_sd": 0.3, "truncated": (0, 0.3)}),
+}
 # The simulator returns captures only: these additions make it return its population, and change no random number.
 _ADDITIONS = (
     ("    for t in range(T):\n", "    states = []\n    for t in range(T):\n"),
@@ -79,6 +87,9 @@ def simulator(*, returns_population: bool = False) -> ModuleType:
         source = source.replace(before, after)
     module = ModuleType("simulator")
     exec(compile(source, path, "exec"), module.__dict__)  # a file of the shared folder
+    for name, (of, differing) in TRUNCATED_ENDS.items():
+        settings, kappa = module.SCENARIOS[of]
+        module.SCENARIOS[name] = (settings | differing, kappa)
     return module
 
 
