@@ -27,13 +27,13 @@ def test_blocks_hold_every_known_pair_once(share):
 def test_number_of_points_grows_with_the_number_of_crawls():
     sizes = [blocks_of_pairs(np.triu(np.ones((n, n), dtype=bool), 1)).shape[1] for n in (400, 800)]
     assert sizes[1] < 2.2 * sizes[0]
-    assert kept_pairs(800).sum() < 2.2 * kept_pairs(400).sum()
+    assert kept_pairs(800).sum() < 8_100
 
 
-@pytest.mark.parametrize("n", [101, 365, 1_000])
+@pytest.mark.parametrize("n", [130, 365, 1_000])
 def test_selected_windows_are_spread_evenly_over_lags_and_crawls(n):
     kept = kept_windows(n)
-    one_in = -(-n // 50) | 1
+    one_in = -(-(n**2) // 16_000) | 1
     for lag in range(n):
         assert abs(np.diagonal(kept, lag).sum() - (n - lag) / one_in) <= 1
     for crawl in range(n):
