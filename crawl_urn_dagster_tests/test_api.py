@@ -84,7 +84,7 @@ def test_figures_are_drawn_by_name(fitted):
 def test_shells_complete_the_names_of_figures(fitted):
     assert set(fitted.figures) <= set(dir(copy.copy(fitted.plot)))
     assert fitted.plot.containment_by_lag(title="these hosts").get_suptitle().startswith("these hosts: ")
-    with pytest.raises(AttributeError, match="'no_such' is no figure of these crawls"):
+    with pytest.raises(AttributeError, match="'no_such' is not a figure of these crawls"):
         fitted.plot.no_such()
 
 

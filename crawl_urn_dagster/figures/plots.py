@@ -70,7 +70,7 @@ class Plots:
         return [*super().__dir__(), *self._names]
 
     def __getattr__(self, name: str) -> Callable[..., Figure]:
-        # Python asks for private names while it copies an object that has no attributes yet.
+        # Python looks up private names while it copies an object that has no attributes yet.
         if name.startswith("_") or name not in self._names:
-            raise AttributeError(f"{name!r} is no figure of these crawls")
+            raise AttributeError(f"{name!r} is not a figure of these crawls")
         return partial(self, name)

@@ -297,7 +297,7 @@ def _with_gaw(numbers):
 
 
 class Mark(NamedTuple):
-    """A quantity of a figure of the paper: the printed range, and the value and range here; NaN if there is none."""
+    """A quantity of a figure of the paper: the printed range, and the value and range here; NaN where it is unknown."""
 
     label: str
     printed: tuple[float, float]
@@ -332,7 +332,7 @@ def size_marks():
 
 @in_style
 def draw_map():
-    """Draw the printed numbers of the paper's figures beside those of this package, and return the figure."""
+    """Draw the printed numbers of the paper's figures next to those of this package, and return the figure."""
     figure = new_figure(height=2.8, title="The paper's figures", heading="printed numbers, and those of this package")
     shares, sizes = figure.subplots(1, 2, width_ratios=[3, 2])
     _draw_marks(shares, share_marks(), "fraction")
