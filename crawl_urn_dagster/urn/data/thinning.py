@@ -10,6 +10,7 @@ Does not thin observables, which stay complete; see `observables`.
 
 from __future__ import annotations
 
+from math import gcd
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 LONGEST_COMPLETE = 100
 # Largest number of single pairs, and of single windows, that fits of longer collections use.
 _MOST_PAIRS = 8_000
+# Number of start crawls from which some are left out, because a fit follows the windows of each.
+_MANY_STARTS = 120
 _MOST_WINDOWS = 32
 # Lag of the nearest pairs that are counted in blocks, in sides of a block. With it, intervals of joint fits of 80
 # crawls move by less than a tenth of their width.
@@ -35,8 +38,8 @@ def is_long(n_crawls: int) -> bool:
 def kept_windows(n_crawls: int) -> BoolArray:
     """Return whether fits to single windows use a window, by first and last crawl, shape (n_crawls, n_crawls).
 
-    Of a long collection they use one in k windows of each lag, and of each first and each last crawl. All lags and
-    crawls therefore keep their weight.
+    Of a long collection they use one in k windows of each lag and of each last crawl, and at most 239 first crawls. All
+    lags and last crawls therefore keep their weight.
 
     Examples
     --------
@@ -44,10 +47,14 @@ def kept_windows(n_crawls: int) -> BoolArray:
     (5050, True)
     """
     # If k is odd, the windows with (first + 2 lag) mod k = 0 are as many of each first crawl, last crawl and lag.
+    apart = max(n_crawls // _MANY_STARTS, 1) if is_long(n_crawls) else 1
     one_in = -(-(n_crawls**2) // (2 * _MOST_PAIRS)) | 1 if is_long(n_crawls) else 1
     start = np.arange(n_crawls)[:, None]
     lag = np.arange(n_crawls) - start
-    return np.asarray(((start + 2 * lag) % one_in == 0) & (lag >= 0))
+    every = -(-one_in // apart) | 1
+    while gcd(every, 2 * apart - 1) > 1:  # some last crawls would have no window
+        every += 2
+    return np.asarray((start % apart == 0) & ((start // apart + 2 * lag) % every == 0) & (lag >= 0))
 
 
 def kept_pairs(n_crawls: int) -> BoolArray:
