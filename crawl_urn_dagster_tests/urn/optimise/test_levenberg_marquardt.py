@@ -109,13 +109,14 @@ def test_only_the_best_start_is_searched_to_its_end():
     def search_all(**options):
         evaluated = []
 
-        def counted(parameters, rows):
+        def recording_curves(parameters, rows):
             evaluated.append(len(rows))
             return curves(parameters, rows)
 
         every = np.tile(observed, (len(starts), 1))
         free = np.ones(starts.shape, dtype=bool)
-        found = minimise_all(counted, every, np.ones_like(every), start=starts, free=free, bounds=BOUNDS, **options)
+        weights = np.ones_like(every)
+        found = minimise_all(recording_curves, every, weights, start=starts, free=free, bounds=BOUNDS, **options)
         return found, sum(evaluated)
 
     (full, n_full), (short, n_short) = search_all(), search_all(only_best=True)
