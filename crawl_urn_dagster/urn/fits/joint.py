@@ -48,9 +48,9 @@ _STARTS: dict[str, FloatArray] = {
 }
 # Mean square of standardised residuals up to which they are mostly the known errors of the counts.
 _MOSTLY_ERRORS = 2.0
-# If the model does not fit, weights can oscillate between iterations. After the first iterations they are geometric
-# means with the weights before.
-_REWEIGHTINGS, _UNDAMPED = 60, 5
+# If the model does not fit, parameters and weights can oscillate between iterations. When the parameters turn back,
+# the new weights get half the share in a geometric mean with the weights before.
+_REWEIGHTINGS = 60
 # Weights do not settle if so many iterations do not halve the step of the parameters.
 _ITERATIONS_TO_HALVE = 10
 _STEADY = 1e-5
@@ -253,7 +253,8 @@ def fit_replicates(
     parameters, moved, settled = start.copy(), np.full(len(start), np.inf), np.zeros(len(start), dtype=bool)
     variance = points.variance(counts, *urn_of(counts.in_mean_gaps, counts.sizes, parameters))
     steps: list[FloatArray] = []
-    for reweighted in range(_REWEIGHTINGS):
+    share, direction = np.ones((len(start), 1)), np.zeros_like(start)
+    for _ in range(_REWEIGHTINGS):
         before = steps[-1 - _ITERATIONS_TO_HALVE] if len(steps) > _ITERATIONS_TO_HALVE else np.inf
         rows = np.flatnonzero((moved >= _STEADY) & (moved <= before / 2))
         if not rows.size:
@@ -261,10 +262,12 @@ def fit_replicates(
         some = counts.select(rows)
         negligible = np.clip(_SHARE_OF_CHANGE * moved[rows], _NEGLIGIBLE, roughest)
         found = _search(points, some, 1 / variance[rows], parameters[rows], free, negligible=negligible)
-        moved[rows] = abs(found.parameters - parameters[rows]).max(axis=-1)
+        step = found.parameters - parameters[rows]
+        share[rows] *= np.where((step * direction[rows]).sum(axis=-1, keepdims=True) < 0, 0.5, 1)
+        moved[rows], direction[rows] = abs(step).max(axis=-1), step
         parameters[rows], settled[rows] = found.parameters, found.settled
         expected = points.variance(some, *urn_of(counts.in_mean_gaps, some.sizes, found.parameters))
-        variance[rows] = expected if reweighted < _UNDAMPED else np.sqrt(variance[rows] * expected)
+        variance[rows] = variance[rows] ** (1 - share[rows]) * expected ** share[rows]
         steps.append(moved.copy())
     return Solutions(parameters, variance, settled & (moved < _STEADY))
 

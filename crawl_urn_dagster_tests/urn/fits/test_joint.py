@@ -47,6 +47,17 @@ def without(counts, name):
     return replace(counts, **{name: np.full_like(getattr(counts, name), np.nan)})
 
 
+def test_weights_of_a_misfit_settle(us_gov_hosts):
+    """The coverage of one crawl reaches 1 at every other iteration."""
+    shared = us_gov_hosts.intersections().astype(float)
+    times = np.arange(us_gov_hosts.n_crawls, dtype=float)
+    counts = Counts(times, np.diagonal(shared), shared, us_gov_hosts.unions().astype(float))
+    fit = fit_joint(counts, model="core_shell", clock="crawl")
+    assert fit.status != Status.NOT_CONVERGED
+    again = fit_joint(replace(counts, sizes=counts.sizes * (1 + 1e-9)), model="core_shell", clock="crawl")
+    assert again.kappa == pytest.approx(fit.kappa, abs=1e-4)
+
+
 @pytest.mark.parametrize("clock", ["crawl", "year"])
 @pytest.mark.parametrize(("kappa", "alpha", "coverage"), CORE_SHELL)
 def test_joint_fit_recovers_core_and_shell(kappa, alpha, coverage, clock):
