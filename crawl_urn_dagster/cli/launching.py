@@ -11,11 +11,10 @@ import os
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dagster import DagsterError, DagsterInstance, get_dagster_logger
 from filelock import FileLock, Timeout
-from sqlalchemy import create_engine
 from sqlalchemy.exc import SQLAlchemyError
 from yaml import YAMLError
 
@@ -29,8 +28,6 @@ from crawl_urn_dagster.orchestration.dagster_internals import (
     ReconstructableRepository,
     RemoteRepositoryOrigin,
     execute_run_iterator,
-    sqlite_event_log,
-    sqlite_run_storage,
 )
 from crawl_urn_dagster.orchestration.run_processes import record_pid
 
@@ -38,7 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     import dagster as dg
-    from sqlalchemy import Engine
 
 _MODULE = "crawl_urn_dagster.definitions"
 _LOCATION = "crawl_urn_dagster"
@@ -89,46 +85,18 @@ def open_instance(folder: Path) -> Iterator[dg.DagsterInstance]:
     InstanceError
         If the folder does not contain a valid instance.
     """
-    with _kept_engines(), _opened(folder) as instance:
-        yield instance
-
-
-def _opened(folder: Path) -> DagsterInstance:
     try:
         if not folder.exists():
             with replacing(folder / _INSTANCE_SETTINGS.name) as file:
                 file.write_bytes(_INSTANCE_SETTINGS.read_bytes())
-        return DagsterInstance.from_config(str(folder))
+        instance = DagsterInstance.from_config(str(folder))
     except (OSError, DagsterError, CheckError, SQLAlchemyError, YAMLError) as error:
         raise InstanceError(
             f"the Dagster instance in {folder} cannot be opened: {error}; check its dagster.yaml, and that the folder "
             "is writable"
         ) from error
-
-
-@contextmanager
-def _kept_engines() -> Iterator[None]:
-    """Let Dagster use one SQLAlchemy engine per SQLite file.
-
-    It makes one for each query, which compiles the statement again. That takes a quarter of the time of storing an
-    event. Every query still opens and closes its own connection.
-    """
-    engines: dict[str, Engine] = {}
-
-    def engine_of(url: str, **options: Any) -> Engine:
-        if url not in engines:
-            engines[url] = create_engine(url, **options)
-        return engines[url]
-
-    modules = [vars(module) for module in (sqlite_event_log, sqlite_run_storage)]
-    earlier = [names["create_engine"] for names in modules]
-    for names in modules:
-        names["create_engine"] = engine_of
-    try:
-        yield
-    finally:
-        for names, value in zip(modules, earlier, strict=True):
-            names["create_engine"] = value
+    with instance:
+        yield instance
 
 
 def workspace_file(folder: Path) -> Path:

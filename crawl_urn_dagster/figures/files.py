@@ -14,7 +14,6 @@ from PIL import Image
 
 from crawl_urn_dagster.atomic import replacing
 from crawl_urn_dagster.figures.catalogue import caption, draw, inputs_digest, register_entry_points
-from crawl_urn_dagster.figures.render_cache import cached_ticks
 from crawl_urn_dagster.figures.style import PNG_DPI, page_columns, style
 
 if TYPE_CHECKING:
@@ -191,8 +190,7 @@ def _render(
 ) -> bytes:
     buffer = io.BytesIO()
     metadata = {**_metadata(file_format, caption), **({_INPUTS: inputs} if inputs else {})}
-    # Ticks are created when a figure is rendered.
-    with page_columns(columns), style(), cached_ticks(figure):
+    with page_columns(columns), style():  # ticks are created when a figure is rendered
         figure.savefig(buffer, format=file_format, dpi=dpi, metadata=metadata)
     content = buffer.getvalue()
     if file_format == "svg" and caption is not None:

@@ -17,7 +17,6 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from crawl_urn_dagster.figures.font import font_families
-from crawl_urn_dagster.figures.render_cache import cached_fonts, cached_ticks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -106,8 +105,9 @@ def elements() -> str:
 @contextmanager
 def style() -> Iterator[None]:
     """Draw in the package's style, and restore the user's matplotlib settings afterwards."""
-    settings = {"font.family": list(font_families()), **_SETTINGS, **_TEXT_SIZES[_columns.get()]}
-    with matplotlib.style.context(settings, after_reset=True), cached_fonts():
+    with matplotlib.style.context(
+        {"font.family": list(font_families()), **_SETTINGS, **_TEXT_SIZES[_columns.get()]}, after_reset=True
+    ):
         yield
 
 
@@ -123,8 +123,7 @@ def in_style(draw: Callable[_P, Figure]) -> Callable[_P, Figure]:
             figure = draw(*args, **kwargs)
             layout = figure.get_layout_engine()
             if layout is not None and figure.axes:
-                with cached_ticks(figure):
-                    layout.execute(figure)
+                layout.execute(figure)
             figure.set_layout_engine(None)  # with any other engine, also "none", matplotlib draws each file twice
         return figure
 

@@ -19,8 +19,6 @@ from dagster._core.executor.in_process import InProcessExecutor
 from dagster._core.remote_origin import ManagedGrpcPythonEnvCodeLocationOrigin, RemoteRepositoryOrigin
 from dagster._core.scheduler.instigation import InstigatorTick, TickStatus
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
-from dagster._core.storage.event_log.sqlite import sqlite_event_log
-from dagster._core.storage.runs.sqlite import sqlite_run_storage
 from dagster._core.storage.tags import GRPC_INFO_TAG, RUN_FAILURE_REASON_TAG
 from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 from dagster._utils.interrupts import pop_captured_interrupt
@@ -56,6 +54,4 @@ __all__ = [
     "execute_run_iterator",
     "inner_plan_execution_iterator",
     "pop_captured_interrupt",
-    "sqlite_event_log",
-    "sqlite_run_storage",
 ]

@@ -1,13 +1,9 @@
 """The Dagster instance of the command, and the lock on its jobs."""
 
-from unittest import mock
-
 import dagster as dg
 import pytest
-from sqlalchemy import create_engine
 
 from crawl_urn_dagster.cli.launching import InstanceError, open_instance
-from crawl_urn_dagster.orchestration.dagster_internals import sqlite_event_log
 from crawl_urn_dagster_tests.collections_for_tests import histories, tables_collection
 from crawl_urn_dagster_tests.command import FAST, configure, start
 
@@ -44,18 +40,3 @@ def test_invalid_instance_is_reported(tmp_path, name, content):
     with pytest.raises(InstanceError, match=message) as raised, open_instance(tmp_path):
         pass
     assert name in str(raised.value)
-
-
-def test_queries_of_a_file_share_an_engine(tmp_path):
-    with (
-        mock.patch("crawl_urn_dagster.cli.launching.create_engine", side_effect=create_engine) as create,
-        open_instance(tmp_path / "instance") as instance,
-    ):
-        for crawl in "abc":
-            instance.add_dynamic_partitions("crawls", [crawl])
-            instance.report_runless_asset_event(dg.AssetMaterialization("asset", partition=crawl))
-        assert instance.get_dynamic_partitions("crawls") == ["a", "b", "c"]
-        assert len(instance.fetch_materializations(dg.AssetKey("asset"), limit=5).records) == 3
-    urls = [call.args[0] for call in create.call_args_list]
-    assert len(urls) == len(set(urls)) > 1
-    assert sqlite_event_log.create_engine is create_engine
