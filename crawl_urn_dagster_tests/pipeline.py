@@ -9,6 +9,7 @@ from unittest import mock
 import dagster as dg
 
 from crawl_urn_dagster.config.collection import demo_collection
+from crawl_urn_dagster.figures import CATALOGUE
 from crawl_urn_dagster.orchestration.asset_keys import FINGERPRINT
 from crawl_urn_dagster.orchestration.assets import collection_assets
 from crawl_urn_dagster.orchestration.assets.estimates import INFERENCE_TABLES
@@ -96,7 +97,7 @@ class Pipeline:
         definition = self.defs.resolve_job_def(f"{self.collection.name}_{job}")
         keys = [key for key in definition.asset_layer.selected_asset_keys if key.path[-1] not in without]
         empty = mock.patch("crawl_urn_dagster.figures.files.draw", draw_nothing)
-        with empty if without >= FIGURES else nullcontext():
+        with nullcontext() if CATALOGUE.keys() & {key.path[-1] for key in keys} else empty:
             result = definition.execute_in_process(
                 instance=self.instance, raise_on_error=False, tags=tags, run_config=QUIET, asset_selection=keys
             )

@@ -170,6 +170,8 @@ def _read_own_list(collection: Collection, path: Path, own_list: Path) -> pd.Dat
             f"--list: {own_list}: found bytes that are not UTF-8, expected one element per line"
         ) from error
     elements = list(dict.fromkeys(filter(None, (line.strip() for line in lines))))
+    if not elements:
+        raise ValueError(f"--list: {own_list}: is empty, expected one element per line")
     table = look_up_elements(path, elements)
     if collection.sample_one_in > 1:
         table.insert(1, "in_sample", elements_in_sample(table["element"].to_numpy(), collection.sample_one_in))

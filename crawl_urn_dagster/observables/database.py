@@ -184,7 +184,9 @@ class ObservablesFile:
 
     def _require_file(self) -> None:
         if not self.path.exists():
-            raise MissingTableError(f"{self.path} does not exist: materialise the collection's assets first")
+            raise MissingTableError(
+                f"{self.path} does not exist: run `crawl-urn run`, or materialise the collection's assets, first"
+            )
 
     def _require(self, connection: duckdb.DuckDBPyConnection, names: Iterable[str]) -> None:
         """Raise if the file lacks one of these tables and views."""

@@ -14,6 +14,7 @@ import pandas as pd
 from crawl_urn_dagster.estimates.assessment.reading import curves_withheld_reason, read_assessment
 from crawl_urn_dagster.estimates.diagnosis import read_verdict
 from crawl_urn_dagster.estimates.headline import read_headline
+from crawl_urn_dagster.estimates.set_aside import crawls_set_aside
 from crawl_urn_dagster.formatting import replace_element_noun
 from crawl_urn_dagster.observables.quality import IN_CALENDAR
 from crawl_urn_dagster.report.charts import charts_of
@@ -131,8 +132,9 @@ class Content:
 
     @property
     def mean_size(self) -> float:
-        """Mean number of elements of a crawl; NaN if no size is known."""
-        return float(self.crawls["elements"].astype("Float64").astype("float64").mean())
+        """Mean number of elements of a crawl that was not set aside; NaN if no size is known."""
+        used = ~self.crawls["crawl"].isin(crawls_set_aside(self.frames["adequacy_tests"]))
+        return float(self.crawls.loc[used, "elements"].astype("Float64").astype("float64").mean())
 
     def figures(self, *names: str) -> list[Picture]:
         """Return those of the named figures that are shown, with charts of the same numbers."""

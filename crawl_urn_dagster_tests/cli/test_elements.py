@@ -8,13 +8,15 @@ from crawl_urn_dagster.orchestration.resources import CollectionHome
 from crawl_urn_dagster_tests.cli.conftest import N_CRAWLS, URN
 from crawl_urn_dagster_tests.collections_for_tests import histories, labels, presence_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def elements(command_run, invoke):
     """Run the command on the shared home folder."""
     folder, _ = command_run
     options = ("--collections", folder / "collections.yaml", "--home", folder / "home", "--select", "fitting")
-    return lambda *arguments, **values: invoke("elements", *options, *arguments, **values)
+    return lambda *arguments: invoke("elements", *options, *arguments, COLUMNS="200")
 
 
 @pytest.fixture
@@ -85,3 +87,5 @@ def test_wrong_options_are_reported(elements, invoke, command_run, tmp_path):
     own = tmp_path / "own.txt"
     own.write_bytes(b"\xff\xfe")
     assert "not UTF-8" in elements("--list", own).stderr
+    own.write_text("\n")
+    assert f"{own}: is empty" in elements("--list", own).stderr

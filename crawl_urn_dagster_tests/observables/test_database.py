@@ -110,7 +110,7 @@ def test_failed_write_keeps_the_mark(file):
 
 
 def test_missing_table_error_names_table_and_remedy(file):
-    with pytest.raises(MissingTableError, match=r"observables\.duckdb does not exist: materialise"):
+    with pytest.raises(MissingTableError, match=r"observables\.duckdb does not exist: run `crawl-urn run`"):
         file.read("drift")
     file.replace({"first_returns": returns()})
     with pytest.raises(MissingTableError, match="no table 'drift': materialise the asset"):

@@ -1,6 +1,7 @@
 """Rows of the tables that belong to the headline."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from crawl_urn_dagster.report.content import churn
@@ -30,6 +31,21 @@ def test_mean_size_of_unknown_sizes_is_nan(tables, content_with):
     assert content_with().mean_size == pytest.approx(crawls["elements"].mean())
     unknown = crawls.assign(elements=crawls["elements"].astype("Int64").mask(crawls.index >= 0))
     assert np.isnan(content_with(crawls=unknown).mean_size)
+
+
+def test_mean_size_leaves_out_crawls_that_were_set_aside(tables, content_with):
+    crawls, tests = tables["crawls"], tables["adequacy_tests"]
+    outlying = {
+        **dict.fromkeys(tests),
+        "test": "outlying_crawl",
+        "verdict": "fails",
+        "subject": crawls["crawl"].iloc[0],
+    }
+    content = content_with(
+        crawls=crawls.assign(elements=[1, *crawls["elements"].iloc[1:]]),
+        adequacy_tests=pd.concat([tests, pd.DataFrame([outlying])], ignore_index=True),
+    )
+    assert content.mean_size == pytest.approx(crawls["elements"].iloc[1:].mean())
 
 
 def test_churn_swaps_the_ends_of_the_interval():

@@ -115,9 +115,10 @@ def state_returns(scores: pd.DataFrame) -> str | None:
     if rows.empty:
         return None
     row = rows.sort_values("crawls_ahead").iloc[-1].to_dict()
+    last = f"{row['crawls_ahead']} crawls" if row["crawls_ahead"] > 1 else "crawl"
     return (
-        f"A fit without the last {row['crawls_ahead']} crawls expected {row['returned_expected']:,.0f} of "
-        f"{row['missed']:,.0f} missed elements to be captured by at least one of them; {row['returned']:,.0f} were. By "
+        f"A fit without the last {last} expected {row['returned_expected']:,.0f} of "
+        f"{row['missed']:,.0f} missed elements to return; {row['returned']:,.0f} did. By "
         f"probability, the shares differ by {100 * row['return_error']:.1f} percentage points on average (97.5 % upper "
         f"limit {100 * row['return_error_high']:.1f}; states are not reported above "
         f"{100 * LARGEST_RETURN_ERROR:.0f})."
