@@ -183,12 +183,9 @@ def test_launched_run_that_may_have_a_process_is_waited_for(instance, later, mon
 
 @pytest.fixture
 def code_server():
-    """A process that has started a process like that of a run, whose number it prints."""
-    child = "import multiprocessing.spawn, sys; sys.stdin.read()"
-    code = (
-        f"import subprocess, sys; p = subprocess.Popen([sys.executable, '-c', {child!r}]); print(p.pid, flush=True); "
-    )
-    code += "sys.exit(p.wait())"
+    """A process that has started a process like that of a run, which prints its number: it has its command by then."""
+    child = "import multiprocessing.spawn, os, sys; print(os.getpid(), flush=True); sys.stdin.read()"
+    code = f"import subprocess, sys; sys.exit(subprocess.call([sys.executable, '-c', {child!r}]))"
     with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         yield process
         process.stdin.close()  # ends both
