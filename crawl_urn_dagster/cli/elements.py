@@ -116,7 +116,7 @@ def _show(
         _print_own_list(collection, table, state.frames, console)
         if options.out is None:
             _print_states(collection, table, console)
-        if options.out is not None:
+        else:
             with replacing(options.out) as temporary:
                 guard_rows(table).to_csv(temporary, index=False)
     if options.out is not None:

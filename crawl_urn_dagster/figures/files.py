@@ -137,7 +137,8 @@ def current_png(
     folder
         Folder of saved figures; None: the figure is drawn.
     """
-    described, digest = caption(name, frames, **labels), inputs_digest(name, frames, **labels)
+    described = caption(name, frames, **labels)
+    digest = inputs_digest(name, frames, **labels) if folder else ""
     saved = saved_png(folder / name, digest) if folder else None
     return described, saved or render_png(draw(name, frames, **labels), described, inputs=digest)
 

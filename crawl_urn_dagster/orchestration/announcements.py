@@ -109,7 +109,7 @@ def repeat_announcements(
 def _to_repeat(
     instance: dg.DagsterInstance, collection: Collection, key: dg.AssetKey, crawl: str | None, ended: float
 ) -> dg.AssetMaterialization | None:
-    """Return the last announcement; None: the only announcement is the end, or the attempts are used up."""
+    """Return the last announcement; None: nothing was announced before the end, or the attempts are used up."""
     records = _announcements(instance, key, crawl)
     event = records[0].asset_materialization if records else None
     if event is None or records[0].timestamp > ended:

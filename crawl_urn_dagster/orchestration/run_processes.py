@@ -270,7 +270,7 @@ def _may_be_launched_at(seconds: float, pid: int) -> bool:
         return False
     if "multiprocessing.spawn" not in _read(Path(f"/proc/{pid}/cmdline")):
         return False
-    parent = _read(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()[1:2]
+    parent = _state_fields(pid)[1:2]
     server_started = _start_of_process(int(parent[0])) if parent else None
     return server_started is None or int(server_started) / per_second < seconds + _ROUNDED_SECONDS
 
@@ -298,14 +298,19 @@ def _namespace() -> str:
 def _start_of_process(pid: int) -> str | None:
     """Return the start of a process; None: there is no such process, or it has ended, or its start cannot be read."""
     if Path("/proc/self/stat").exists():
-        # The name of the process, in parentheses, may contain spaces.
-        fields = _read(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
+        fields = _state_fields(pid)
         return fields[19] if fields and fields[0] not in "ZX" else None
     return _output("ps", "-p", str(pid), "-o", "lstart=") or None
 
 
 def _is_zombie(pid: int) -> bool:
-    return _read(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()[:1] == ["Z"]
+    return _state_fields(pid)[:1] == ["Z"]
+
+
+def _state_fields(pid: int) -> list[str]:
+    """Return the fields of a process from its state on, as Linux numbers them from 3; empty if there are none."""
+    # The name of the process, in parentheses, may contain spaces.
+    return _read(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
 
 
 def _read(file: Path) -> str:
